@@ -179,6 +179,16 @@ def watched(_: Shell, told: str) -> None:
     assert "localhost" in told
 
 
+def told_apart(shell: Shell, told: str) -> None:
+    assert "similarity" in told, "nothing has changed within the second of this test"
+    assert len(shell.ask("news")) > 3
+
+
+def compared(shell: Shell, told: str) -> None:
+    assert "before" in told
+    assert len(shell.ask("watch")) == 3
+
+
 RECIPES: dict[str, Callable[[Shell, str], None]] = {
     "Mirror a site": mirrored,
     "Find broken links": broken,
@@ -192,6 +202,8 @@ RECIPES: dict[str, Callable[[Shell, str], None]] = {
     "Crawl many sites from a file": many,
     "Read the archive again with other processors": reprocessed,
     "Watch a crawl with SQL": watched,
+    "Tell what changed": told_apart,
+    "Watch prices": compared,
 }
 
 

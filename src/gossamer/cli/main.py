@@ -34,6 +34,8 @@ COMMANDS = {
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
     "report": ("gossamer.cli.report", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
+    "changes": ("gossamer.cli.changes", "List what changed between visits of a crawl's pages."),
+    "diff": ("gossamer.cli.changes", "Show how a page differs between two stored versions."),
     "index": ("gossamer.cli.index", "Make the documents of a crawl searchable."),
     "search": ("gossamer.cli.search", "Search the documents of a crawl for words and phrases."),
     "rank": ("gossamer.cli.rank", "Rank the URLs and hosts of a crawl by the links that lead to them."),

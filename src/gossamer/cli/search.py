@@ -1,13 +1,12 @@
 """`gossamer search`: words, phrases and filters over the full text of a crawl."""
 
-import datetime
 import shutil
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.model.errors import UsageError
+from gossamer.cli.times import instant
 
 if TYPE_CHECKING:
     from gossamer.query.search.asking import SearchAnswer, SearchHit
@@ -30,7 +29,11 @@ _FACETS = ("host", "language", "type", "mime")
     "--language", "languages", multiple=True, metavar="L", help="Only in this language, as `en` (repeatable)."
 )
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Only so many links from the seeds at most.")
-@click.option("--since", metavar="DATE", help="Only fetched on this day or later, as 2026-03-01 or 2026-03-01T12:00.")
+@click.option(
+    "--since",
+    metavar="DATE",
+    help="Only fetched at this time or later, as 2026-03-01, 2026-03-01T12:00, or 7d for the last week.",
+)
 @click.option("--until", metavar="DATE", help="Only fetched before.")
 @click.option(
     "--type",
@@ -82,8 +85,8 @@ def search(
         languages=languages,
         types=types,
         without_types=without,
-        since=_time("--since", since),
-        until=_time("--until", until),
+        since=instant("--since", since),
+        until=instant("--until", until),
         depth=depth,
     )
     answer = Search(crawl_directory(directory)).ask(words, filters, most=limit, start=start, facets=facets)
@@ -93,16 +96,6 @@ def search(
         print(msgspec.json.encode(answer).decode())
         return
     _print(answer, start)
-
-
-def _time(option: str, text: str | None) -> datetime.datetime | None:
-    if text is None:
-        return None
-    try:
-        found = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option} {text}: write a date, as 2026-03-01 or 2026-03-01T12:00") from None
-    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
 
 
 def _print(answer: "SearchAnswer", start: int) -> None:

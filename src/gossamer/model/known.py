@@ -10,6 +10,7 @@ from xxhash import xxh3_64_hexdigest
 from gossamer.model.change import Comparison, JudgedBy, PageChange
 from gossamer.model.change_rate import Evidence
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Requested
 from gossamer.model.visit import Visit
 
 #: Characters of ETag and Last-Modified that are kept; a longer one is no validator of ours (fault 78).
@@ -45,6 +46,8 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     is_page: bool = False
     """It counts as a page of the crawl already."""
+    request: Requested | None = None
+    """What is asked for beside the URL, as label and data of a spider's request; None for a plain GET."""
     waits: float = 0.0
     """Seconds from its last visit to the next, as the policy said; 0 before it said anything."""
     evidence: Evidence = Evidence()
@@ -147,7 +150,13 @@ def _found(known: KnownPage, visit: Visit) -> KnownPage:
         target=_target(visit) if is_redirect else "",
         missing=0,
         is_page=known.is_page or visit.is_page,
+        request=_again(visit.task.request),
     )
+
+
+def _again(request: Requested | None) -> Requested | None:
+    """What the next visit asks for: nobody has sent that yet."""
+    return msgspec.structs.replace(request, was_begun=False) if request is not None and request.was_begun else request
 
 
 def _target(visit: Visit) -> str:

@@ -13,7 +13,8 @@ from gossamer.query.database import Database
 from gossamer.query.schema import tables_of, tables_that_ship
 from gossamer.query.sinks.drivers import RowsRefusedError, SinkDriver, connect_sink
 from gossamer.query.sinks.mapping import SinkSpec, SinkTable, read_sinks
-from gossamer.query.sinks.sink import row_maker
+from gossamer.query.sinks.rows import row_maker
+from gossamer.query.sinks.webhook import Delivery, WebhookSink
 from gossamer.stores.crawl_identity import crawl_id
 
 #: Rows of each table that are tried.
@@ -44,12 +45,23 @@ def check_sinks(file: Path, directory: Path | None) -> Iterator[SinkVerdict]:
     """
     tables = tables_of(directory) if directory is not None else tables_that_ship()
     for name, sink in read_sinks(file, tables).sinks.items():
-        for table in sink.tables:
-            into = table.into or "a statement"
+        for at, table in enumerate(sink.tables):
+            into = "a webhook" if sink.is_webhook else table.into or "a statement"
             try:
-                yield SinkVerdict(name, table.source, into, _tried(sink, table, directory))
+                tried = _told(name, sink, at) if sink.is_webhook else _tried(sink, table, directory)
+                yield SinkVerdict(name, table.source, into, tried)
             except (OSError, UsageError, RowsRefusedError) as error:
                 yield SinkVerdict(name, table.source, into, 0, " ".join(str(error).split()))
+
+
+def _told(name: str, sink: SinkSpec, at: int) -> int:
+    """Send a delivery without rows; a receiver that knows trials does nothing with it."""
+    webhook = WebhookSink(Path(), "", name, sink, at)
+    try:
+        webhook.send(Delivery("", name, webhook.table, 0, [], is_trial=True))
+        return 0
+    finally:
+        webhook.close()
 
 
 def _tried(sink: SinkSpec, table: SinkTable, directory: Path | None) -> int:
@@ -69,7 +81,7 @@ def _put(driver: SinkDriver, table: SinkTable, directory: Path) -> int:
     with Database(directory) as database:
         kind = " WHERE kind = ?" if table.kind else ""
         answer = database.ask(f"SELECT * FROM {table.source}{kind} LIMIT {TRIED}", [table.kind] if table.kind else [])
-        rows = list(map(row_maker(table, crawl, answer.columns, driver), answer))
+        rows = list(map(row_maker(table, crawl, answer.columns, driver.instant), answer))
     names = list(table.columns)
     if rows and table.statement:
         driver.run_named(table.statement, names, rows)

@@ -5,14 +5,21 @@ Place in the flow: :class:`gossamer.query.database.Database` makes them beside t
 
 import msgspec
 
+from gossamer.model.change import PageChange
 from gossamer.model.outcome import ERRORS, Outcome
-from gossamer.query.schema import host_of, mark_of, words
+from gossamer.query.schema import TELLS, host_of, mark_of, words
 
 #: What a link leads to when it is broken: a dead link is an answer of the server, everything else a failure.
 BROKEN = ERRORS | {Outcome.CLIENT_ERROR}
 
 #: Redirects that are followed to say where a link ends: more than a crawl's own limit.
 MOST_HOPS = 20
+
+#: Visits that say so of a known page changed nothing, or nothing yet.
+QUIET = (PageChange.UNCHANGED, PageChange.MISSING)
+
+#: Bits in which the fingerprints of two texts differ that have nothing in common: half of them, by chance.
+UNLIKE_BITS = 32
 
 #: Macros: name and arguments -> what it stands for.
 MACROS = {"host(url)": host_of("url")}
@@ -120,5 +127,27 @@ DERIVED = {
             ),
         ),
         needs=("redirect_ends",),
+    ),
+    "changes": Derived(
+        "What visits of known pages found changed (`--recrawl`), each beside the visit before that found the page.",
+        (
+            (
+                "changed_urls",
+                f"SELECT DISTINCT url FROM pages_all WHERE change <> '' AND change NOT IN ({words(QUIET)})",
+            ),
+            (
+                "changes",
+                f"""
+                SELECT url, host, fetched_at, change, judged_by, title, status, bytes, digest, visit,
+                       round(greatest(0, 1 - changed_bits / {UNLIKE_BITS}.0), 3) AS similarity,
+                       lag(fetched_at) OVER w AS fetched_before, lag(title) OVER w AS title_before,
+                       lag(status) OVER w AS status_before, lag(bytes) OVER w AS bytes_before,
+                       lag(digest) OVER w AS digest_before, lag(visit) OVER w AS visit_before
+                FROM pages_all WHERE url IN (SELECT url FROM changed_urls) AND {TELLS}
+                WINDOW w AS (PARTITION BY url, request ORDER BY fetched_at, attempt, visit)
+                QUALIFY change <> '' AND change NOT IN ({words(QUIET)})
+                """,
+            ),
+        ),
     ),
 }

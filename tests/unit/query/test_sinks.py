@@ -75,6 +75,8 @@ def emptied(server: Any) -> str:
     return url
 
 
+GONE_COLUMNS = ("url", "outcome", "change", "visit")
+
 COLUMNS = ("kind", "url", "data", "visit")
 
 
@@ -183,7 +185,7 @@ def test_a_page_that_is_gone_is_treated_as_the_mapping_says(
     one = sink(tmp_path, url, SinkTable(source="pages", into="docs", columns={"u": "url"}, key=("u",), gone=gone))
     for number, outcome in enumerate((Outcome.OK, Outcome.TIMED_OUT, Outcome.CLIENT_ERROR)):
         mark = FeedMark(0, {"a": FeedPlace("r", 1, number)})
-        one.take(FeedBatch(("url", "outcome", "visit"), [("http://a.test/1", str(outcome), f"v{number}")], mark))
+        one.take(FeedBatch(GONE_COLUMNS, [("http://a.test/1", str(outcome), None, f"v{number}")], mark))
     assert [
         (page, flag if flag is None else bool(flag)) for page, flag in run(url, "SELECT u, is_gone FROM docs")
     ] == rows

@@ -14,8 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from gossamer.model.errors import UsageError
 from gossamer.query.sinks.mapping import SinkSpec, named_parameters
-
-Row = tuple[Any, ...]
+from gossamer.query.sinks.rows import Row
 
 #: Seconds that a connection may take, and that SQLite waits for another writer.
 PATIENCE = 10

@@ -10,6 +10,7 @@ from gossamer.query.retrying import Retried, RetryingFollower
 from gossamer.query.schema import tables_of
 from gossamer.query.sinks.mapping import read_sinks
 from gossamer.query.sinks.sink import DatabaseSink
+from gossamer.query.sinks.webhook import WebhookSink
 from gossamer.stores.crawl_identity import crawl_id
 
 
@@ -25,8 +26,9 @@ def sink_follower(directory: Path, name: str, sleep: Callable[[float], None] = t
         UsageError: the file of the sinks cannot be read.
     """
     spec, crawl = read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks[name], crawl_id(directory)
+    kind = WebhookSink if spec.is_webhook else DatabaseSink
     every = [
-        Retried(f"sink {name}, {to.source}", partial(DatabaseSink, directory, crawl, name, spec, at))
+        Retried(f"sink {name}, {to.source}", partial(kind, directory, crawl, name, spec, at))
         for at, to in enumerate(spec.tables)
     ]
     return RetryingFollower(directory, every, sleep)

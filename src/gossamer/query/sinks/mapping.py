@@ -13,6 +13,8 @@
     key = ["page", "name"]                           # a row replaces the one with the same values
     columns = { page = "url", name = "data.name", euros = "data.price", crawl = "crawl" }
 
+A webhook is a sink whose URL begins with http or https: rows are posted to it, and nothing but `columns` says which part of them.
+
 Place in the flow: `gossamer crawl --sinks FILE` keeps a copy of the file in the crawl directory. Secrets are not in it, and
 stay where they are.
 """
@@ -27,8 +29,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.contracts.tables import TableSpec
+from gossamer.contracts.tables import VISIT, TableSpec
 from gossamer.flow.sheet import nearest
+from gossamer.model.change import PageChange
 from gossamer.model.errors import UsageError
 
 #: The column that every table of the crawl has here: the crawl's id.
@@ -77,6 +80,8 @@ class SinkTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     """Instead of a table: a statement with `:name` for the columns."""
     columns: dict[str, str] = {}
     """Column there -> column of the crawl's table; `data.price` takes a field out of JSON, `crawl` is the crawl's id."""
+    changes: tuple[PageChange, ...] = ()
+    """Of pages, only visits that found one of these changes."""
     key: tuple[str, ...] = ()
     """Columns there: a row takes the place of the one with the same values."""
     kind: str = ""
@@ -88,16 +93,23 @@ class SinkTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
 
 class SinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One database."""
+    """One database or webhook."""
 
     url: str
     tables: tuple[SinkTable, ...]
     password: SinkSecret | None = None
+    secret: SinkSecret | None = None
+    """What deliveries to a webhook are signed with."""
 
     @property
     def scheme(self) -> str:
         """What kind of database it is: `postgresql`, `sqlite`, or a dialect of SQLAlchemy."""
         return urlsplit(self.url).scheme
+
+    @property
+    def is_webhook(self) -> bool:
+        """Whether rows are posted to a URL."""
+        return self.scheme in ("http", "https")
 
 
 class SinkFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,47 +135,74 @@ def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
     if not found.sinks:
         raise UsageError(f"{path} names no sink; begin one with [sinks.NAME]")
     for name, sink in found.sinks.items():
-        where = f"{path}: sink {name}"
-        if not sink.scheme:
-            raise UsageError(f"{where}: url is not one, as postgresql://user@host/database or sqlite:///path/file.db")
-        if urlsplit(sink.url).password:
-            raise UsageError(
-                f"{where}: a password has no place in the file; name where it is with password = {{ env = ... }}"
-            )
-        if sink.password is not None and bool(sink.password.env) == bool(sink.password.file):
-            raise UsageError(f"{where}: password names either env or file")
-        if not sink.tables:
-            raise UsageError(f"{where} names no table; begin one with [[sinks.{name}.tables]]")
-        for table in sink.tables:
-            _check(f"{where}, from {table.source}", table, tables)
+        _check_sink(f"{path}: sink {name}", name, sink, tables)
     return found
 
 
-def _check(where: str, table: SinkTable, tables: dict[str, TableSpec]) -> None:
-    spec = tables.get(table.source)
-    if spec is None:
-        raise UsageError(f"{where}: the crawl has no such table{nearest(table.source, tables)}")
-    if bool(table.into) == bool(table.statement):
-        raise UsageError(f"{where}: name either into or statement")
+def _check_sink(where: str, name: str, sink: SinkSpec, tables: dict[str, TableSpec]) -> None:
+    if not sink.scheme:
+        raise UsageError(f"{where}: url is not one, as postgresql://user@host/database or sqlite:///path/file.db")
+    if urlsplit(sink.url).password:
+        raise UsageError(
+            f"{where}: a password has no place in the file; name where it is with password = {{ env = ... }}"
+        )
+    for setting, secret in (("password", sink.password), ("secret", sink.secret)):
+        if secret is not None and bool(secret.env) == bool(secret.file):
+            raise UsageError(f"{where}: {setting} names either env or file")
+    if sink.password if sink.is_webhook else sink.secret:
+        raise UsageError(
+            f"{where}: a database takes a password, and a webhook a secret that deliveries are signed with"
+        )
+    if not sink.tables:
+        raise UsageError(f"{where} names no table; begin one with [[sinks.{name}.tables]]")
+    for table in sink.tables:
+        here = f"{where}, from {table.source}"
+        spec = tables.get(table.source)
+        if spec is None:
+            raise UsageError(f"{here}: the crawl has no such table{nearest(table.source, tables)}")
+        (_check_webhook if sink.is_webhook else _check_places)(here, table, spec)
+        _check_columns(here, table, spec)
+
+
+def _check_columns(where: str, table: SinkTable, spec: TableSpec) -> None:
+    if table.changes and table.source != "pages":
+        raise UsageError(f"{where}: changes are those of pages")
     if not table.columns:
         raise UsageError(f'{where}: columns says which columns take what, as columns = {{ page = "url" }}')
     for there, source in table.columns.items():
         column = source.partition(".")[0]
         if column not in (*spec.names, CRAWL):
             raise UsageError(f"{where}: column {there} is to take {source!r}{nearest(column, [*spec.names, CRAWL])}")
+    if table.kind and spec.kind is None:
+        raise UsageError(f"{where}: only items have a kind")
+
+
+def _check_places(where: str, table: SinkTable, spec: TableSpec) -> None:
+    """What says how rows lie in a database."""
+    if bool(table.into) == bool(table.statement):
+        raise UsageError(f"{where}: name either into or statement")
     used = [*table.key, *((table.page,) if table.page else ()), *_PARAMETER.findall(table.statement)]
     for column in used:
         if column not in table.columns:
             raise UsageError(f"{where}: {column!r} is not among its columns{nearest(column, table.columns)}")
     if table.page and table.columns[table.page] != spec.page:
         raise UsageError(f"{where}: page names the column that takes {spec.page!r}")
-    if table.kind and spec.kind is None:
-        raise UsageError(f"{where}: only items have a kind")
     _check_gone(where, table)
     if table.into and not table.key and CRAWL not in table.columns.values():
         raise UsageError(
             f'{where}: name a key, or a column that takes "crawl": rows that come again would be there twice'
         )
+
+
+def _check_webhook(where: str, table: SinkTable, spec: TableSpec) -> None:
+    """What says how rows lie in a database has no meaning for a webhook."""
+    for name in ("into", "statement", "key", "page"):
+        if getattr(table, name):
+            raise UsageError(f"{where}: {name} is for databases; a webhook gets rows with the names in columns")
+    if table.gone != "put":
+        raise UsageError(f'{where}: gone is for databases; a webhook gets pages that are gone by changes = ["gone"]')
+    if VISIT not in spec.names:
+        raise UsageError(f"{where}: a webhook gets tables that are made of visits")
 
 
 def _check_gone(where: str, table: SinkTable) -> None:

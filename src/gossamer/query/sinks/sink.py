@@ -6,8 +6,7 @@ without meeting. What the database refuses for what is in it, as a text too long
 the reason.
 """
 
-import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ import msgspec
 from gossamer.contracts.feeding import FeedBatch, FeedMark
 from gossamer.model.outcome import DOCUMENTS
 from gossamer.query.schema import tells
-from gossamer.query.sinks.drivers import Row, RowsRefusedError, SinkDriver, connect_sink
-from gossamer.query.sinks.mapping import CRAWL, SinkSpec, SinkTable
+from gossamer.query.sinks.drivers import RowsRefusedError, connect_sink
+from gossamer.query.sinks.mapping import CRAWL, SinkSpec
+from gossamer.query.sinks.rows import Row, columns_of, row_maker
 from gossamer.stores.printable import printable
 
 #: The table that holds how far each sink is. Lengths are those that every database can have in a key.
@@ -53,7 +53,7 @@ class DatabaseSink:
         """
         self._to = spec.tables[at]
         self.table = self._to.source
-        self.columns = _columns_of(self._to)
+        self.columns = columns_of(self._to)
         self._key = (crawl, name, f"{at}:{self._to.source}")
         self._aside = directory / REFUSED / f"{name}.refused.jsonl"
         self.refused = 0
@@ -130,7 +130,7 @@ class DatabaseSink:
         """Bring rows into the database; returns page and visit of the last one."""
         to, last = self._to, self._last
         at = {name: place for place, name in enumerate(batch.columns)}
-        made_of = row_maker(to, self._key[0], batch.columns, self._driver)
+        made_of = row_maker(to, self._key[0], batch.columns, self._driver.instant)
         judges = to.source == "pages" and to.gone != "put"
         page_at = list(to.columns).index(to.page) if to.page else -1
         key_of = self._keys(at)
@@ -139,7 +139,7 @@ class DatabaseSink:
         gone: dict[str, None] = {}
         fresh: list[str] = []
         for number, row in enumerate(batch.rows):
-            if to.kind and row[at["kind"]] != to.kind:
+            if (to.kind and row[at["kind"]] != to.kind) or (to.changes and row[at["change"]] not in to.changes):
                 continue
             if judges and not self._stands(row[at["outcome"]], row[at["change"]], row[at["url"]], waiting, gone):
                 continue
@@ -226,65 +226,3 @@ class DatabaseSink:
     def close(self) -> None:
         """End the connection."""
         self._driver.close()
-
-
-def _columns_of(to: SinkTable) -> tuple[str, ...]:
-    """The columns of the crawl's table that a mapping needs: those that it names, and those by which rows are judged."""
-    named = {source.partition(".")[0] for source in to.columns.values()} - {CRAWL}
-    if to.kind:
-        named.add("kind")
-    if to.page:
-        named.add("visit")
-    if to.gone != "put":
-        named |= {"outcome", "change", "url"}
-    return tuple(sorted(named))
-
-
-def row_maker(table: SinkTable, crawl: str, columns: Sequence[str], driver: SinkDriver) -> Callable[[Row], Row]:
-    """What makes the values for a mapping's columns of a row of the crawl.
-
-    Args:
-        table: the mapping.
-        crawl: the crawl's id.
-        columns: what the values of the crawl's rows are.
-        driver: says how it takes instants.
-    """
-    places = {name: place for place, name in enumerate(columns)}
-    parts = [source.split(".") for source in table.columns.values()]
-    plan = [(places.get(column, -1), column == CRAWL, path) for column, *path in parts]
-
-    def made(row: Row) -> Row:
-        values = []
-        for place, is_crawl, path in plan:
-            value = crawl if is_crawl else row[place] if place >= 0 else None
-            if path:
-                value = _taken(value, path)
-            if type(value) is str:
-                values.append(value if value.isascii() and "\0" not in value else _clean(value))
-            elif isinstance(value, datetime.datetime):
-                values.append(driver.instant(value if value.tzinfo else value.replace(tzinfo=datetime.UTC)))
-            else:
-                values.append(_clean(value))
-        return tuple(values)
-
-    return made
-
-
-def _taken(value: Any, path: Sequence[str]) -> Any:
-    """A field out of JSON; None where it is not there."""
-    try:
-        found = msgspec.json.decode(value) if isinstance(value, str) else value
-    except msgspec.DecodeError:
-        return None
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return msgspec.json.encode(found).decode() if isinstance(found, dict | list) else found
-
-
-def _clean(value: Any) -> Any:
-    """What every database takes: no NUL and no half of a surrogate pair in texts, and JSON as a text."""
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    if isinstance(value, dict | list):
-        return msgspec.json.encode(value, enc_hook=str).decode()
-    return value

@@ -4,22 +4,17 @@ Place in the flow: the way from :mod:`endpoint` to a server. Decisions about an 
 """
 
 import base64
-import http.client
 import os
-import ssl
 import time
 from collections.abc import Callable
 from typing import Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
-from gossamer._version import __version__
 from gossamer.model.errors import GossamerError, UsageError
+from gossamer.query.posting import Posting
 
 #: The variable that says who may write: `USER:PASSWORD`, or `Bearer TOKEN`.
 AUTH_VARIABLE = "GOSSAMER_TRIPLE_STORE_AUTH"
-
-#: Seconds until a server that says nothing counts as gone. A large update may take long.
-_PATIENCE = 120.0
 
 #: Rests between two tries grow up to this many.
 _LONGEST_PAUSE = 60
@@ -27,8 +22,8 @@ _LONGEST_PAUSE = 60
 #: Tries that are left when the crawl has ended, and seconds between them.
 _LAST_TRIES, _LAST_PAUSE = 5, 2.0
 
-#: Bytes of an answer that are read, and characters of it that a person is told.
-_MOST_BYTES, _MOST_TOLD = 2_000, 200
+#: Characters of an answer that a person is told.
+_MOST_TOLD = 200
 
 #: What a status means, where it is no success: the reader has to mend something, or a later try may do.
 _FAULTS = {
@@ -101,16 +96,13 @@ class Updates:
         self.url = check_endpoint(url)
         self.has_sent = False
         """One was taken."""
-        self._parts: SplitResult = urlsplit(url)
+        self._posting = Posting(url)
         self._rest = rest
         self._sleep = sleep
-        self._connection: http.client.HTTPConnection | None = None
 
     def close(self) -> None:
         """Let go of the connection. Safe to call twice."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._posting.close()
 
     def send(self, update: str) -> None:
         """Have an update done.
@@ -139,14 +131,11 @@ class Updates:
             RefusedUpdate: the server does not take this one.
             UnfedEndpoint: it takes none.
         """
+        fields = {"Content-Type": "application/sparql-update; charset=utf-8", **_authorization()}
         try:
-            status, reason, body = self._asked(update)
-        except TimeoutError:
-            self.close()
-            return f"no answer within {_PATIENCE:.0f} s"
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            return f"it cannot be reached ({getattr(error, 'strerror', None) or str(error) or type(error).__name__})"
+            status, reason, body = self._posting.post(update.encode("utf-8", "replace"), fields)
+        except OSError as error:
+            return str(error)
         judged = verdict(status)
         if judged == "taken":
             return None
@@ -157,30 +146,6 @@ class Updates:
         if judged == "wrong":
             raise UnfedEndpoint(f"{self.url}: {said}")
         return said
-
-    def _asked(self, update: str) -> tuple[int, str, str]:
-        """Send once: status, its words, and the beginning of what the server says."""
-        connection = self._connection = self._connection or self._open()
-        path = self._parts.path or "/"
-        if self._parts.query:
-            path = f"{path}?{self._parts.query}"
-        fields = {"Content-Type": "application/sparql-update; charset=utf-8", "User-Agent": f"gossamer/{__version__}"}
-        connection.request("POST", path, update.encode("utf-8", "replace"), {**fields, **_authorization()})
-        answer = connection.getresponse()
-        body = answer.read(_MOST_BYTES)
-        if not answer.isclosed():
-            self.close()  # it says more than is wanted
-        return (
-            answer.status,
-            answer.reason,
-            "".join(c for c in body.decode("utf-8", "replace") if c.isprintable() or c == " "),
-        )
-
-    def _open(self) -> http.client.HTTPConnection:
-        host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "https":
-            return http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=ssl.create_default_context())
-        return http.client.HTTPConnection(host, port, timeout=_PATIENCE)
 
 
 def _authorization() -> dict[str, str]:

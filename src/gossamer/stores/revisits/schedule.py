@@ -384,7 +384,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 self._set(group, host, url, 0.0, msgspec.structs.replace(page, waits=waits), page.visited_at + waits)
                 return page.visited_at + waits
         group.put(SCHEDULE, host, _page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
-        return Task(url, host, row.depth, row.source, REVISIT, etag=page.etag, last_modified=page.last_modified)
+        again = Task(url, host, row.depth, row.source, REVISIT, request=page.request)
+        return msgspec.structs.replace(again, etag=page.etag, last_modified=page.last_modified)
 
     # -- what was visited without a schedule
 

@@ -1,0 +1,36 @@
+"""Instants as people write them on the command line: a day, a day with a time, or how long ago."""
+
+import datetime
+
+from gossamer.flow import quantities
+from gossamer.model.errors import UsageError
+
+
+def instant(option: str, text: str | None) -> datetime.datetime | None:
+    """What an option says.
+
+    Args:
+        option: its name, for the message.
+        text: `2026-03-01`, `2026-03-01T12:00`, both in UTC unless they name a zone, or `7d` for seven days ago; None for none.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return _ago(option, text)
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+def _ago(option: str, text: str) -> datetime.datetime:
+    try:
+        if text[-1:].isdigit():
+            raise ValueError
+        return datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=quantities.parse(text, "s"))
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{option} {text}: write a time, as 2026-03-01, 2026-03-01T12:00, or 7d for a week ago"
+        ) from None
