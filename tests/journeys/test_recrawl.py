@@ -178,6 +178,33 @@ def test_redirects_that_appear_and_end_are_changes(tmp_path: Path) -> None:
     ]
 
 
+def test_adaptive_visits_a_page_that_changes_more_often_than_one_that_never_does(tmp_path: Path) -> None:
+    def news(request: FakeRequest) -> FakePage:
+        return html(f"news {len(web.requests)} " + PROSE[: 400 + 40 * len(web.requests)], [])
+
+    pages: dict[str, Any] = {"/": html("hub", ["/news", *(f"/{n}" for n in range(9))]), "/news": news}
+    pages |= {f"/{n}": html(f"page {n}", []) for n in range(9)}
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path / "c", recrawl="adaptive=1d")
+        for day in range(1, 21):
+            again(tmp_path / "c", day)
+        times = Counter(web.targets())
+    never = [times[f"/{n}"] for n in range(9)]
+    assert times["/news"] >= 1.5 * max(never), times
+    assert min(never) >= 3, "none is forgotten"
+    assert sum(times.values()) <= 11 * 21 * 1.5, "the mean page is visited once a day"
+
+
+@pytest.mark.parametrize("policy", ["proportional", "nutch", "stormcrawler"])
+def test_the_rules_of_others_are_policies_by_name(policy: str, site: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(site) as web:
+        crawl(web, tmp_path / "c", recrawl=policy)
+        again(tmp_path / "c", 0.1)
+        assert len(web.requests) == 3, "nothing is due after two hours"
+        again(tmp_path / "c", 40)
+        assert len(web.requests) == 6
+
+
 def test_new_pages_keep_their_share_of_the_requests(tmp_path: Path) -> None:
     names = [f"/p{n}" for n in range(60)]
     with FakeWeb({"/": html("hub", names), **{name: html(name, []) for name in names}}) as web:
@@ -210,6 +237,9 @@ def test_never_stops_what_an_earlier_run_began(site: dict[str, Any], tmp_path: P
         ({"recrawl": "sometimes"}, "every=TIME"),
         ({"recrawl": "every=soon"}, "quantity"),
         ({"recrawl": "every=0s"}, "above 0"),
+        ({"recrawl": "adaptive=soon"}, "quantity"),
+        ({"recrawl": "adaptive=1m", "min_interval": 3_600.0}, "--min-interval"),
+        ({"recrawl": "nutch=1d"}, "adaptive=TIME"),
         ({"recrawl": "every=7d", "recrawl_rate": "120%"}, "at most 100%"),
         ({"recrawl": "every=7d", "recrawl_rate": "much"}, "as 20%"),
         ({"recrawl": "every=1m", "min_interval": 3_600.0}, "--min-interval"),

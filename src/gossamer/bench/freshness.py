@@ -21,6 +21,7 @@ from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
 from gossamer.bench.report import BenchReport
 from gossamer.contracts.revisiting import Outlook, RevisitPolicy
 from gossamer.flow.clock import SystemClock
+from gossamer.model.claims import Said
 from gossamer.model.known import KnownPage
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
@@ -112,7 +113,7 @@ class _Crawl:
             with self.store.group() as group:
                 for page in some:
                     url = self._pages.url(page)
-                    self.schedule.signal(group, host_of(url), url, now, now)
+                    self.schedule.told(group, host_of(url), url, Said(now), now)
 
     def step(self) -> None:
         """Visit all that is due and may be visited."""

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.claims import said
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical, host_of
 from gossamer.model.visit import Found
@@ -28,6 +29,9 @@ _SITEMAPS = frozenset({"sitemap", *_INDEXED})
 
 #: Where a URL stands; some makers leave `loc` out.
 _PLACES = frozenset({"loc", "sitemap", "url"})
+
+#: What begins an entry.
+_ENTRIES = frozenset({"url", "sitemap"})
 
 _GZIP = frozenset({"application/gzip", "application/x-gzip"})
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -86,12 +90,24 @@ class SitemapLinks(Provider[SitemapSheet]):
 
 
 def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
-    """What `urlset` or `sitemapindex` lists."""
-    kind = prefix = found_as = ""
+    """What `urlset` or `sitemapindex` lists, each with what is said of its changes."""
+    kind = prefix = found_as = place = changed_at = frequency = ""
     for event in xml.events(content):
         if event.closing:
             continue
-        if not kind:
+        is_own = event.prefix == prefix
+        if kind and is_own and event.name in _PLACES:
+            if place and (event.text or event.name in _ENTRIES):
+                yield Found(place, found_as, said=said(changed_at, frequency))
+                place = ""
+            if event.name in _ENTRIES:
+                changed_at = frequency = ""
+            place = event.text or place
+        elif kind and is_own and event.name == "lastmod":
+            changed_at = event.text
+        elif kind and is_own and event.name == "changefreq":
+            frequency = event.text
+        elif not kind:
             if event.name not in ("urlset", "sitemapindex"):
                 return
             kind, prefix, found_as = event.name, event.prefix, LISTED
@@ -99,8 +115,8 @@ def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
                 if relation == _INDEXED[1]:
                     return
                 found_as = _INDEXED[relation == _INDEXED[0]]  # one level further down
-        elif event.name in _PLACES and event.prefix == prefix and event.text:
-            yield Found(event.text, found_as)
+    if place:
+        yield Found(place, found_as, said=said(changed_at, frequency))
 
 
 def _text_urls(content: bytes) -> Iterator[Found]:

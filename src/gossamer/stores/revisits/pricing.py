@@ -20,10 +20,6 @@ _AT_ONCE, _IN_TIME = 2.0, 2.0
 #: The price goes at most this far from the worth of a usual page after the mean interval, in powers of e: it comes back soon.
 _FURTHEST = 6.0
 
-#: One step is at most this share of a mean interval: after a pause the price is not thrown off.
-_LONGEST_STEP = 0.1
-
-
 class Price(msgspec.Struct, array_like=True):
     """The price, as it is kept between runs. Call :meth:`step` before the rest; times are in seconds."""
 
@@ -38,12 +34,12 @@ class Price(msgspec.Struct, array_like=True):
 
     def step(self, now: float, known: int, mean_interval: float) -> None:
         """Time has passed. A clock that goes back changes nothing; one that leaps brings what a full credit is."""
-        passed, self.at = now - self.at if self.at else 0.0, now
+        passed, self.at = max(now - self.at, 0.0) if self.at else 0.0, now
         self.most = max(known * _AHEAD, _LEAST_AHEAD)
-        passed = min(max(passed, 0.0), mean_interval * _LONGEST_STEP)
         self.credit = min(self.credit + passed * known / mean_interval, self.most)
-        change = _IN_TIME * self.credit / self.most * passed / mean_interval
-        self.offset = min(max(self.offset - change, -_FURTHEST), _FURTHEST)
+        if passed < mean_interval:  # a longer time is a pause, which says nothing of the price
+            change = _IN_TIME * self.credit / self.most * passed / mean_interval
+            self.offset = min(max(self.offset - change, -_FURTHEST), _FURTHEST)
 
     def hold(self, now: float) -> None:
         """Time has passed in which visits were kept back for other reasons: the price stays."""

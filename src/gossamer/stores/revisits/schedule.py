@@ -3,29 +3,25 @@
 Place in the flow: the ledger of revisits (:mod:`gossamer.stores.revisits.ledger`) puts a page here when its visit ends, in the same
 group; the frontier wakes what is due.
 
-Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
-time and the hash: the URL), and when the host is to be looked at (`h`). Under no host lies an index of those times, so that a page
-costs nothing before it is due. A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the
-queues.
+A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues. :mod:`index` says under which
+keys all lies.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
-from struct import Struct
 from typing import Annotated
 
 import msgspec
-from xxhash import xxh3_128_digest
 
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.prioritizing import LEVELS
 from gossamer.contracts.revisiting import Outlook, RevisitPolicy
-from gossamer.contracts.spaces import Space
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.change_rate import USUAL, Belief, believed
+from gossamer.model.claims import Said
 from gossamer.model.kept import DocumentRow
 from gossamer.model.known import KnownPage
 from gossamer.model.outcome import Outcome
@@ -34,14 +30,8 @@ from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.revisits import learning
+from gossamer.stores.revisits.index import DUE, HOST, KNOWN, SCHEDULE, TIME, TIMES, drop_page, due_key, look_at, page_key, pages
 from gossamer.stores.revisits.pricing import Price
-
-#: As large as it takes: pages are counted by the crawl's own limits.
-SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)
-
-_PAGE, _DUE, _HOST = b"p", b"d", b"h"
-_TIMES = Struct(">dd")
-_TIME = Struct(">d")  # in this form the bytes of times that are not negative sort as the times do
 
 #: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that
 #: has thousands of known ones due are not kept waiting behind all of them.
@@ -66,6 +56,9 @@ _PRICE = "revisits.price"
 #: less is visited at once: it would be looked at again and again otherwise.
 _SLACK = 0.02
 
+#: A page that waits for a price is looked at again when its age has grown by this share.
+_MEANWHILE = 0.5
+
 #: The level at which a page has weight 1: the middle of the eight.
 _USUAL_LEVEL = 3
 
@@ -75,10 +68,15 @@ _AHEAD = 86_400.0
 #: Name of the value that says of how many visits the schedule does not know what pages they brought.
 _UNPLANNED = "revisits.unplanned"
 
-#: Counters: pages that are known, visits that were seen, pages that were queued again, visits of those that ended.
-KNOWN, SEEN, WOKEN, ENDED = "revisits:known", "revisits:seen", "revisits:woken", "revisits:ended"
+#: Counters: visits that were seen, pages that were queued again, visits of those that ended, news that hosts told of known pages.
+SEEN, WOKEN, ENDED, SIGNALLED = "revisits:seen", "revisits:woken", "revisits:ended", "revisits:signalled"
 
-_known = msgspec.msgpack.Decoder(KnownPage)
+#: The kind of a sitemap that tells of changes.
+SITEMAP = "sitemap"
+
+#: A sitemap that tells of changes is read after a day at most, where the policy follows what it tells: it is worth its pages.
+_SITEMAP_AFTER = 86_400.0
+
 _kept_price = msgspec.msgpack.Decoder(Price)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -111,45 +109,6 @@ class RevisitSheet(Sheet, frozen=True):
 def weight_of(level: int) -> float:
     """The importance of a page that waited at this level; 1 is usual, and each level has half of the one before."""
     return 2.0 ** (_USUAL_LEVEL - min(level, LEVELS - 1))
-
-
-def _page_key(identity: str) -> bytes:
-    return _PAGE + xxh3_128_digest(identity.encode("utf-8", "surrogateescape"))
-
-
-def _due_key(due: float, page: bytes) -> bytes:
-    return _DUE + _TIME.pack(due) + page[1:]
-
-
-def _look_at(group: Group, host: str, times: tuple[float, float] | None) -> None:
-    """Look at this host at the first of these times, and not when it was to be before; none of its pages is due before the second.
-    None: never."""
-    before = group.get(SCHEDULE, host, _HOST)
-    if before is not None:
-        group.delete(SCHEDULE, None, before[: _TIME.size] + host.encode())
-    if times is None:
-        group.delete(SCHEDULE, host, _HOST)
-        return
-    group.put(SCHEDULE, host, _HOST, _TIMES.pack(*times))
-    group.put(SCHEDULE, None, _TIME.pack(times[0]) + host.encode(), b"")
-
-
-def drop_page(group: Group, host: str, url: str) -> None:
-    """Stage that nothing is known of a page. It is queued no more, but where it is queued already."""
-    key = _page_key(url)
-    data = group.get(SCHEDULE, host, key)
-    if data is None:
-        return
-    group.delete(SCHEDULE, host, key)
-    group.count(KNOWN, -1)
-    if due := _known.decode(data).due:
-        group.delete(SCHEDULE, host, _due_key(due, key))
-
-
-def drop_host(group: Group, host: str) -> None:
-    """Stage that a host is not looked at any more; what lies under it goes with the host."""
-    _look_at(group, host, None)
-    group.count(KNOWN, -sum(1 for _ in group.scan(SCHEDULE, host, _PAGE)))
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
@@ -196,13 +155,13 @@ class RevisitSchedule(Provider[RevisitSheet]):
 
     def known(self, task: Task) -> KnownPage | None:
         """What is known of a task's page; None where it was never visited, or is not visited again."""
-        data = self.store.spaces.get(SCHEDULE, task.host, _page_key(task.identity))
-        return None if data is None else _known.decode(data)
+        data = self.store.spaces.get(SCHEDULE, task.host, page_key(task.identity))
+        return None if data is None else pages.decode(data)
 
     def kept(self, group: Group, host: str, url: str) -> KnownPage | None:
         """The same of a URL, as it is kept or staged in a group."""
-        data = group.get(SCHEDULE, host, _page_key(url))
-        return None if data is None else _known.decode(data)
+        data = group.get(SCHEDULE, host, page_key(url))
+        return None if data is None else pages.decode(data)
 
     def put(self, group: Group, host: str, url: str, page: KnownPage) -> None:
         """Stage what is known of a page after a visit, with the time of the next one."""
@@ -212,49 +171,67 @@ class RevisitSchedule(Provider[RevisitSheet]):
         elif page.visits > before.visits:
             page = learning.learn(group, host, before, page)
         page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
-        self._set(group, host, url, before.due if before is not None else 0.0, page, page.visited_at + page.waits)
+        due = self._looked_at(page, page.visited_at)
+        self._set(group, host, url, before.due if before is not None else 0.0, page, due)
 
-    def signal(self, group: Group, host: str, url: str, changed_at: float, now: float) -> bool:
-        """Stage that a page is said to have changed; it may be due sooner then.
+    def _looked_at(self, page: KnownPage, now: float) -> float:
+        """When a page's time has come as things are; with a price, not much later than now, since the price may fall."""
+        due = page.visited_at + page.waits
+        if not self.policy.is_priced:
+            return due
+        return min(due, max(page.visited_at + self.sheet.mean_interval, now + _MEANWHILE * (now - page.visited_at)))
+
+    def told(self, group: Group, host: str, url: str, said: Said, now: float) -> bool:
+        """Stage what a host says of a page; it may be due sooner then.
 
         Args:
             group: in which what was said is kept.
             host: of the page.
             url: of the page.
-            changed_at: when it is said to have changed, in seconds since the epoch.
-            now: wall time.
+            said: how often the page changes, or when it changed.
+            now: wall time, in seconds since the epoch.
 
         Returns:
-            Whether that is news: the page is known, and was neither visited since nor said to have changed then.
+            Whether it is news that the page changed: it is known, and was neither visited since nor said to have changed then.
         """
         page = self.kept(group, host, url)
-        if page is None or page.is_gone or not max(page.visited_at, page.signalled_at) < changed_at <= now + _AHEAD:
+        if page is None or page.is_gone:
             return False
-        page = msgspec.structs.replace(page, signalled=page.signalled + 1, signalled_at=changed_at)
+        kind = f"said-{said.frequency}" if said.frequency else page.kind
+        is_news = max(page.visited_at, page.signalled_at) < said.changed_at <= now + _AHEAD
+        if is_news:
+            page = msgspec.structs.replace(page, signalled=page.signalled + 1, signalled_at=said.changed_at)
+        elif kind == page.kind:
+            return False
+        page = msgspec.structs.replace(page, kind=kind)
         if not page.due:  # it is queued
-            group.put(SCHEDULE, host, _page_key(url), _encode(page))
-            return True
-        self._set(group, host, url, page.due, page, max(page.visited_at + self._interval(group, host, page), now))
-        return True
+            group.put(SCHEDULE, host, page_key(url), _encode(page))
+        else:
+            page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+            self._set(group, host, url, page.due, page, max(self._looked_at(page, now), now))
+        return is_news
 
     def _set(self, group: Group, host: str, url: str, before: float, page: KnownPage, due: float) -> None:
         """Stage a page with the time of its next visit; before that is when it was to be, 0 for never."""
-        key = _page_key(url)
+        key = page_key(url)
         if before:
-            group.delete(SCHEDULE, host, _due_key(before, key))
+            group.delete(SCHEDULE, host, due_key(before, key))
         group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
-        group.put(SCHEDULE, host, _due_key(due, key), url.encode("utf-8", "surrogateescape"))
-        data = group.get(SCHEDULE, host, _HOST)
-        looked_at, first = (inf, inf) if data is None else _TIMES.unpack(data)
+        group.put(SCHEDULE, host, due_key(due, key), url.encode("utf-8", "surrogateescape"))
+        data = group.get(SCHEDULE, host, HOST)
+        looked_at, first = (inf, inf) if data is None else TIMES.unpack(data)
         if due < looked_at:
-            _look_at(group, host, (due, min(due, first)))
-            self._since = min(self._since, due)
+            look_at(group, host, (due, min(due, first)))
+            # If the group fails, the next look finds nothing there, and says so.
+            self._since, self._next = min(self._since, due), min(self._next, due)
 
     def _interval(self, group: Group, host: str, page: KnownPage) -> float:
         sheet = self.sheet
         if page.is_gone:
             return sheet.max_interval
         interval = self.policy.interval(page, self._outlook(group, host, page))
+        if self.policy.is_priced and page.kind == SITEMAP:
+            interval = min(interval, _SITEMAP_AFTER)
         interval = min(max(interval, sheet.min_interval), sheet.max_interval)
         return max(min(interval, _MISSED_AFTER), sheet.min_interval) if page.missing else interval
 
@@ -269,8 +246,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self._look()
 
     def _look(self) -> None:
-        first = next(self.store.spaces.scan(SCHEDULE, None, start=_TIME.pack(self._since)), None)
-        self._next = inf if first is None else _TIME.unpack(first[0][: _TIME.size])[0]
+        first = next(self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since)), None)
+        self._next = inf if first is None else TIME.unpack(first[0][: TIME.size])[0]
         if first is not None:
             self._since = self._next
 
@@ -301,7 +278,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                     if woken < room:
                         # It leaves even if its host is not there any more: what stands first must not stay for ever.
                         group.delete(SCHEDULE, None, key)
-                        woken += self._wake(group, key[_TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
+                        woken += self._wake(group, key[TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
                 group.count(WOKEN, woken)
                 group.count("discovered", -woken)  # they were when they were new
                 self._price.spend(woken)
@@ -320,9 +297,9 @@ class RevisitSchedule(Provider[RevisitSheet]):
         return min(room, self._price.room)
 
     def _first(self, now: float) -> Sequence[bytes]:
-        found = self.store.spaces.scan(SCHEDULE, None, start=_TIME.pack(self._since))
+        found = self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since))
         keys = (key for key, _ in islice(found, _HOSTS_AT_ONCE))
-        return [key for key in keys if _TIME.unpack(key[: _TIME.size])[0] <= now]
+        return [key for key in keys if TIME.unpack(key[: TIME.size])[0] <= now]
 
     def _room(self, waiting: int) -> int:
         """How many known pages may be queued. While new ones wait, known ones have their share of the requests of this run."""
@@ -337,7 +314,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         """Queue up to so many pages of a host, those that are due longest first. Pages whose visit is not worth its price yet
         go back."""
         due, first, following = self._due(group, host, now, most)
-        _look_at(group, host, None)
+        look_at(group, host, None)
         tasks: list[Task] = []
         for at, key, url in due:
             if len(tasks) == most:
@@ -350,7 +327,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             elif task is not None:
                 first, following = min(first, task), min(following, task)
         if following < inf:
-            _look_at(group, host, (following, min(first, following)))
+            look_at(group, host, (following, min(first, following)))
             self._since = min(self._since, following)
         group.push(tasks)
         return len(tasks)
@@ -359,12 +336,12 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self, group: Group, host: str, now: float, most: int
     ) -> tuple[list[tuple[float, bytes, str]], float, float]:
         """Pages of a host that are due, each with its time and key; the time of the next one, and when to look at that."""
-        data = group.get(SCHEDULE, host, _HOST)
-        start = _DUE if data is None else _DUE + data[_TIME.size :]
+        data = group.get(SCHEDULE, host, HOST)
+        start = DUE if data is None else DUE + data[TIME.size :]
         due: list[tuple[float, bytes, str]] = []
         # A host stands in the index once, so that nothing of it is staged yet.
-        for key, url in self.store.spaces.scan(SCHEDULE, host, _DUE, start):
-            at = _TIME.unpack(key[1 : 1 + _TIME.size])[0]
+        for key, url in self.store.spaces.scan(SCHEDULE, host, DUE, start):
+            at = TIME.unpack(key[1 : 1 + TIME.size])[0]
             if at > now:
                 return due, at, at
             if len(due) == (_LOOKED_AT if self.policy.is_priced else most):
@@ -381,9 +358,11 @@ class RevisitSchedule(Provider[RevisitSheet]):
         if self.policy.is_priced:
             waits = self._interval(group, host, page)
             if page.visited_at + waits > now + waits * _SLACK:
-                self._set(group, host, url, 0.0, msgspec.structs.replace(page, waits=waits), page.visited_at + waits)
-                return page.visited_at + waits
-        group.put(SCHEDULE, host, _page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
+                page = msgspec.structs.replace(page, waits=waits)
+                due = self._looked_at(page, now)
+                self._set(group, host, url, 0.0, page, due)
+                return due
+        group.put(SCHEDULE, host, page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
         again = Task(url, host, row.depth, row.source, REVISIT, request=page.request)
         return msgspec.structs.replace(again, etag=page.etag, last_modified=page.last_modified)
 
