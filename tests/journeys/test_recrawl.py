@@ -2,6 +2,7 @@
 
 import gzip
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,39 @@ def test_a_crawl_comes_back_after_the_interval_and_a_known_page_is_no_further_pa
     assert all(2 <= times[name] <= 8 for name in site), times
     assert summary.pages == summary.discovered == 3 and summary.fetched == sum(times.values())
     assert summary.queued < 3, "what is due later is not queued"
+
+
+def test_a_limit_of_time_ends_a_crawl_that_only_waits_for_known_pages(
+    site: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeWeb(site) as web:
+        summary = crawl(web, tmp_path / "c", recrawl="every=1h", linger=30.0, max_time=1.0)
+    assert summary.state == "limit" and summary.limit == "max_time"
+    assert "is cut" not in capsys.readouterr().err, "nothing is in flight when the time is up"
+
+
+def test_sitemaps_are_believed_when_they_say_that_a_page_changed(tmp_path: Path) -> None:
+    days = {"/a": 1, "/b": 1}
+
+    def sitemap(request: FakeRequest) -> FakePage:
+        entries = "".join(
+            f"<url><loc>{web.url(path)}</loc><lastmod>{datetime.fromtimestamp(day, UTC).isoformat()}</lastmod></url>"
+            for path, day in days.items()
+        )
+        return FakePage(f"<urlset>{entries}</urlset>", headers=(("Content-Type", "application/xml"),))
+
+    pages: dict[str, Any] = {"/": html("hub", ["/a", "/b", "/sitemap.xml"]), "/sitemap.xml": sitemap}
+    pages |= {"/a": html("a", []), "/b": html("b", [])}
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path / "c", recrawl="adaptive=30d")
+        clock = LaterClock(0)
+        for day in range(2, 60, 2):
+            days["/a"] = clock.now() + (day - 1) * 86_400
+            web.pages["/a"] = html(f"a on day {day} {PROSE[day * 60 :]}", [])
+            again(tmp_path / "c", day)
+        times = Counter(web.targets())
+    assert times["/sitemap.xml"] >= 20, "a sitemap that tells is read each day"
+    assert times["/a"] >= 2 * times["/b"], times
 
 
 def test_linger_0_does_what_is_due_and_ends_with_0(site: dict[str, Any], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ BUDGETS = (0.3, 1.0, 3.0)
 WARM_UP, COUNTED = 5, 4
 
 #: Steps of the clock in the time in which the mean page is visited once.
-_STEPS = 200
+STEPS = 200
 
 #: Visits that are committed in one group.
 _GROUP = 256
@@ -148,28 +148,29 @@ def _crawling(pages: ChangingPages, mean_interval: float) -> Iterator[_Crawl]:
             crawl.store.abandon()
 
 
-def simulated(web: WebOfChanges, budget: float) -> Figures:
-    """Crawl a web again and again with `adaptive`, with so many visits for each mean change."""
+def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> Figures:
+    """Crawl a web again and again with `adaptive`, with so many visits for each mean change, in so many steps of the clock to the time in
+    which the mean page is visited once."""
     pages, interval = ChangingPages(web), web.mean / budget
     began, count, fresh = time.process_time(), web.pages, list[float]()
     with _crawling(pages, interval) as crawl:
         # New pages are found over one interval, as a crawl finds them.
-        found = np.array_split(np.random.default_rng(web.seed).permutation(count), _STEPS)
+        found = np.array_split(np.random.default_rng(web.seed).permutation(count), steps)
         step, before = 0, 0
-        while step < _STEPS * (WARM_UP + COUNTED):
-            said = pages.step(interval / _STEPS)
-            if step < _STEPS:
+        while step < steps * (WARM_UP + COUNTED):
+            said = pages.step(interval / steps)
+            if step < steps:
                 crawl.seed(found[step])
             if len(said):
                 crawl.signal(said)
             crawl.step()
             step += 1
-            if step == _STEPS * WARM_UP:
+            if step == steps * WARM_UP:
                 before = crawl.visited
-            if step > _STEPS * WARM_UP:
+            if step > steps * WARM_UP:
                 fresh.append(pages.freshness)
         seconds = time.process_time() - began
-        days = step * interval / _STEPS / 86_400
+        days = step * interval / steps / 86_400
         kept = (crawl.visited - before) / count / COUNTED
         return Figures(float(np.mean(fresh)), kept, days, seconds, crawl.visited)
 
