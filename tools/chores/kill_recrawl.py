@@ -1,4 +1,5 @@
-"""Kill a crawl that comes back to its pages, and prove that none comes too soon and none is forgotten: `kill-recrawl [--kills N]`."""
+"""Kill a crawl that comes back to its pages, and prove that none comes too soon and none is forgotten: `kill-recrawl [--kills
+N]`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A crawl that comes back to its pages and is killed again and again: none comes before its time, and none is forgotten.
 
-The web is a hub of pages. Some change at every answer, some never do, some are gone for a while. The server notes when each was asked
+The web is a hub of pages. Some change at every answer, some never do, some are gone for a while. The server notes when each was
+asked
 for. A kill may bring pages a second time that were in flight; between two kills a page comes twice only after `--min-interval`.
 The last life is let live for some times `--max-interval`, in which every page has to come.
 """
@@ -109,7 +110,7 @@ def run(kills: int, folder: Path, seed: int = 1, policy: str = f"adaptive={MEAN}
     if process.returncode or not output.strip() or json.loads(output)["state"] != "limit":
         told.wrong.append(f"the last life ended with {process.returncode}: {output.decode(errors='replace')[:500]}")
     told.requests = sum(map(len, pages.asked.values()))
-    _judge(told, {name: pages.asked[name] for name in names}, deaths, last, end)
+    judge(told, {name: pages.asked[name] for name in names}, deaths, last, end)
     _compare(told, directory)
     return told
 
@@ -124,7 +125,7 @@ def _started(url: str, directory: Path, policy: str, *options: str) -> subproces
     return subprocess.Popen(command, env=python.environment(), stdout=subprocess.PIPE)
 
 
-def _judge(told: RecrawlKills, asked: dict[str, list[float]], deaths: list[float], last: float, end: float) -> None:
+def judge(told: RecrawlKills, asked: dict[str, list[float]], deaths: list[float], last: float, end: float) -> None:
     """Hold what the server saw against what must hold."""
     again: dict[float, int] = defaultdict(int)
     for name, times in asked.items():
@@ -151,5 +152,9 @@ def _compare(told: RecrawlKills, directory: Path) -> None:
         [(pages, visits)] = database.ask("SELECT count(DISTINCT url), count(*) FROM pages_all")
     if pages != PAGES + 1:
         told.wrong.append(f"the tables know {pages} pages of {PAGES + 1}")
-    if not told.requests - told.again - _AT_ONCE * (told.kills + 1) <= visits <= told.requests + visits // PAGES + told.kills:
+    if (
+        not told.requests - told.again - _AT_ONCE * (told.kills + 1)
+        <= visits
+        <= told.requests + visits // PAGES + told.kills
+    ):
         told.wrong.append(f"{visits} visits were kept of {told.requests} requests")

@@ -1,8 +1,8 @@
 """How fresh a crawl keeps pages that change: the policy, estimator and schedule of a real crawl, in a ledger, on a simulated clock.
 
 Months of a web go by in minutes: pages change with rates drawn from a gamma distribution of shape 0.5, and are important by
-levels. The budget is told as visits for each mean change. Counted is importance-weighted freshness, after five visits a page. Beside
-ours stand the optimum that knows every rate, and the rules of Nutch and StormCrawler with as many requests.
+levels. The budget is told as visits for each mean change. Counted is importance-weighted freshness, after five visits a page.
+Beside ours stand the optimum that knows every rate, and the rules of Nutch and StormCrawler with as many requests.
 """
 
 import tempfile
@@ -90,7 +90,9 @@ class _Crawl:
         self._pages = pages
         self.store = RocksLedger(LedgerSheet(directory=str(folder)))
         self.store.open()
-        self.schedule = RevisitSchedule(RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0))
+        self.schedule = RevisitSchedule(
+            RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
+        )
         self.schedule.policy = GreedyPolicy()
         self.schedule.ledger = self.schedule.store = self.store
         self.schedule.open()
@@ -149,8 +151,8 @@ def _crawling(pages: ChangingPages, mean_interval: float) -> Iterator[_Crawl]:
 
 
 def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> Figures:
-    """Crawl a web again and again with `adaptive`, with so many visits for each mean change, in so many steps of the clock to the time in
-    which the mean page is visited once."""
+    """Crawl a web again and again with `adaptive`, with so many visits for each mean change, in so many steps of the clock to the
+    time in which the mean page is visited once."""
     pages, interval = ChangingPages(web), web.mean / budget
     began, count, fresh = time.process_time(), web.pages, list[float]()
     with _crawling(pages, interval) as crawl:
@@ -235,13 +237,18 @@ def run(count: int = 20_000) -> BenchReport:
     for name, web in (
         ("say nothing", WebOfChanges(pages=count)),
         ("say 80 % of changes, 80 % of it true", WebOfChanges(pages=count, precision=0.8, recall=0.8)),
-        ("so, but half of them say always that all changed", WebOfChanges(pages=count, precision=0.8, recall=0.8, liars=0.5)),
+        (
+            "so, but half of them say always that all changed",
+            WebOfChanges(pages=count, precision=0.8, recall=0.8, liars=0.5),
+        ),
         ("all say always that all changed", WebOfChanges(pages=count, liars=1.0)),
     ):
         figures = plain[BUDGETS[0]] if name == "say nothing" else simulated(web, BUDGETS[0])
         over = figures.freshness / plain[BUDGETS[0]].freshness - 1
         said.add(name, f"{figures.freshness:.3f}", f"{over:+.1%}", f"{figures.visits:.3f}", f"{figures.days:.0f}")
-    mixed = report.table("Pages of mixed habits: Poisson, periodic, in bursts, never", "visits a mean change", "adaptive")
+    mixed = report.table(
+        "Pages of mixed habits: Poisson, periodic, in bursts, never", "visits a mean change", "adaptive"
+    )
     for budget in BUDGETS:
         mixed.add(budget, f"{simulated(WebOfChanges(pages=count, is_mixed=True), budget).freshness:.3f}")
     return report

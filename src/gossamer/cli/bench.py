@@ -109,7 +109,10 @@ def bench(
     elif name == "spiders":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats)
-    elif name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness") and pages is not None:
+    elif (
+        name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness")
+        and pages is not None
+    ):
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]

@@ -3,10 +3,11 @@
 Place in the flow: the schedule of known pages learns from each visit (:func:`learnt`), and policies ask what a visit would bring
 (:func:`gain_after`, :func:`wait_for`). Pure code over values; times in seconds, rates in changes a second.
 
-Changes are taken as a Poisson process, and what is believed of its rate as a gamma distribution. A visit that finds nothing new says
+Changes are taken as a Poisson process, and what is believed of its rate as a gamma distribution. A visit that finds nothing new
+says
 that there was no change in all that time, which a gamma distribution takes up exactly. A visit that finds a change says that there
-was at least one, which is the bias of counting (Cho and Garcia-Molina 2003): the true distribution then is no gamma any more, and the
-gamma with its mean and variance stands for it. What visits added is kept apart from the prior, so that a prior that is learnt
+was at least one, which is the bias of counting (Cho and Garcia-Molina 2003): the true distribution then is no gamma any more, and
+the gamma with its mean and variance stands for it. What visits added is kept apart from the prior, so that a prior that is learnt
 later holds for old visits, too. That takes two numbers a page.
 """
 
@@ -21,8 +22,8 @@ _KEPT = 0.99
 #: Visits of a group that weigh as much as what is believed of its wider group.
 _SHRUNK_BY = 20.0
 
-#: Visits of a group, and changes and signals of a host, after which the oldest fade: what was learnt of them with less knowledge must
-#: give way, and the noise of so many is small enough.
+#: Visits of a group, and changes and signals of a host, after which the oldest fade: what was learnt of them with less knowledge
+#: must give way, and the noise of so many is small enough.
 _MEMORY = 400.0
 
 #: Between these a prior's shape stays: pages all alike, pages of every kind.

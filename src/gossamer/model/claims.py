@@ -1,6 +1,7 @@
 """What hosts say of changes: when a page changed last, how often it does, how long it can be kept.
 
-Place in the flow: a sitemap's page is found with what the sitemap says of it (`stages/process/sitemaps.py`); the ledger of revisits gives
+Place in the flow: a sitemap's page is found with what the sitemap says of it (`stages/process/sitemaps.py`); the ledger of
+revisits gives
 that to the schedule, which believes it as far as it has proved true. What is said of how often a page changes puts the page
 into a kind (:func:`kind_of`): what the visits of a kind teach is the prior of its pages. So a word is worth what it has proved to
 mean on that host.
@@ -38,8 +39,8 @@ def said(changed_at: str, frequency: str) -> Said | None:
 
 
 def time_of(text: str) -> float:
-    """Seconds since the epoch of a time as ISO 8601 or RFC 5322 writes it; 0 where it is none. A day counts from its beginning, and what
-    names no time zone is UTC."""
+    """Seconds since the epoch of a time as ISO 8601 or RFC 5322 writes it; 0 where it is none. A day counts from its beginning,
+    and what names no time zone is UTC."""
     text = text.strip()
     if not text or len(text) > _LONGEST_TIME:
         return 0.0

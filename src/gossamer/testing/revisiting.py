@@ -28,11 +28,16 @@ _PAGES = [
     )
 ]
 
-#: Pages that change all the time, or never, or nobody knows; worth much or little; at hosts that are right, or wrong, about changes.
+#: Pages that change all the time, or never, or nobody knows; worth much or little; at hosts that are right, or wrong, about
+#: changes.
 _OUTLOOKS = [
     Outlook(Belief(shape, scale), weight, signals, price)
     for shape, scale, weight, signals, price in product(
-        (1e-3, 1.0, 1e4), (1e-3, _DAY, 1e10), (1e-3, 1e3), (Signals(), Signals(1e4, 0, 0), Signals(0, 1e4, 1e4)), (1e-3, _DAY)
+        (1e-3, 1.0, 1e4),
+        (1e-3, _DAY, 1e10),
+        (1e-3, 1e3),
+        (Signals(), Signals(1e4, 0, 0), Signals(0, 1e4, 1e4)),
+        (1e-3, _DAY),
     )
 ]
 

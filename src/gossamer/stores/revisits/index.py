@@ -1,11 +1,11 @@
 """Where the schedule of known pages lies: keys in a space of the ledger, and what deletes them.
 
-Place in the flow: :mod:`gossamer.stores.revisits.schedule` keeps pages under these keys, and :mod:`gossamer.stores.revisits.deleting` takes
-them away.
+Place in the flow: :mod:`gossamer.stores.revisits.schedule` keeps pages under these keys, and
+:mod:`gossamer.stores.revisits.deleting` takes them away.
 
 Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
-time and the hash: the URL), and when the host is to be looked at (`h`, with the time before which none of its pages is due). Under no
-host lies an index of those times, so that a page costs nothing before it is due.
+time and the hash: the URL), and when the host is to be looked at (`h`, with the time before which none of its pages is due).
+Under no host lies an index of those times, so that a page costs nothing before it is due.
 """
 
 from struct import Struct

@@ -74,8 +74,8 @@ class NutchSheet(Sheet, frozen=True):
 
 
 class NutchAdaptive(Provider[NutchSheet]):
-    """Nutch's adaptive schedule: a wait that grows by a share while a page stays, and shrinks by one when it changes. A page that stayed
-    for longer than its wait gets that time as its wait, and comes earlier by a share of it."""
+    """Nutch's adaptive schedule: a wait that grows by a share while a page stays, and shrinks by one when it changes. A page that
+    stayed for longer than its wait gets that time as its wait, and comes earlier by a share of it."""
 
     is_priced = False
 

@@ -1,7 +1,7 @@
 """The price of a visit: it rises while more pages are worth one than there may be visits, and falls while fewer are.
 
-Place in the flow: the schedule asks for the price when it says how long a page waits, and reports the visits that it queues. No page
-but the one at hand is looked at, so the price costs the same for ten pages and ten million.
+Place in the flow: the schedule asks for the price when it says how long a page waits, and reports the visits that it queues. No
+page but the one at hand is looked at, so the price costs the same for ten pages and ten million.
 """
 
 from math import exp
@@ -10,7 +10,8 @@ import msgspec
 
 from gossamer.model.change_rate import Belief, gain_after
 
-#: Visits that may be ahead of the rate or behind it, as a share of the known pages, and at least: the price follows this difference.
+#: Visits that may be ahead of the rate or behind it, as a share of the known pages, and at least: the price follows this
+#: difference.
 _AHEAD, _LEAST_AHEAD = 0.02, 32.0
 
 #: By how many powers of e the price answers at once when the visits are as far ahead as they may be, and how many more in the time
@@ -19,6 +20,7 @@ _AT_ONCE, _IN_TIME = 2.0, 2.0
 
 #: The price goes at most this far from the worth of a usual page after the mean interval, in powers of e: it comes back soon.
 _FURTHEST = 6.0
+
 
 class Price(msgspec.Struct, array_like=True):
     """The price, as it is kept between runs. Call :meth:`step` before the rest; times are in seconds."""

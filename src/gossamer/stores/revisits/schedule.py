@@ -3,8 +3,8 @@
 Place in the flow: the ledger of revisits (:mod:`gossamer.stores.revisits.ledger`) puts a page here when its visit ends, in the same
 group; the frontier wakes what is due.
 
-A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues. :mod:`index` says under which
-keys all lies.
+A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues. :mod:`index` says
+under which keys all lies.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,19 @@ from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.revisits import learning
-from gossamer.stores.revisits.index import DUE, HOST, KNOWN, SCHEDULE, TIME, TIMES, drop_page, due_key, look_at, page_key, pages
+from gossamer.stores.revisits.index import (
+    DUE,
+    HOST,
+    KNOWN,
+    SCHEDULE,
+    TIME,
+    TIMES,
+    drop_page,
+    due_key,
+    look_at,
+    page_key,
+    pages,
+)
 from gossamer.stores.revisits.pricing import Price
 
 #: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that
@@ -52,8 +64,8 @@ _MISSED_AFTER = 86_400.0
 #: Under which name the price is kept between runs.
 _PRICE = "revisits.price"
 
-#: A page whose visit can wait for longer than this share of its interval, when its time has come, goes back. One that could wait for
-#: less is visited at once: it would be looked at again and again otherwise.
+#: A page whose visit can wait for longer than this share of its interval, when its time has come, goes back. One that could wait
+#: for less is visited at once: it would be looked at again and again otherwise.
 _SLACK = 0.02
 
 #: A page that waits for a price is looked at again when its age has grown by this share.
@@ -102,7 +114,8 @@ class RevisitSheet(Sheet, frozen=True):
         ),
     ] = 7 * 86_400.0
     weighs: Annotated[
-        bool, setting("Take the level at which a new page waited for its importance: each level is half of the one before.")
+        bool,
+        setting("Take the level at which a new page waited for its importance: each level is half of the one before."),
     ] = False
 
 

@@ -19,7 +19,14 @@ DAY = 86_400.0
 
 
 @pytest.mark.parametrize(
-    "policy", [FixedInterval(FixedIntervalSheet(every=5.0)), GreedyPolicy(), Proportional(), NutchAdaptive(), StormCrawlerAdaptive()]
+    "policy",
+    [
+        FixedInterval(FixedIntervalSheet(every=5.0)),
+        GreedyPolicy(),
+        Proportional(),
+        NutchAdaptive(),
+        StormCrawlerAdaptive(),
+    ],
 )
 def test_the_shipped_policies_keep_the_promises(policy: RevisitPolicy) -> None:
     check_revisit_policy(policy)
@@ -63,7 +70,9 @@ def test_an_important_page_and_one_that_is_said_to_have_changed_come_sooner() ->
     quiet = policy.interval(KnownPage(), Outlook(belief, signals=proved))
     assert quiet > usual * 2, "a host that tells is visited less where it is quiet"
     assert policy.interval(KnownPage(signalled=1), Outlook(belief, signals=proved)) < usual / 2
-    assert policy.interval(KnownPage(signalled=1), Outlook(belief, signals=lied)) > usual * 0.9, "a liar is not believed"
+    assert policy.interval(KnownPage(signalled=1), Outlook(belief, signals=lied)) > usual * 0.9, (
+        "a liar is not believed"
+    )
 
 
 def test_a_page_that_changes_too_fast_to_be_kept_fresh_waits_for_the_longest_time() -> None:
@@ -78,7 +87,9 @@ def test_proportional_visits_once_for_each_change() -> None:
 def test_nutch_lengthens_by_four_tenths_shortens_by_a_fifth_and_follows_the_last_change() -> None:
     policy, outlook = NutchAdaptive(), Outlook()
     assert policy.interval(KnownPage(), outlook) == 30 * DAY
-    assert policy.interval(KnownPage(visited_at=9 * DAY, changed_at=9 * DAY, waits=DAY), outlook) == pytest.approx(0.8 * DAY)
+    assert policy.interval(KnownPage(visited_at=9 * DAY, changed_at=9 * DAY, waits=DAY), outlook) == pytest.approx(
+        0.8 * DAY
+    )
     stayed = KnownPage(visited_at=9 * DAY, changed_at=8 * DAY, waits=DAY)
     assert policy.interval(stayed, outlook) == pytest.approx(1.4 * DAY - 0.3 * DAY)
     long = KnownPage(visited_at=9 * DAY, changed_at=4 * DAY, waits=DAY)

@@ -20,10 +20,10 @@ from gossamer.model.visit import Response, Visit
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.deleting import forget_known
-from gossamer.stores.revisits.ledger import RevisitLedger
-from gossamer.stores.revisits.learning import RATES
-from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy
 from gossamer.stores.revisits.index import SCHEDULE
+from gossamer.stores.revisits.learning import RATES
+from gossamer.stores.revisits.ledger import RevisitLedger
+from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy
 from gossamer.stores.revisits.schedule import RevisitSchedule, RevisitSheet
 from gossamer.testing.clock import FakeClock
 
@@ -250,7 +250,9 @@ def test_a_page_is_due_at_once_when_a_host_that_is_right_says_that_it_changed(tm
     assert crawl.wake() == 1 and [task.url for task in crawl.pop()] == [loud]
 
 
-def test_what_is_said_of_the_future_or_of_a_time_before_the_visit_or_of_an_unknown_page_is_no_news(tmp_path: Path) -> None:
+def test_what_is_said_of_the_future_or_of_a_time_before_the_visit_or_of_an_unknown_page_is_no_news(
+    tmp_path: Path,
+) -> None:
     crawl = adaptive(Crawl(tmp_path, TurnedClock()))
     crawl.clock.turn(1e9)
     [url] = urls(1, 1)
@@ -264,7 +266,9 @@ def test_what_is_said_of_the_future_or_of_a_time_before_the_visit_or_of_an_unkno
     assert told(crawl, url, Said(now + 60)), "clocks may differ a little"
 
 
-def test_a_host_that_says_all_the_time_that_all_changed_gets_no_more_visits_than_one_that_says_nothing(tmp_path: Path) -> None:
+def test_a_host_that_says_all_the_time_that_all_changed_gets_no_more_visits_than_one_that_says_nothing(
+    tmp_path: Path,
+) -> None:
     crawl = adaptive(Crawl(tmp_path, TurnedClock()))
     all_urls = urls(2, 20)
     crawl.seed(*all_urls)
