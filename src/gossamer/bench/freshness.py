@@ -21,6 +21,7 @@ from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
 from gossamer.bench.report import BenchReport
 from gossamer.contracts.revisiting import Outlook, RevisitPolicy
 from gossamer.flow.clock import SystemClock
+from gossamer.model.change_rate import Belief, Evidence, Group, Signals, believed, grouped, learnt, prior_of
 from gossamer.model.claims import Said
 from gossamer.model.known import KnownPage
 from gossamer.model.outcome import Outcome
@@ -211,6 +212,44 @@ def _settled(policy: RevisitPolicy, rate: float, draw: np.random.Generator) -> l
     return waits[-_RULE_TAKEN:]
 
 
+def _errors(shape: float, several: int = 2_000, visits: int = 10) -> tuple[float, float]:
+    """Median relative errors of the rate after some visits at random times: ours, which learns its prior, and that of exact
+    Bayes, which is told the true one."""
+    draw, grid = np.random.default_rng(4), np.exp(np.linspace(np.log(1e-7), np.log(60.0), 2_000))
+    rates = np.maximum(draw.gamma(shape, 1 / shape, several), 1e-9)
+    times = draw.exponential(1.0, (several, visits))
+    changed = draw.random((several, visits)) < -np.expm1(-rates[:, None] * times)
+    group, kept, wide = Group(), [Evidence()] * several, Belief(1.0, 3.0)
+    for visit in range(visits):
+        for page in range(several):
+            prior, time_ = prior_of(group, wide), float(times[page, visit])
+            kept[page] = learnt(prior, kept[page], time_, bool(changed[page, visit]))
+            group = grouped(group, believed(prior, kept[page]), time_)
+    prior = prior_of(group, wide)
+    ours = np.array([believed(prior, evidence).rate for evidence in kept])
+    exact = np.empty(several)
+    for page in range(several):
+        grown = grid[:, None] * times[page]
+        logs = shape * np.log(grid) - shape * grid + np.where(changed[page], np.log(-np.expm1(-grown)), -grown).sum(axis=1)
+        weights = np.exp(logs - logs.max())
+        exact[page] = (weights * grid).sum() / weights.sum()
+    return float(np.median(abs(ours / rates - 1))), float(np.median(abs(exact / rates - 1)))
+
+
+def _decision(several: int = 20_000) -> float:
+    """Microseconds of CPU in which the policy says how long a page waits."""
+    draw, policy, page = np.random.default_rng(5), GreedyPolicy(), KnownPage()
+    signals = Signals(80, 20, 20)
+    outlooks = [
+        Outlook(Belief(shape, scale * 86_400), 1.0, signals, price * 3_600)
+        for shape, scale, price in zip(*(draw.gamma(1, 5, several).tolist() for _ in range(3)), strict=True)
+    ]
+    began = time.process_time()
+    for outlook in outlooks:
+        policy.interval(page, outlook)
+    return (time.process_time() - began) / several * 1e6
+
+
 def run(count: int = 20_000) -> BenchReport:
     """Measure with so many pages, and make the report."""
     report = BenchReport("freshness")
@@ -251,4 +290,12 @@ def run(count: int = 20_000) -> BenchReport:
     )
     for budget in BUDGETS:
         mixed.add(budget, f"{simulated(WebOfChanges(pages=count, is_mixed=True), budget).freshness:.3f}")
+    rate = report.table("Rate of change after ten visits: median error", "shape", "ours", "Bayes, true prior", "ratio")
+    for shape in (3.0, 1.0, 0.5):
+        ours_error, exact = _errors(shape)
+        rate.add(shape, f"{ours_error:.3f}", f"{exact:.3f}", f"{ours_error / exact:.2f}")
+    cost = report.table("Cost", "what", "figure")
+    cost.add("a decision of the policy", f"{_decision():.1f} us")
+    evidence = learnt(Belief(1.0, 1e5), Evidence(), 1e5, is_changed=True)
+    cost.add("evidence of a page in the ledger", f"{len(msgspec.msgpack.encode(evidence)) - 1} bytes")
     return report

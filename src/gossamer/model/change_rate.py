@@ -23,8 +23,8 @@ _KEPT = 0.99
 _SHRUNK_BY = 20.0
 
 #: Visits of a group, and changes and signals of a host, after which the oldest fade: what was learnt of them with less knowledge
-#: must give way, and the noise of so many is small enough.
-_MEMORY = 400.0
+#: must give way, and the noise of so many is small enough. Signals come rarely, and of few pages.
+_MEMORY, _SIGNALS_KEPT = 2_000.0, 400.0
 
 #: Between these a prior's shape stays: pages all alike, pages of every kind.
 _LEAST_SHAPE, _MOST_SHAPE = 0.1, 20.0
@@ -151,7 +151,7 @@ def judged(signals: Signals, rate: float, time: float, is_changed: bool, signall
         return signals
     true, missed = _changes(rate, time, signals, signalled) if is_changed else (0.0, 0.0)
     total = signals.true + signals.false + signals.missed
-    kept = 1.0 if total < _MEMORY else 1 - 1 / _MEMORY
+    kept = 1.0 if total < _SIGNALS_KEPT else 1 - 1 / _SIGNALS_KEPT
     return Signals(signals.true * kept + true, signals.false * kept + signalled - true, signals.missed * kept + missed)
 
 

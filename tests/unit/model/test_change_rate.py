@@ -85,7 +85,7 @@ def test_the_prior_of_a_group_is_learnt_from_its_visits(shape: float) -> None:
     chance, group, rates = random.Random(3), Group(), [0.0] * 300
     rates = [chance.gammavariate(shape, 1 / (shape * 5 * DAY)) for _ in rates]
     kept = [Evidence() for _ in rates]
-    for _ in range(12):
+    for _ in range(24):
         for at, rate in enumerate(rates):
             prior = prior_of(group)
             kept[at] = learnt(prior, kept[at], 3 * DAY, changed(chance, rate, 3 * DAY))
