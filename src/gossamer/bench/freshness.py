@@ -230,7 +230,9 @@ def _errors(shape: float, several: int = 2_000, visits: int = 10) -> tuple[float
     exact = np.empty(several)
     for page in range(several):
         grown = grid[:, None] * times[page]
-        logs = shape * np.log(grid) - shape * grid + np.where(changed[page], np.log(-np.expm1(-grown)), -grown).sum(axis=1)
+        logs = (
+            shape * np.log(grid) - shape * grid + np.where(changed[page], np.log(-np.expm1(-grown)), -grown).sum(axis=1)
+        )
         weights = np.exp(logs - logs.max())
         exact[page] = (weights * grid).sum() / weights.sum()
     return float(np.median(abs(ours / rates - 1))), float(np.median(abs(exact / rates - 1)))
