@@ -21,7 +21,7 @@ from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
 from gossamer.bench.report import BenchReport
 from gossamer.contracts.revisiting import Outlook, RevisitPolicy
 from gossamer.flow.clock import SystemClock
-from gossamer.model.change_rate import Belief, Evidence, Group, Signals, believed, grouped, learnt, prior_of
+from gossamer.model.change_rate import Belief, Evidence, RateGroup, Signals, believed, grouped, learnt, prior_of
 from gossamer.model.claims import Said
 from gossamer.model.known import KnownPage
 from gossamer.model.outcome import Outcome
@@ -60,7 +60,7 @@ def _groups(several: Iterable[T]) -> Iterator[list[T]]:
         yield some
 
 
-class Figures(msgspec.Struct, frozen=True):
+class FreshnessFigures(msgspec.Struct, frozen=True):
     """What came of a simulated crawl."""
 
     freshness: float
@@ -151,7 +151,7 @@ def _crawling(pages: ChangingPages, mean_interval: float) -> Iterator[_Crawl]:
             crawl.store.abandon()
 
 
-def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> Figures:
+def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> FreshnessFigures:
     """Crawl a web again and again with `adaptive`, with so many visits for each mean change, in so many steps of the clock to the
     time in which the mean page is visited once."""
     pages, interval = ChangingPages(web), web.mean / budget
@@ -175,7 +175,7 @@ def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> Figures:
         seconds = time.process_time() - began
         days = step * interval / steps / 86_400
         kept = (crawl.visited - before) / count / COUNTED
-        return Figures(float(np.mean(fresh)), kept, days, seconds, crawl.visited)
+        return FreshnessFigures(float(np.mean(fresh)), kept, days, seconds, crawl.visited)
 
 
 def by_rule(policy: RevisitPolicy, web: WebOfChanges, budget: float, most: int = 4_000) -> float:
@@ -219,7 +219,7 @@ def _errors(shape: float, several: int = 2_000, visits: int = 10) -> tuple[float
     rates = np.maximum(draw.gamma(shape, 1 / shape, several), 1e-9)
     times = draw.exponential(1.0, (several, visits))
     changed = draw.random((several, visits)) < -np.expm1(-rates[:, None] * times)
-    group, kept, wide = Group(), [Evidence()] * several, Belief(1.0, 3.0)
+    group, kept, wide = RateGroup(), [Evidence()] * several, Belief(1.0, 3.0)
     for visit in range(visits):
         for page in range(several):
             prior, time_ = prior_of(group, wide), float(times[page, visit])
@@ -260,7 +260,7 @@ def run(count: int = 20_000) -> BenchReport:
         *("visits a mean change", "the optimum", "adaptive", "of the optimum", "Nutch", "StormCrawler", "above them"),
         *("visits made", "days", "us a visit"),
     )
-    plain = dict[float, Figures]()
+    plain = dict[float, FreshnessFigures]()
     for budget in BUDGETS:
         web = WebOfChanges(pages=count)
         pages = ChangingPages(web)

@@ -83,7 +83,7 @@ class Signals(msgspec.Struct, frozen=True, array_like=True, gc=False):
 NO_SIGNALS = Signals()
 
 
-class Group(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class RateGroup(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is learnt of the rates of a group of pages, for their prior. Each visit counts by the time since the one before, so that
     each page counts alike, however often it is visited."""
 
@@ -155,12 +155,12 @@ def judged(signals: Signals, rate: float, time: float, is_changed: bool, signall
     return Signals(signals.true * kept + true, signals.false * kept + signalled - true, signals.missed * kept + missed)
 
 
-def grouped(group: Group, belief: Belief, time: float) -> Group:
+def grouped(group: RateGroup, belief: Belief, time: float) -> RateGroup:
     """The group with one more visit, after which this is believed of the page."""
     if not 0 < time < inf:
         return group
     kept = 1.0 if group.visits < _MEMORY else 1 - 1 / _MEMORY
-    return Group(
+    return RateGroup(
         group.visits * kept + 1,
         group.time * kept + time,
         group.rate * kept + time * belief.rate,
@@ -169,7 +169,7 @@ def grouped(group: Group, belief: Belief, time: float) -> Group:
 
 
 @lru_cache(maxsize=1024)  # it is asked for every page of a host that is looked at
-def prior_of(group: Group, wider: Belief = USUAL) -> Belief:
+def prior_of(group: RateGroup, wider: Belief = USUAL) -> Belief:
     """What is believed of a page of a group before its own visits: the gamma distribution to which the group's means belong, and
     those of a wider group as far as the group has few visits."""
     if group.visits <= 0 or group.time <= 0:

@@ -8,9 +8,10 @@ mean on that host.
 """
 
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 import msgspec
+
+from gossamer.model.dates import read_date
 
 #: The words of sitemaps.org.
 FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
@@ -45,12 +46,9 @@ def time_of(text: str) -> float:
     if not text or len(text) > _LONGEST_TIME:
         return 0.0
     try:
-        found = datetime.fromisoformat(text) if text[0].isdigit() and text[-1:] != ")" else parsedate_to_datetime(text)
+        found = datetime.fromisoformat(text) if text[0].isdigit() else read_date(text)
     except (ValueError, TypeError, IndexError, OverflowError):
-        try:
-            found = parsedate_to_datetime(text)
-        except (ValueError, TypeError, IndexError, OverflowError):
-            return 0.0
+        return 0.0
     try:
         return max((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp(), 0.0)
     except (ValueError, OverflowError):

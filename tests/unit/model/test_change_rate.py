@@ -14,7 +14,7 @@ from gossamer.model.change_rate import (
     USUAL,
     Belief,
     Evidence,
-    Group,
+    RateGroup,
     Signals,
     aged,
     believed,
@@ -82,7 +82,7 @@ def test_no_time_makes_nonsense(time: float, is_changed: bool, signalled: int, s
 
 @pytest.mark.parametrize("shape", [0.5, 2.0])
 def test_the_prior_of_a_group_is_learnt_from_its_visits(shape: float) -> None:
-    chance, group, rates = random.Random(3), Group(), [0.0] * 300
+    chance, group, rates = random.Random(3), RateGroup(), [0.0] * 300
     rates = [chance.gammavariate(shape, 1 / (shape * 5 * DAY)) for _ in rates]
     kept = [Evidence() for _ in rates]
     for _ in range(24):
@@ -97,8 +97,8 @@ def test_the_prior_of_a_group_is_learnt_from_its_visits(shape: float) -> None:
 
 def test_a_group_with_few_visits_stays_near_the_wider_one() -> None:
     wide = Belief(1.0, 10 * DAY)
-    once = grouped(Group(), Belief(1.0, DAY / 100), DAY)
-    assert prior_of(Group(), wide) == wide
+    once = grouped(RateGroup(), Belief(1.0, DAY / 100), DAY)
+    assert prior_of(RateGroup(), wide) == wide
     assert wide.rate < prior_of(once, wide).rate < 100 / DAY / 10
 
 

@@ -7,13 +7,13 @@ under no host a group for each kind. They change in the group that keeps the vis
 
 import msgspec
 
-from gossamer.contracts.ledger import Group as LedgerGroup
+from gossamer.contracts.ledger import Group
 from gossamer.contracts.spaces import Space
 from gossamer.model.change_rate import (
     NO_SIGNALS,
     USUAL,
     Belief,
-    Group,
+    RateGroup,
     Signals,
     believed,
     grouped,
@@ -28,34 +28,34 @@ RATES = Space("revisit-rates", value_bytes=256)
 
 _KIND, _ALL, _SIGNALS = b"k", b"a", b"s"
 
-_group = msgspec.msgpack.Decoder(Group)
+_group = msgspec.msgpack.Decoder(RateGroup)
 _signals = msgspec.msgpack.Decoder(Signals)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def _kept(group: LedgerGroup, host: str | None, key: bytes) -> Group:
+def _kept(group: Group, host: str | None, key: bytes) -> RateGroup:
     data = group.get(RATES, host, key)
-    return Group() if data is None else _group.decode(data)
+    return RateGroup() if data is None else _group.decode(data)
 
 
-def usual(group: LedgerGroup) -> Belief:
+def usual(group: Group) -> Belief:
     """What is believed of a page of which nothing is known, not even its host."""
     return prior_of(_kept(group, None, _ALL), USUAL)
 
 
-def prior(group: LedgerGroup, host: str, kind: str) -> Belief:
+def prior(group: Group, host: str, kind: str) -> Belief:
     """What is believed of a page of this host and kind before its own visits."""
     key = _KIND + kind.encode()
     return prior_of(_kept(group, host, key), prior_of(_kept(group, None, key), usual(group)))
 
 
-def signals_of(group: LedgerGroup, host: str) -> Signals:
+def signals_of(group: Group, host: str) -> Signals:
     """How far what a host says of changes has proved true."""
     data = group.get(RATES, host, _SIGNALS)
     return NO_SIGNALS if data is None else _signals.decode(data)
 
 
-def learn(group: LedgerGroup, host: str, before: KnownPage, page: KnownPage) -> KnownPage:
+def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownPage:
     """Stage what a visit teaches.
 
     Args:

@@ -10,8 +10,11 @@ from gossamer.stores.revisits.policies import (
     FixedIntervalSheet,
     GreedyPolicy,
     NutchAdaptive,
+    NutchSheet,
     Proportional,
+    ProportionalSheet,
     StormCrawlerAdaptive,
+    StormCrawlerSheet,
 )
 from gossamer.testing import check_revisit_policy
 
@@ -101,3 +104,17 @@ def test_stormcrawler_lengthens_by_half_and_halves() -> None:
     assert policy.interval(KnownPage(), outlook) == DAY
     assert policy.interval(KnownPage(visited_at=9.0, changed_at=9.0, waits=DAY), outlook) == pytest.approx(DAY / 2)
     assert policy.interval(KnownPage(visited_at=9.0, changed_at=8.0, waits=DAY), outlook) == pytest.approx(1.5 * DAY)
+
+
+def test_the_shares_of_the_rules_can_be_set() -> None:
+    changed = KnownPage(visited_at=9 * DAY, changed_at=9 * DAY, waits=DAY)
+    stayed = KnownPage(visited_at=9 * DAY, changed_at=8.9 * DAY, waits=DAY)
+    for policy in (
+        NutchAdaptive(NutchSheet(first=5.0, longer=1.0, shorter=0.9)),
+        StormCrawlerAdaptive(StormCrawlerSheet(first=5.0, longer=1.0, shorter=0.9)),
+    ):
+        assert policy.interval(KnownPage(), Outlook()) == 5.0
+        assert policy.interval(changed, Outlook()) == pytest.approx(0.1 * DAY)
+        assert policy.interval(stayed, Outlook()) == pytest.approx(2 * DAY, rel=0.02)
+    twice = Proportional(ProportionalSheet(visits=2.0))
+    assert twice.interval(KnownPage(), Outlook(Belief(1.0, DAY))) == pytest.approx(DAY / 2)

@@ -325,3 +325,20 @@ def test_a_clock_that_jumps_forgets_no_page_and_teaches_nothing(tmp_path: Path) 
             crawl.commit(task)
             visited.add(task.url)
     assert len(visited) == 10, "every page comes within the longest interval"
+
+
+def test_pages_weigh_by_the_level_at_which_they_waited_and_share_the_visits_of_the_mean_interval(tmp_path: Path) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    crawl.schedule.sheet = RevisitSheet(min_interval=1.0, rate=1.0, weighs=True, mean_interval=86_400.0)
+    all_urls = urls(2, 20)
+    with crawl.into.group() as group:
+        group.push(Task(url, host_of(url), level=0 if host_of(url) == "h0.test" else 6) for url in group.offer(all_urls))
+    visits = {"h0.test": 0, "h1.test": 0}
+    for step in range(20 * 10):
+        crawl.wake()
+        for task in crawl.pop():
+            crawl.commit(task, digest=f"{step // 40}")  # all of them change every second day
+            visits[task.host] += step >= 20 * 5
+        crawl.clock.turn(86_400.0 / 20)
+    assert visits["h0.test"] > 1.5 * visits["h1.test"] > 0
+    assert sum(visits.values()) == pytest.approx(40 * 5, rel=0.25), "a mean interval of a day"
