@@ -241,7 +241,7 @@ def _errors(shape: float, several: int = 2_000, visits: int = 10) -> tuple[float
 def _decision(several: int = 20_000) -> float:
     """Microseconds of CPU in which the policy says how long a page waits."""
     draw, policy, page = np.random.default_rng(5), GreedyPolicy(), KnownPage()
-    signals = Signals(80, 20, 20)
+    signals = Signals(80, 20, 20, 9)
     outlooks = [
         Outlook(Belief(shape, scale * 86_400), 1.0, signals, price * 3_600)
         for shape, scale, price in zip(*(draw.gamma(1, 5, several).tolist() for _ in range(3)), strict=True)

@@ -26,6 +26,9 @@ _SHRUNK_BY = 20.0
 #: must give way, and the noise of so many is small enough. Signals come rarely, and of few pages.
 _MEMORY, _SIGNALS_KEPT = 2_000.0, 400.0
 
+#: What is taken for this unlikely may happen: one visit does not decide on a host.
+_UNLIKELY = 0.05
+
 #: Between these a prior's shape stays: pages all alike, pages of every kind.
 _LEAST_SHAPE, _MOST_SHAPE = 0.1, 20.0
 
@@ -67,6 +70,13 @@ class Signals(msgspec.Struct, frozen=True, array_like=True, gc=False):
     false: float = 0.0
     missed: float = 0.0
     """Changes of pages that nothing was said of."""
+    worth: float = 0.0
+    """By how much visits turned out likelier with what the host says than without, as a logarithm."""
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether what the host says foretells changes better than what its pages did before."""
+        return self.worth > 0
 
     @property
     def precision(self) -> float:
@@ -118,7 +128,7 @@ def learnt(
     if not is_changed:
         return Evidence(evidence.shape, evidence.scale + time)
     belief = believed(prior, evidence)
-    if signalled:
+    if signalled and signals.is_believed:
         true, missed = _changes(belief.rate, time, signals, signalled)
         return Evidence(evidence.shape + true + missed, evidence.scale + time)
     after = _changed(belief, time)
@@ -145,14 +155,27 @@ def _changes(rate: float, time: float, signals: Signals, signalled: int) -> tupl
     return min(signalled * signals.precision / some, signalled), unseen / some
 
 
-def judged(signals: Signals, rate: float, time: float, is_changed: bool, signalled: int) -> Signals:
-    """What a visit says of a host's signals; `rate` is the page's, before the visit."""
+def judged(signals: Signals, belief: Belief, time: float, is_changed: bool, signalled: int) -> Signals:
+    """What a visit says of a host's signals; `belief` is of the page's rate, before the visit."""
     if not 0 < time < inf:
         return signals
-    true, missed = _changes(rate, time, signals, signalled) if is_changed else (0.0, 0.0)
+    true, missed = _changes(belief.rate, time, signals, signalled) if is_changed else (0.0, 0.0)
+    # A host that says all the time that all has changed is right now and then: what counts is whether that says more than time
+    # does.
+    without = (1 + time / belief.scale) ** -belief.shape
+    recall, doubt = signals.recall, (1 - signals.precision) ** signalled
+    with_them = (1 + (1 - recall) * time / belief.scale) ** -belief.shape * doubt
+    if is_changed:
+        without, with_them = 1 - without, 1 - with_them
+    won = log(max(with_them, _UNLIKELY) / max(without, _UNLIKELY))
     total = signals.true + signals.false + signals.missed
     kept = 1.0 if total < _SIGNALS_KEPT else 1 - 1 / _SIGNALS_KEPT
-    return Signals(signals.true * kept + true, signals.false * kept + signalled - true, signals.missed * kept + missed)
+    return Signals(
+        signals.true * kept + true,
+        signals.false * kept + signalled - true,
+        signals.missed * kept + missed,
+        signals.worth * kept + won,
+    )
 
 
 def grouped(group: RateGroup, belief: Belief, time: float) -> RateGroup:
@@ -229,11 +252,15 @@ def aged(belief: Belief, signals: Signals, time: float, signalled: int) -> float
 
     Time runs slower where changes are signalled and none was; each signal ages the page (Busa-Fekete and others 2025).
     """
+    if not signals.is_believed:
+        return time
     slow = log1p((1 - signals.recall) * time / belief.scale)
     return belief.scale * expm1(min(slow - signalled * log1p(-signals.precision) / belief.shape, 600.0))
 
 
 def unaged(belief: Belief, signals: Signals, age: float, signalled: int) -> float:
     """The time after which a page has this age, other things equal; negative where it is older already at once."""
+    if not signals.is_believed:
+        return age
     slow = log1p(age / belief.scale) + signalled * log1p(-signals.precision) / belief.shape
     return belief.scale * expm1(max(slow, -600.0)) / (1 - signals.recall)

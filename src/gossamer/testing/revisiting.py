@@ -36,7 +36,7 @@ _OUTLOOKS = [
         (1e-3, 1.0, 1e4),
         (1e-3, _DAY, 1e10),
         (1e-3, 1e3),
-        (Signals(), Signals(1e4, 0, 0), Signals(0, 1e4, 1e4)),
+        (Signals(), Signals(1e4, 0, 0, 1), Signals(0, 1e4, 1e4, 1)),
         (1e-3, _DAY),
     )
 ]

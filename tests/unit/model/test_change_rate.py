@@ -70,11 +70,11 @@ def test_the_evidence_of_a_page_has_at_most_24_bytes() -> None:
 
 @given(st.floats(-inf, inf), st.booleans(), st.integers(0, 10**6), st.floats(1e-3, 1e3), st.floats(1e-6, 1e12))
 def test_no_time_makes_nonsense(time: float, is_changed: bool, signalled: int, shape: float, scale: float) -> None:
-    prior, signals = Belief(shape, scale), Signals(10, 5, 1)
+    prior, signals = Belief(shape, scale), Signals(10, 5, 1, 1)
     evidence = learnt(prior, Evidence(), time, is_changed, signals, signalled)
     belief = believed(prior, evidence)
     assert 0 < belief.rate < inf
-    told = judged(signals, belief.rate, time, is_changed, signalled)
+    told = judged(signals, belief, time, is_changed, signalled)
     assert 0 < told.precision < 1 and 0 <= told.recall < 1
     if not 0 < time < inf:
         assert evidence == Evidence() and told == signals, "a clock that jumps teaches nothing"
@@ -113,12 +113,12 @@ def test_a_page_waits_until_a_visit_is_worth_the_price(shape: float, scale: floa
 
 
 def told(chance: random.Random, precision: float, recall: float) -> Signals:
-    signals, rate = NO_SIGNALS, 1 / DAY
+    signals, rate, belief = NO_SIGNALS, 1 / DAY, Belief(50.0, 50 * DAY)
     for _ in range(3_000):
         time = DAY * chance.uniform(0.2, 2)
         true, missed = poisson(chance, rate * recall * time), poisson(chance, rate * (1 - recall) * time)
         false = poisson(chance, rate * recall * (1 - precision) / precision * time)
-        signals = judged(signals, rate, time, bool(true + missed), true + false)
+        signals = judged(signals, belief, time, bool(true + missed), true + false)
     return signals
 
 
@@ -136,20 +136,20 @@ def test_precision_and_recall_of_a_hosts_signals_are_learnt(precision: float, re
     signals = told(random.Random(5), precision, recall)
     assert signals.precision == pytest.approx(precision, abs=0.07)
     assert signals.recall == pytest.approx(recall, abs=0.07)
+    assert signals.is_believed
 
 
 def test_a_host_that_says_all_the_time_that_all_changed_is_not_believed() -> None:
     signals = NO_SIGNALS
     for day in range(300):
-        signals = judged(signals, 1 / (30 * DAY), DAY, day % 30 == 0, 24)
-    assert signals.precision < 0.02
-    belief = Belief(1.0, 30 * DAY)
-    assert aged(belief, signals, DAY, 1) < 3 * DAY
+        signals = judged(signals, Belief(1.0, 30 * DAY), DAY, day % 30 == 0, 24)
+    assert signals.precision < 0.02 and not signals.is_believed
+    assert aged(Belief(1.0, 30 * DAY), signals, DAY, 24) == DAY
 
 
 @given(st.floats(0.2, 5), st.floats(1e3, 1e7), st.floats(1.0, 1e7), st.integers(0, 3))
 def test_age_and_time_are_each_others_inverse(shape: float, scale: float, time: float, signalled: int) -> None:
-    belief, signals = Belief(shape, scale), Signals(50, 20, 10)
+    belief, signals = Belief(shape, scale), Signals(50, 20, 10, 1)
     age = aged(belief, signals, time, signalled)
     assert age >= time * (1 - signals.recall) * 0.999
     assert unaged(belief, signals, age, signalled) == pytest.approx(time, rel=1e-3, abs=1e-3)

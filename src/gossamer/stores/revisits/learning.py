@@ -69,9 +69,8 @@ def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownP
     """
     time, is_changed = page.visited_at - before.visited_at, page.changes > before.changes
     believed_before, signals = prior(group, host, page.kind), signals_of(group, host)
-    rate = believed(believed_before, before.evidence).rate
     evidence = learnt(believed_before, before.evidence, time, is_changed, signals, before.signalled)
-    told = judged(signals, rate, time, is_changed, before.signalled)
+    told = judged(signals, believed(believed_before, before.evidence), time, is_changed, before.signalled)
     if told is not signals and (before.signalled or signals.true or signals.false):
         group.put(RATES, host, _SIGNALS, _encode(told))
     belief = believed(believed_before, evidence)

@@ -67,7 +67,7 @@ def test_a_page_is_visited_when_that_is_worth_the_price() -> None:
 
 def test_an_important_page_and_one_that_is_said_to_have_changed_come_sooner() -> None:
     policy, belief = GreedyPolicy(), Belief(1.0, 10 * DAY)
-    proved, lied = Signals(true=80, false=20, missed=20), Signals(true=1, false=10_000, missed=20)
+    proved, lied = Signals(true=80, false=20, missed=20, worth=9), Signals(true=1, false=10_000, missed=20, worth=-9)
     usual = policy.interval(KnownPage(), Outlook(belief))
     assert policy.interval(KnownPage(), Outlook(belief, weight=8.0)) < usual / 2
     quiet = policy.interval(KnownPage(), Outlook(belief, signals=proved))

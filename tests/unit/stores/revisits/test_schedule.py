@@ -242,7 +242,7 @@ def test_a_page_is_due_at_once_when_a_host_that_is_right_says_that_it_changed(tm
     for task in crawl.pop():
         crawl.commit(task)
     with crawl.store.group() as group:
-        group.put(RATES, host_of(loud), b"s", msgspec.msgpack.encode(Signals(true=500, false=10, missed=10)))
+        group.put(RATES, host_of(loud), b"s", msgspec.msgpack.encode(Signals(true=500, false=10, missed=10, worth=9)))
     crawl.clock.turn(2 * 86_400.0)
     assert crawl.wake() == 0
     assert told(crawl, loud, Said(crawl.clock.steady() - 60))
@@ -327,12 +327,16 @@ def test_a_clock_that_jumps_forgets_no_page_and_teaches_nothing(tmp_path: Path) 
     assert len(visited) == 10, "every page comes within the longest interval"
 
 
-def test_pages_weigh_by_the_level_at_which_they_waited_and_share_the_visits_of_the_mean_interval(tmp_path: Path) -> None:
+def test_pages_weigh_by_the_level_at_which_they_waited_and_share_the_visits_of_the_mean_interval(
+    tmp_path: Path,
+) -> None:
     crawl = adaptive(Crawl(tmp_path, TurnedClock()))
     crawl.schedule.sheet = RevisitSheet(min_interval=1.0, rate=1.0, weighs=True, mean_interval=86_400.0)
     all_urls = urls(2, 20)
     with crawl.into.group() as group:
-        group.push(Task(url, host_of(url), level=0 if host_of(url) == "h0.test" else 6) for url in group.offer(all_urls))
+        group.push(
+            Task(url, host_of(url), level=2 if host_of(url) == "h0.test" else 4) for url in group.offer(all_urls)
+        )
     visits = {"h0.test": 0, "h1.test": 0}
     for step in range(20 * 10):
         crawl.wake()
