@@ -2,6 +2,7 @@
 
 import gzip
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,39 @@ def test_a_crawl_comes_back_after_the_interval_and_a_known_page_is_no_further_pa
     assert all(2 <= times[name] <= 8 for name in site), times
     assert summary.pages == summary.discovered == 3 and summary.fetched == sum(times.values())
     assert summary.queued < 3, "what is due later is not queued"
+
+
+def test_a_limit_of_time_ends_a_crawl_that_only_waits_for_known_pages(
+    site: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeWeb(site) as web:
+        summary = crawl(web, tmp_path / "c", recrawl="every=1h", linger=30.0, max_time=1.0)
+    assert summary.state == "limit" and summary.limit == "max_time"
+    assert "is cut" not in capsys.readouterr().err, "nothing is in flight when the time is up"
+
+
+def test_sitemaps_are_believed_when_they_say_that_a_page_changed(tmp_path: Path) -> None:
+    days = {"/a": 1, "/b": 1}
+
+    def sitemap(request: FakeRequest) -> FakePage:
+        entries = "".join(
+            f"<url><loc>{web.url(path)}</loc><lastmod>{datetime.fromtimestamp(day, UTC).isoformat()}</lastmod></url>"
+            for path, day in days.items()
+        )
+        return FakePage(f"<urlset>{entries}</urlset>", headers=(("Content-Type", "application/xml"),))
+
+    pages: dict[str, Any] = {"/": html("hub", ["/a", "/b", "/sitemap.xml"]), "/sitemap.xml": sitemap}
+    pages |= {"/a": html("a", []), "/b": html("b", [])}
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path / "c", recrawl="adaptive=30d")
+        clock = LaterClock(0)
+        for day in range(3, 39, 4):
+            days["/a"] = int(clock.now() + (day - 1) * 86_400)
+            web.pages["/a"] = html(f"a on day {day} {PROSE[day * 99 :]}", [])
+            again(tmp_path / "c", day)
+        times = Counter(web.targets())
+    assert times["/sitemap.xml"] == 10, "a sitemap that tells is read each day"
+    assert times["/a"] >= 2 * times["/b"], times
 
 
 def test_linger_0_does_what_is_due_and_ends_with_0(site: dict[str, Any], tmp_path: Path) -> None:
@@ -178,6 +212,33 @@ def test_redirects_that_appear_and_end_are_changes(tmp_path: Path) -> None:
     ]
 
 
+def test_adaptive_visits_a_page_that_changes_more_often_than_one_that_never_does(tmp_path: Path) -> None:
+    def news(request: FakeRequest) -> FakePage:
+        return html(f"news {len(web.requests)} " + PROSE[: 400 + 40 * len(web.requests)], [])
+
+    pages: dict[str, Any] = {"/": html("hub", ["/news", *(f"/{n}" for n in range(9))]), "/news": news}
+    pages |= {f"/{n}": html(f"page {n}", []) for n in range(9)}
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path / "c", recrawl="adaptive=3d")
+        for day in range(2, 20, 2):
+            again(tmp_path / "c", day)
+        times = Counter(web.targets())
+    never = [times[f"/{n}"] for n in range(9)]
+    assert times["/news"] > max(never), times
+    assert min(never) >= 3, "none is forgotten"
+    assert sum(times.values()) <= 11 * (1 + 18 / 3) * 1.5, "the mean page is visited once in three days"
+
+
+@pytest.mark.parametrize("policy", ["proportional", "nutch", "stormcrawler"])
+def test_the_rules_of_others_are_policies_by_name(policy: str, site: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(site) as web:
+        crawl(web, tmp_path / "c", recrawl=policy)
+        again(tmp_path / "c", 0.1)
+        assert len(web.requests) == 3, "nothing is due after two hours"
+        again(tmp_path / "c", 40)
+        assert len(web.requests) == 6
+
+
 def test_new_pages_keep_their_share_of_the_requests(tmp_path: Path) -> None:
     names = [f"/p{n}" for n in range(60)]
     with FakeWeb({"/": html("hub", names), **{name: html(name, []) for name in names}}) as web:
@@ -210,6 +271,9 @@ def test_never_stops_what_an_earlier_run_began(site: dict[str, Any], tmp_path: P
         ({"recrawl": "sometimes"}, "every=TIME"),
         ({"recrawl": "every=soon"}, "quantity"),
         ({"recrawl": "every=0s"}, "above 0"),
+        ({"recrawl": "adaptive=soon"}, "quantity"),
+        ({"recrawl": "adaptive=1m", "min_interval": 3_600.0}, "--min-interval"),
+        ({"recrawl": "nutch=1d"}, "adaptive=TIME"),
         ({"recrawl": "every=7d", "recrawl_rate": "120%"}, "at most 100%"),
         ({"recrawl": "every=7d", "recrawl_rate": "much"}, "as 20%"),
         ({"recrawl": "every=1m", "min_interval": 3_600.0}, "--min-interval"),

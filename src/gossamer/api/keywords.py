@@ -131,8 +131,9 @@ class CrawlKeywords(TypedDict, total=False):
     """Follow links through so many irrelevant pages in a row, where the crawl has a topic."""
 
     recrawl: str
-    """Visit known pages again: `every=7d` after that time, `never` not at all. The crawl stays alive for them; with
-    --linger 0s it does what is due and ends."""
+    """Visit known pages again: `adaptive` each page when a visit is worth most, the mean page once in 7 days
+    (`adaptive=1d`: in one day), `every=7d` after that time, `proportional`, `nutch` or `stormcrawler` by that rule,
+    `never` not at all. The crawl stays alive for them; with --linger 0s it does what is due and ends."""
 
     recrawl_rate: str | None
     """Let at most this share of the requests be for known pages while there are new ones, as 20%; default: 50%."""

@@ -216,8 +216,9 @@ class CrawlOptions(Sheet, frozen=True):
     recrawl: Annotated[
         str,
         setting(
-            "Visit known pages again: `every=7d` after that time, `never` not at all. The crawl stays alive for them; with "
-            "--linger 0s it does what is due and ends.",
+            "Visit known pages again: `adaptive` each page when a visit is worth most, the mean page once in 7 days "
+            "(`adaptive=1d`: in one day), `every=7d` after that time, `proportional`, `nutch` or `stormcrawler` by that rule, "
+            "`never` not at all. The crawl stays alive for them; with --linger 0s it does what is due and ends.",
             restart=_GRAPH,
         ),
     ] = ""

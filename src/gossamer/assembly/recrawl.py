@@ -19,6 +19,9 @@ from gossamer.stores.revisits.schedule import RevisitSheet
 #: What the new units are called in the wiring.
 LEDGER, SCHEDULE, POLICY, STAGE = "revisit-ledger", "revisits", "revisit-policy", "changes"
 
+#: Rules of other crawlers and books, by name; they say everything themselves.
+_RULES = ("proportional", "nutch", "stormcrawler")
+
 #: The options that say how, and mean nothing without `--recrawl`.
 _HOW = ("recrawl_rate", "min_interval", "max_interval")
 
@@ -38,7 +41,7 @@ def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
         return wiring
     if options.recrawl == "never":
         return wirings.with_settings(wiring, SCHEDULE, {"is_active": False}) if has_schedule else wiring
-    policy = _policy(options.recrawl) if options.recrawl else None
+    policy, mean = _policy(options.recrawl) if options.recrawl else (None, None)
     if options.strategy == "random-walk":
         raise UsageError("a random walk comes back by itself; leave out --recrawl")
     if not has_schedule:
@@ -46,26 +49,42 @@ def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
         wiring = _scheduled(wiring, policy)
     elif policy is not None:
         wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, POLICY: policy})
-    settings = _settings(options, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings)
+    settings = _settings(options, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings, mean)
+    # Levels are importance where the most important page of a host comes first.
+    settings["weighs"] = any(plan.use == "priority" for plan in wiring.providers.values())
     return wirings.with_settings(wiring, SCHEDULE, settings)
 
 
-def _policy(told: str) -> ProviderPlan:
-    """The policy that `--recrawl` names."""
+def _policy(told: str) -> tuple[ProviderPlan, float | None]:
+    """The policy that `--recrawl` names, and the mean interval that it says; None where it says none."""
     name, _, time = told.partition("=")
     if name == "every" and time:
-        try:
-            every = quantities.parse(time, "s")
-        except ValueError as error:
-            raise UsageError(f"--recrawl every=TIME: {error}") from None
-        if every <= 0:
-            raise UsageError("--recrawl every=TIME: the time is above 0")
-        return ProviderPlan("every", settings={"every": every})
-    raise UsageError(f"--recrawl {told}: write every=TIME, as every=7d, or never")
+        every = _time(name, time)
+        return ProviderPlan(name, settings={"every": every}), None
+    if name == "adaptive":
+        return ProviderPlan(name), _time(name, time) if time else None
+    if told in _RULES:
+        return ProviderPlan(told), None
+    raise UsageError(
+        f"--recrawl {told}: write adaptive, adaptive=TIME, every=TIME (as every=7d), {', '.join(_RULES)}, or never"
+    )
 
 
-def _settings(options: CrawlOptions, policy: ProviderPlan, kept: Any) -> dict[str, Any]:
+def _time(name: str, told: str) -> float:
+    """Seconds, as a person says them."""
+    try:
+        seconds = quantities.parse(told, "s")
+    except ValueError as error:
+        raise UsageError(f"--recrawl {name}=TIME: {error}") from None
+    if seconds <= 0:
+        raise UsageError(f"--recrawl {name}=TIME: the time is above 0")
+    return seconds
+
+
+def _settings(options: CrawlOptions, policy: ProviderPlan, kept: Any, mean: float | None) -> dict[str, Any]:
     settings: dict[str, Any] = {"is_active": True}
+    if mean is not None:
+        settings["mean_interval"] = mean
     if options.recrawl_rate is not None:
         settings["rate"] = _share(options.recrawl_rate)
     for name in ("min_interval", "max_interval"):
@@ -74,13 +93,13 @@ def _settings(options: CrawlOptions, policy: ProviderPlan, kept: Any) -> dict[st
     usual = RevisitSheet()
     least = settings.get("min_interval", kept.get("min_interval", usual.min_interval))
     most = settings.get("max_interval", kept.get("max_interval", usual.max_interval))
-    if "every" in policy.settings:
+    told = policy.settings.get("every", mean)
+    if told is not None:
         # Who says a time gets it, whatever the usual bounds are; bounds that are given too must leave room for it.
-        every = policy.settings["every"]
-        least = settings["min_interval"] = min(every, least) if options.min_interval is None else least
-        most = settings["max_interval"] = max(every, most) if options.max_interval is None else most
-        if not least <= every <= most:
-            raise UsageError("--recrawl every=TIME: the time is not between --min-interval and --max-interval")
+        least = settings["min_interval"] = min(told, least) if options.min_interval is None else least
+        most = settings["max_interval"] = max(told, most) if options.max_interval is None else most
+        if not least <= told <= most:
+            raise UsageError(f"--recrawl {policy.use}=TIME: the time is not between --min-interval and --max-interval")
     if least > most:
         raise UsageError("--min-interval is longer than --max-interval")
     return settings

@@ -36,6 +36,7 @@ BENCHES = {
     "tries": "the disk trie by itself, as a set and as a queue, with and without its cache",
     "focus": "how much of what a focused crawl fetches is relevant, beside a crawl by breadth",
     "order": "how early importance is found: by breadth, by OPIC, at best; and what OPIC costs a page",
+    "freshness": "how fresh a crawl keeps pages that change, beside the optimum and other rules; simulated months; minutes",
     "seen": "which URLs are new: in memory, in a trie, by a filter, in the ledger, in bulk; ten minutes at 100 million",
 }
 
@@ -65,7 +66,7 @@ PEER_PAGES = 2_000
     "--pages",
     type=click.IntRange(100),
     help="peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
-    "structured-data: pages in the store.",
+    "structured-data: pages in the store. freshness: pages of the web.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
@@ -108,7 +109,10 @@ def bench(
     elif name == "spiders":
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats)
-    elif name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions") and pages is not None:
+    elif (
+        name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness")
+        and pages is not None
+    ):
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]

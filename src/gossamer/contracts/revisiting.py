@@ -7,19 +7,42 @@ the stage `changes` asks it what a page was.
 
 from typing import Protocol
 
+import msgspec
+
+from gossamer.model.change_rate import NO_SIGNALS, USUAL, Belief, Signals
 from gossamer.model.known import KnownPage
 from gossamer.model.task import Task
+
+
+class Outlook(msgspec.Struct, frozen=True, gc=False):
+    """What is believed of a page beside what its visits brought, and what a visit costs."""
+
+    belief: Belief = USUAL
+    """How often it changes."""
+    weight: float = 1.0
+    """Its importance; 1 is usual."""
+    signals: Signals = NO_SIGNALS
+    """How far what its host says of changes has proved true."""
+    price: float = 3_600.0
+    """Seconds of freshness of a page of weight 1 that a visit must be worth. It follows the rate of visits that there may be."""
+    longest: float = 90 * 86_400.0
+    """Seconds after which the page is visited whatever the policy says."""
 
 
 class RevisitPolicy(Protocol):
     """Says how long a page can wait.
 
     Promises:
-        1. It is pure: the same page has the same interval, and nothing is remembered between calls.
+        1. It is pure: the same page with the same outlook has the same interval, and nothing is remembered between calls.
         2. The interval is a number above 0, in seconds. Bounds of the user's hold whatever it says, and so does politeness.
     """
 
-    def interval(self, page: KnownPage) -> float:
+    @property
+    def is_priced(self) -> bool:
+        """Whether the interval grows with the price. Then the schedule sets the price, and asks again when a page is due."""
+        ...
+
+    def interval(self, page: KnownPage, outlook: Outlook) -> float:
         """Seconds from this visit, which `page` includes, to the next."""
         ...
 

@@ -91,8 +91,11 @@ class Spaces(Protocol):
         """The values of one key under several hosts, in order: cheaper than one by one."""
         ...
 
-    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The keys under a host that begin with `prefix`, in order, with their values."""
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, in order, with their values; none before `start`, which spares the search
+        from walking over what was deleted there."""
         ...
 
     def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
@@ -131,6 +134,9 @@ class SpacesGroup(Protocol):
         """Stage the end of an entry; nothing happens where there is none."""
         ...
 
-    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The keys under a host that begin with `prefix`, kept or staged here, in order. Change nothing meanwhile."""
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, kept or staged here, in order; none before `start`. Change nothing
+        meanwhile."""
         ...

@@ -8,6 +8,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from gossamer.model.change import Comparison, JudgedBy, PageChange
+from gossamer.model.change_rate import Evidence
 from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
 from gossamer.model.visit import Visit
@@ -47,6 +48,18 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """It counts as a page of the crawl already."""
     request: Requested | None = None
     """What is asked for beside the URL, as label and data of a spider's request; None for a plain GET."""
+    waits: float = 0.0
+    """Seconds from its last visit to the next, as the policy said; 0 before it said anything."""
+    evidence: Evidence = Evidence()
+    """What its visits say of how often it changes."""
+    kind: str = ""
+    """Which pages of its host it is like: see :func:`gossamer.model.claims.kind_of`."""
+    level: int = 0
+    """At which level it waited when it was new, 0 the most urgent."""
+    signalled: int = 0
+    """How often it was said to have changed since its last visit."""
+    signalled_at: float = 0.0
+    """The latest time at which it was said to have changed."""
 
     @property
     def is_gone(self) -> bool:

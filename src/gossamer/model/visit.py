@@ -12,6 +12,7 @@ from gossamer.model import body as bodies
 from gossamer.model import mime as mimes
 from gossamer.model.body import Body
 from gossamer.model.change import Comparison
+from gossamer.model.claims import Said
 from gossamer.model.notes import Note
 from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
@@ -118,6 +119,8 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     nofollow: bool = False
     request: Requested | None = None
     """What is asked for there beside the URL, where a user's code says so."""
+    said: Said | None = None
+    """What a sitemap says of its changes."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
@@ -129,6 +132,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     nofollow: bool = False
     request: Requested | None = None
     """What is asked for beside the URL; None for a plain GET."""
+    said: Said | None = None
+    """What a sitemap says of its changes."""
 
     @property
     def identity(self) -> str:
@@ -221,6 +226,8 @@ class Visit(msgspec.Struct, frozen=True):
     """Resolved links that a filter refused (filter): the link table has them too."""
     rejected: dict[str, int] = {}
     """How many links each rule refused, by the rule's name (links, filter)."""
+    said: tuple[tuple[str, Said], ...] = ()
+    """What a sitemap says of changes of pages, known ones too, each with its URL (links)."""
 
     barred: dict[str, str] = {}
     """Gates that this document did not pass, each with the rule that kept it out: `body` (fetch), `parse` (process), `store`

@@ -55,6 +55,7 @@ def _check_groups(ledger: Ledger) -> None:
         assert group.put(ONE, None, b"k1", b"common")
         assert ledger.spaces.get(ONE, "a.test", b"k1") is None, "what is staged was kept before its group"
         assert list(group.scan(ONE, "a.test", b"k")) == [(b"k1", b"of k1"), (b"k2", b"of k2")]
+        assert list(group.scan(ONE, "a.test", b"k", b"k2")) == [(b"k2", b"of k2")], "a scan starts where it was told to"
         group.delete(ONE, "a.test", b"k2")
         group.delete(ONE, "a.test", b"never")
         assert group.get(ONE, "a.test", b"k2") is None, "a group forgot that an entry ends"
@@ -70,6 +71,8 @@ def _check_kept(ledger: Ledger) -> None:
     spaces = ledger.spaces
     assert list(spaces.scan(ONE, "a.test")) == [(b"k0", b"0"), (b"k3", b"3"), (b"other", b"new")]
     assert list(spaces.scan(ONE, "a.test", b"k3")) == [(b"k3", b"3")]
+    assert list(spaces.scan(ONE, "a.test", b"k", b"k1")) == [(b"k3", b"3")], "a scan starts where it was told to"
+    assert list(spaces.scan(ONE, "a.test", b"k", b"a")) == list(spaces.scan(ONE, "a.test", b"k"))
     assert list(spaces.scan(TWO, "a.test")) == [(b"k1", b"two")], "two owners met"
     assert list(spaces.scan(ONE, None)) == [(b"k1", b"common")], "what belongs to no host is apart"
     assert list(spaces.scan(TWO, None)) == [] and list(spaces.scan(ONE, "never.test")) == []

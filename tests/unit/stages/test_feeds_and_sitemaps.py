@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from gossamer.contracts.processing import Processor
+from gossamer.model.claims import Said
 from gossamer.model.mime import sniff
 from gossamer.model.visit import Found, Item, Visit
 from gossamer.reading.document import Document
@@ -147,6 +148,21 @@ def test_a_sitemap_speaks_for_its_own_host() -> None:
     sitemaps = SitemapLinks()
     assert links(sitemaps, URLSET, "application/xml") == ["sitemap loc: http://a.test/1?a&b", "sitemap loc: /2"]
     assert sitemaps.metrics.counters["off_host"] == 1
+
+
+def test_a_sitemap_says_what_changed_in_any_order_and_what_cannot_be_read_is_nothing() -> None:
+    entries = (
+        b"<url><loc>/a</loc><lastmod>2021-03-04</lastmod><changefreq>Daily</changefreq></url>"
+        b"<url><lastmod>1970-01-02T00:00:00Z</lastmod><loc>/b</loc></url>"
+        b"<url><loc>/c</loc><lastmod>soon</lastmod><x:lastmod>2021-03-04</x:lastmod></url><url><loc>/d</loc></url>"
+    )
+    read = list(SitemapLinks().process(Document(fetched(b"<urlset>" + entries + b"</urlset>", "application/xml"))))
+    assert {one.href: one.said for one in read} == {
+        "/a": Said(1_614_816_000.0, "daily"),
+        "/b": Said(86_400.0),
+        "/c": None,
+        "/d": None,
+    }
 
 
 def test_a_sitemap_may_be_packed_and_may_be_text() -> None:

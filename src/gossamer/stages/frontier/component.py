@@ -310,7 +310,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _may_hand_out(self, now: float) -> bool:
         if self._draining or self.is_paused or self._slots.free <= 0:
             return False
-        allowed = self._stopping.allows(self._slots.taken, len(self.queues) > 0, now)
+        has_more = len(self.queues) > 0 or self._prospects.comes_back
+        allowed = self._stopping.allows(self._slots.taken, has_more, now)
         self._draining = bool(self._stopping.reached)
         return allowed
 

@@ -86,7 +86,11 @@ class LinkResolver(Filter[LinksSheet]):
         links, rejected = resolve_links(found, base, visit.url, self._cache, limit, self._normalise, self._hostless)
         if links and links[0].relation in REDIRECTS and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
-        return (msgspec.structs.replace(visit, found=(), links=links, rejected=rejected),)
+        visit = msgspec.structs.replace(visit, found=(), links=links, rejected=rejected)
+        if links and links[0].relation.startswith("sitemap"):
+            told = tuple((link.url, link.said) for link in links if link.said is not None)
+            visit = msgspec.structs.replace(visit, said=told)
+        return (visit,)
 
 
 def normaliser(sheet: LinksSheet) -> Normaliser:

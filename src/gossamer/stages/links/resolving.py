@@ -207,7 +207,7 @@ def _each_once(
             break
         else:
             place = places[identity] = len(links)
-            links.append(Link(url, one.relation, one.anchor, one.nofollow, request))
+            links.append(Link(url, one.relation, one.anchor, one.nofollow, request, one.said))
             if one.nofollow:
                 disowned.add(place)
     return links, rejected

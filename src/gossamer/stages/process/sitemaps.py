@@ -10,6 +10,7 @@ from typing import Annotated
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.claims import said
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical, host_of
 from gossamer.model.visit import Found
@@ -28,6 +29,9 @@ _SITEMAPS = frozenset({"sitemap", *_INDEXED})
 
 #: Where a URL stands; some makers leave `loc` out.
 _PLACES = frozenset({"loc", "sitemap", "url"})
+
+#: What begins an entry.
+_ENTRIES = frozenset({"url", "sitemap"})
 
 _GZIP = frozenset({"application/gzip", "application/x-gzip"})
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -85,22 +89,55 @@ class SitemapLinks(Provider[SitemapSheet]):
         return inside
 
 
+class _Entry:
+    """The entry that is being read: a place, and what is said of its changes, in any order."""
+
+    def __init__(self, relation: str) -> None:
+        self._relation = relation
+        self._place = self._changed_at = self._frequency = ""
+
+    def see(self, event: xml.XmlTag) -> Found | None:
+        """One more element of the sitemap's own; the entry before it, where that is over."""
+        over = None
+        if event.name in _PLACES:
+            if event.text or event.name in _ENTRIES:
+                over = self.found()
+            if event.name in _ENTRIES:
+                self._changed_at = self._frequency = ""
+            self._place = event.text or self._place
+        elif event.name == "lastmod":
+            self._changed_at = event.text
+        elif event.name == "changefreq":
+            self._frequency = event.text
+        return over
+
+    def found(self) -> Found | None:
+        """The entry as it was read, once."""
+        place, self._place = self._place, ""
+        return Found(place, self._relation, said=said(self._changed_at, self._frequency)) if place else None
+
+
 def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
-    """What `urlset` or `sitemapindex` lists."""
-    kind = prefix = found_as = ""
+    """What `urlset` or `sitemapindex` lists, each with what is said of its changes."""
+    entry: _Entry | None = None
+    prefix = ""
     for event in xml.events(content):
         if event.closing:
             continue
-        if not kind:
-            if event.name not in ("urlset", "sitemapindex"):
+        if entry is not None:
+            if event.prefix == prefix and (found := entry.see(event)) is not None:
+                yield found
+            continue
+        if event.name not in ("urlset", "sitemapindex"):
+            return
+        prefix, found_as = event.prefix, LISTED
+        if event.name == "sitemapindex":
+            if relation == _INDEXED[1]:
                 return
-            kind, prefix, found_as = event.name, event.prefix, LISTED
-            if kind == "sitemapindex":
-                if relation == _INDEXED[1]:
-                    return
-                found_as = _INDEXED[relation == _INDEXED[0]]  # one level further down
-        elif event.name in _PLACES and event.prefix == prefix and event.text:
-            yield Found(event.text, found_as)
+            found_as = _INDEXED[relation == _INDEXED[0]]  # one level further down
+        entry = _Entry(found_as)
+    if entry is not None and (found := entry.found()) is not None:
+        yield found
 
 
 def _text_urls(content: bytes) -> Iterator[Found]:

@@ -347,9 +347,11 @@ class LedgerGroup:
         """Stage the end of an entry of a space."""
         self._spaces.delete(space, host, key)
 
-    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
         """The keys of a space under a host that begin with `prefix`, kept or staged here, in order."""
-        return self._spaces.scan(space, host, prefix)
+        return self._spaces.scan(space, host, prefix, start)
 
     # -- the end
 

@@ -174,11 +174,13 @@ class KeptSpaces:
         """The values of one key under several hosts, in order."""
         return self._store.get_many("spaces", [self.where(space, host, key)[1] for host in hosts])
 
-    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The keys under a host that begin with `prefix`, in order, with their values."""
-        family, start = self.where(space, host, prefix)
-        skip = len(start) - len(prefix)
-        for key, value in self._store.scan(family, start, after(start)):
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, in order, with their values; none before `start`."""
+        family, low = self.where(space, host, prefix)
+        skip = len(low) - len(prefix)
+        for key, value in self._store.scan(family, max(low, low[:skip] + start), after(low)):
             yield key[skip:], value
 
     def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
@@ -294,16 +296,20 @@ class StagedSpaces:
             self._values[where] = None
             self._used[counter] = used - len(key) - len(known)
 
-    def scan(self, space: Space, host: str | None, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The keys under a host that begin with `prefix`, kept or staged here, in order."""
-        family, start = self._kept.where(space, host, prefix)
-        skip = len(start) - len(prefix)
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, kept or staged here, in order; none before `start`."""
+        family, low = self._kept.where(space, host, prefix)
+        skip = len(low) - len(prefix)
         staged = [
-            (key[skip:], value) for (of, key), value in self._values.items() if of == family and key.startswith(start)
+            (key[skip:], value)
+            for (of, key), value in self._values.items()
+            if of == family and key.startswith(low) and key[skip:] >= start
         ]
         staged.sort(reverse=True)
         hidden = {key for key, _ in staged}
-        for key, value in self._kept.scan(space, host, prefix):
+        for key, value in self._kept.scan(space, host, prefix, start):
             while staged and staged[-1][0] < key:
                 yield from _present(staged.pop())
             if key not in hidden:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.url import host_of
 from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.stores.revisits.schedule import KNOWN, SCHEDULE, drop_host, drop_page
+from gossamer.stores.revisits.index import KNOWN, SCHEDULE, drop_host, drop_page
 
 
 def forget_known(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str]) -> None:

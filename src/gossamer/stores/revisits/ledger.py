@@ -12,11 +12,14 @@ import msgspec
 
 from gossamer.contracts.ledger import Group
 from gossamer.flow.ports import Uses
-from gossamer.model.known import after
+from gossamer.model.claims import kind_of
+from gossamer.model.known import KnownPage, after
+from gossamer.model.outcome import Outcome
 from gossamer.model.task import REVISIT
+from gossamer.model.url import host_of, path_of
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.fronting import LedgerFront
-from gossamer.stores.revisits.schedule import ENDED, SEEN, RevisitSchedule
+from gossamer.stores.revisits.schedule import ENDED, SEEN, SIGNALLED, SITEMAP, RevisitSchedule
 
 
 class _Scheduling:
@@ -54,11 +57,26 @@ class _Scheduling:
         before = schedule.kept(self._group, host, visit.url)
         if before is not None and before.is_page and visit.is_page:
             self._group.count("pages", -1)
+        for url, said in visit.said:
+            if schedule.told(self._group, host_of(url), url, said, now):
+                self._group.count(SIGNALLED)
         known = after(before, visit, now)
         if known is not None:
-            schedule.put(self._group, host, visit.url, known, now)
+            kind = known.kind if known.kind.startswith("said-") else _kind(visit, known)
+            level = visit.task.level if before is None else known.level
+            known = msgspec.structs.replace(known, kind=kind, level=level)
+            schedule.put(self._group, host, visit.url, known)
             self.has_staged = True
         return True
+
+
+def _kind(visit: Visit, known: KnownPage) -> str:
+    """Which pages of its host it is like, as far as this visit says."""
+    if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
+        return known.kind
+    if visit.said:
+        return SITEMAP
+    return kind_of(path_of(visit.url), visit.response.header("cache-control"), "", is_html=visit.is_page)
 
 
 class RevisitLedger(LedgerFront):

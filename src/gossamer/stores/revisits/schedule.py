@@ -3,27 +3,25 @@
 Place in the flow: the ledger of revisits (:mod:`gossamer.stores.revisits.ledger`) puts a page here when its visit ends, in the same
 group; the frontier wakes what is due.
 
-Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
-time and the hash: the URL), and when the host is to be looked at (`h`). Under no host lies an index of those times, so that a page
-costs nothing before it is due. A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the
-queues.
+A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues. :mod:`index` says
+under which keys all lies.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
-from struct import Struct
 from typing import Annotated
 
 import msgspec
-from xxhash import xxh3_128_digest
 
 from gossamer.contracts.ledger import Group, Ledger
-from gossamer.contracts.revisiting import RevisitPolicy
-from gossamer.contracts.spaces import Space
+from gossamer.contracts.prioritizing import LEVELS
+from gossamer.contracts.revisiting import Outlook, RevisitPolicy
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.change_rate import USUAL, Belief, believed
+from gossamer.model.claims import Said
 from gossamer.model.kept import DocumentRow
 from gossamer.model.known import KnownPage
 from gossamer.model.outcome import Outcome
@@ -31,16 +29,28 @@ from gossamer.model.task import REVISIT, Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.ledger.ledger import RocksLedger
-
-#: As large as it takes: pages are counted by the crawl's own limits.
-SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)
-
-_PAGE, _DUE, _HOST = b"p", b"d", b"h"
-_TIME = Struct(">d")  # in this form the bytes of times that are not negative sort as the times do
+from gossamer.stores.revisits import learning
+from gossamer.stores.revisits.index import (
+    DUE,
+    HOST,
+    KNOWN,
+    SCHEDULE,
+    TIME,
+    TIMES,
+    drop_page,
+    due_key,
+    look_at,
+    page_key,
+    pages,
+)
+from gossamer.stores.revisits.pricing import Price
 
 #: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that
 #: has thousands of known ones due are not kept waiting behind all of them.
 _OF_A_HOST, _AGAIN = 32, 30.0
+
+#: Pages of one host that are looked at in one group, where visits of many of them are put off.
+_LOOKED_AT = 256
 
 #: Hosts that are looked at in one group, and rows of an older crawl that are planned in one.
 _HOSTS_AT_ONCE, _PLANNED_AT_ONCE = 32, 500
@@ -51,13 +61,35 @@ _ROOM_AFTER, _HEAD_START = 1.0, 8
 #: A page that is missing is asked for once more after a day at most: it may be an accident.
 _MISSED_AFTER = 86_400.0
 
+#: Under which name the price is kept between runs.
+_PRICE = "revisits.price"
+
+#: A page whose visit can wait for longer than this share of its interval, when its time has come, goes back. One that could wait
+#: for less is visited at once: it would be looked at again and again otherwise.
+_SLACK = 0.02
+
+#: A page that waits for a price is looked at again when its age has grown by this share.
+_MEANWHILE = 0.5
+
+#: The level at which a page has weight 1: the middle of the eight.
+_USUAL_LEVEL = 3
+
+#: A host may be this far ahead of us when it says when a page changed; what is later still is a mistake or a lie.
+_AHEAD = 86_400.0
+
 #: Name of the value that says of how many visits the schedule does not know what pages they brought.
 _UNPLANNED = "revisits.unplanned"
 
-#: Counters: pages that are known, visits that were seen, pages that were queued again, visits of those that ended.
-KNOWN, SEEN, WOKEN, ENDED = "revisits:known", "revisits:seen", "revisits:woken", "revisits:ended"
+#: Counters: visits that were seen, pages that were queued again, visits of those that ended, news that hosts told of known pages.
+SEEN, WOKEN, ENDED, SIGNALLED = "revisits:seen", "revisits:woken", "revisits:ended", "revisits:signalled"
 
-_known = msgspec.msgpack.Decoder(KnownPage)
+#: The kind of a sitemap that tells of changes.
+SITEMAP = "sitemap"
+
+#: A sitemap that tells of changes is read after a day at most, where the policy follows what it tells: it is worth its pages.
+_SITEMAP_AFTER = 86_400.0
+
+_kept_price = msgspec.msgpack.Decoder(Price)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -73,45 +105,23 @@ class RevisitSheet(Sheet, frozen=True):
     max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = (
         90 * 86_400.0
     )
+    mean_interval: Annotated[
+        float,
+        setting(
+            "Set the price of visits so that the mean page is visited once in this time, where the policy asks for a price.",
+            unit="s",
+            gt=0,
+        ),
+    ] = 7 * 86_400.0
+    weighs: Annotated[
+        bool,
+        setting("Take the level at which a new page waited for its importance: each level is half of the one before."),
+    ] = False
 
 
-def _page_key(identity: str) -> bytes:
-    return _PAGE + xxh3_128_digest(identity.encode("utf-8", "surrogateescape"))
-
-
-def _due_key(due: float, page: bytes) -> bytes:
-    return _DUE + _TIME.pack(due) + page[1:]
-
-
-def _look_at(group: Group, host: str, due: float | None) -> None:
-    """Look at this host at this time, and not when it was to be before; None for never."""
-    before = group.get(SCHEDULE, host, _HOST)
-    if before is not None:
-        group.delete(SCHEDULE, None, before + host.encode())
-    if due is None:
-        group.delete(SCHEDULE, host, _HOST)
-        return
-    packed = _TIME.pack(due)
-    group.put(SCHEDULE, host, _HOST, packed)
-    group.put(SCHEDULE, None, packed + host.encode(), b"")
-
-
-def drop_page(group: Group, host: str, url: str) -> None:
-    """Stage that nothing is known of a page. It is queued no more, but where it is queued already."""
-    key = _page_key(url)
-    data = group.get(SCHEDULE, host, key)
-    if data is None:
-        return
-    group.delete(SCHEDULE, host, key)
-    group.count(KNOWN, -1)
-    if due := _known.decode(data).due:
-        group.delete(SCHEDULE, host, _due_key(due, key))
-
-
-def drop_host(group: Group, host: str) -> None:
-    """Stage that a host is not looked at any more; what lies under it goes with the host."""
-    _look_at(group, host, None)
-    group.count(KNOWN, -sum(1 for _ in group.scan(SCHEDULE, host, _PAGE)))
+def weight_of(level: int) -> float:
+    """The importance of a page that waited at this level; 1 is usual, and each level has half of the one before."""
+    return 2.0 ** (_USUAL_LEVEL - min(level, LEVELS - 1))
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
@@ -126,9 +136,13 @@ class RevisitSchedule(Provider[RevisitSheet]):
     def __init__(self, sheet: RevisitSheet | None = None) -> None:
         super().__init__(sheet)
         self._next = inf
+        self._since = 0.0
+        """No host is looked at before: the search need not walk over what was."""
         self._planned: bytes | None = None
         """Up to where rows of visits that nobody planned for have been read; None where all are planned."""
         self._begun: tuple[int, int] = (0, 0)
+        self._price = Price()
+        self._usual = USUAL
 
     async def start(self) -> None:
         """Go on with what the ledger has."""
@@ -137,6 +151,11 @@ class RevisitSchedule(Provider[RevisitSheet]):
     def open(self) -> None:
         """Open the space; what was visited without a schedule is planned step by step."""
         self.store.spaces.open(SCHEDULE)
+        self.store.spaces.open(learning.RATES)
+        if (kept := self.store.meta(_PRICE)) is not None:
+            self._price = _kept_price.decode(kept)
+        with self.store.group() as group:
+            self._usual = learning.usual(group)
         counters = self.store.counters()
         self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
         unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
@@ -149,43 +168,101 @@ class RevisitSchedule(Provider[RevisitSheet]):
 
     def known(self, task: Task) -> KnownPage | None:
         """What is known of a task's page; None where it was never visited, or is not visited again."""
-        data = self.store.spaces.get(SCHEDULE, task.host, _page_key(task.identity))
-        return None if data is None else _known.decode(data)
+        data = self.store.spaces.get(SCHEDULE, task.host, page_key(task.identity))
+        return None if data is None else pages.decode(data)
 
     def kept(self, group: Group, host: str, url: str) -> KnownPage | None:
         """The same of a URL, as it is kept or staged in a group."""
-        data = group.get(SCHEDULE, host, _page_key(url))
-        return None if data is None else _known.decode(data)
+        data = group.get(SCHEDULE, host, page_key(url))
+        return None if data is None else pages.decode(data)
 
-    def put(self, group: Group, host: str, url: str, page: KnownPage, now: float) -> None:
+    def put(self, group: Group, host: str, url: str, page: KnownPage) -> None:
         """Stage what is known of a page after a visit, with the time of the next one."""
-        key = _page_key(url)
-        before = group.get(SCHEDULE, host, key)
+        before = self.kept(group, host, url)
         if before is None:
             group.count(KNOWN)
-        elif due := _known.decode(before).due:
-            group.delete(SCHEDULE, host, _due_key(due, key))
-        due = now + self._interval(page)
-        group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
-        group.put(SCHEDULE, host, _due_key(due, key), url.encode("utf-8", "surrogateescape"))
-        looked_at = group.get(SCHEDULE, host, _HOST)
-        if looked_at is None or due < _TIME.unpack(looked_at)[0]:
-            _look_at(group, host, due)
+        elif page.visits > before.visits:
+            page = learning.learn(group, host, before, page)
+        page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+        due = self._looked_at(page, page.visited_at)
+        self._set(group, host, url, before.due if before is not None else 0.0, page, due)
 
-    def _interval(self, page: KnownPage) -> float:
+    def _looked_at(self, page: KnownPage, now: float) -> float:
+        """When a page's time has come as things are; with a price, not much later than now, since the price may fall."""
+        due = page.visited_at + page.waits
+        if not self.policy.is_priced:
+            return due
+        return min(due, max(page.visited_at + self.sheet.mean_interval, now + _MEANWHILE * (now - page.visited_at)))
+
+    def told(self, group: Group, host: str, url: str, said: Said, now: float) -> bool:
+        """Stage what a host says of a page; it may be due sooner then.
+
+        Args:
+            group: in which what was said is kept.
+            host: of the page.
+            url: of the page.
+            said: how often the page changes, or when it changed.
+            now: wall time, in seconds since the epoch.
+
+        Returns:
+            Whether it is news that the page changed: it is known, and was neither visited since nor said to have changed then.
+        """
+        page = self.kept(group, host, url)
+        if page is None or page.is_gone:
+            return False
+        kind = f"said-{said.frequency}" if said.frequency else page.kind
+        is_news = max(page.visited_at, page.signalled_at) < said.changed_at <= now + _AHEAD
+        if is_news:
+            page = msgspec.structs.replace(page, signalled=page.signalled + 1, signalled_at=said.changed_at)
+        elif kind == page.kind:
+            return False
+        page = msgspec.structs.replace(page, kind=kind)
+        if not page.due:  # it is queued
+            group.put(SCHEDULE, host, page_key(url), _encode(page))
+        else:
+            page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+            self._set(group, host, url, page.due, page, max(self._looked_at(page, now), now))
+        return is_news
+
+    def _set(self, group: Group, host: str, url: str, before: float, page: KnownPage, due: float) -> None:
+        """Stage a page with the time of its next visit; before that is when it was to be, 0 for never."""
+        key = page_key(url)
+        if before:
+            group.delete(SCHEDULE, host, due_key(before, key))
+        group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
+        group.put(SCHEDULE, host, due_key(due, key), url.encode("utf-8", "surrogateescape"))
+        data = group.get(SCHEDULE, host, HOST)
+        looked_at, first = (inf, inf) if data is None else TIMES.unpack(data)
+        if due < looked_at:
+            look_at(group, host, (due, min(due, first)))
+            # If the group fails, the next look finds nothing there, and says so.
+            self._since, self._next = min(self._since, due), min(self._next, due)
+
+    def _interval(self, group: Group, host: str, page: KnownPage) -> float:
         sheet = self.sheet
         if page.is_gone:
             return sheet.max_interval
-        interval = min(max(self.policy.interval(page), sheet.min_interval), sheet.max_interval)
+        interval = self.policy.interval(page, self._outlook(group, host, page))
+        if self.policy.is_priced and page.kind == SITEMAP:
+            interval = min(interval, _SITEMAP_AFTER)
+        interval = min(max(interval, sheet.min_interval), sheet.max_interval)
         return max(min(interval, _MISSED_AFTER), sheet.min_interval) if page.missing else interval
+
+    def _outlook(self, group: Group, host: str, page: KnownPage) -> Outlook:
+        belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
+        weight = weight_of(page.level) if self.sheet.weighs else 1.0
+        price = self._price.now(self._usual, self.sheet.mean_interval)
+        return Outlook(belief, weight, learning.signals_of(group, host), price, self.sheet.max_interval)
 
     def applied(self) -> None:
         """A group that staged something is kept."""
         self._look()
 
     def _look(self) -> None:
-        first = next(self.store.spaces.scan(SCHEDULE, None), None)
-        self._next = inf if first is None else _TIME.unpack(first[0][: _TIME.size])[0]
+        first = next(self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since)), None)
+        self._next = inf if first is None else TIME.unpack(first[0][: TIME.size])[0]
+        if first is not None:
+            self._since = self._next
 
     # -- what is due
 
@@ -201,26 +278,41 @@ class RevisitSchedule(Provider[RevisitSheet]):
             return 0
         if self._planned is not None:
             self._plan(now)
-        room = self._room(waiting)
+        room = self._affordable(now, self._room(waiting))
         if room <= 0:
             self._next = max(self._next, now + _ROOM_AFTER)
             return 0
         woken, keys = 0, self._first(now)
         if keys:
             with self.ledger.group() as group:
+                if self.policy.is_priced:
+                    self._usual = learning.usual(group)
                 for key in keys:
                     if woken < room:
                         # It leaves even if its host is not there any more: what stands first must not stay for ever.
                         group.delete(SCHEDULE, None, key)
-                        woken += self._wake(group, key[_TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
+                        woken += self._wake(group, key[TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
                 group.count(WOKEN, woken)
                 group.count("discovered", -woken)  # they were when they were new
+                self._price.spend(woken)
+                group.meta(_PRICE, _encode(self._price))
         self._look()
         return woken
 
+    def _affordable(self, now: float, room: int) -> int:
+        """How many known pages may be queued, where this many may for other reasons: with a price, no more than follow from it."""
+        if not self.policy.is_priced:
+            return room
+        if room <= 0:
+            self._price.hold(now)
+            return room
+        self._price.step(now, self.store.counters().get(KNOWN, 0), self.sheet.mean_interval)
+        return min(room, self._price.room)
+
     def _first(self, now: float) -> Sequence[bytes]:
-        keys = (key for key, _ in islice(self.store.spaces.scan(SCHEDULE, None), _HOSTS_AT_ONCE))
-        return [key for key in keys if _TIME.unpack(key[: _TIME.size])[0] <= now]
+        found = self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since))
+        keys = (key for key, _ in islice(found, _HOSTS_AT_ONCE))
+        return [key for key in keys if TIME.unpack(key[: TIME.size])[0] <= now]
 
     def _room(self, waiting: int) -> int:
         """How many known pages may be queued. While new ones wait, known ones have their share of the requests of this run."""
@@ -232,30 +324,58 @@ class RevisitSchedule(Provider[RevisitSheet]):
         return int((visits + _HEAD_START) * rate) - woken
 
     def _wake(self, group: Group, host: str, now: float, most: int) -> int:
-        """Queue up to so many pages of a host, those that are due longest first."""
-        due = list(islice(group.scan(SCHEDULE, host, _DUE), most + 1))
+        """Queue up to so many pages of a host, those that are due longest first. Pages whose visit is not worth its price yet
+        go back."""
+        due, first, following = self._due(group, host, now, most)
+        look_at(group, host, None)
         tasks: list[Task] = []
-        following: float | None = None
-        for key, url in due:
-            at = _TIME.unpack(key[1 : 1 + _TIME.size])[0]
-            if at > now or len(tasks) == most:
-                following = max(at, now + _AGAIN if at <= now else at)
+        for at, key, url in due:
+            if len(tasks) == most:
+                first, following = at, now + _AGAIN
                 break
             group.delete(SCHEDULE, host, key)
-            task = self._task(group, host, url.decode("utf-8", "surrogateescape"))
-            if task is not None:
+            task = self._task(group, host, url, now)
+            if isinstance(task, Task):
                 tasks.append(task)
-        _look_at(group, host, following)
+            elif task is not None:
+                first, following = min(first, task), min(following, task)
+        if following < inf:
+            look_at(group, host, (following, min(first, following)))
+            self._since = min(self._since, following)
         group.push(tasks)
         return len(tasks)
 
-    def _task(self, group: Group, host: str, url: str) -> Task | None:
-        """The task of another visit; None where the crawl has lost the page."""
+    def _due(
+        self, group: Group, host: str, now: float, most: int
+    ) -> tuple[list[tuple[float, bytes, str]], float, float]:
+        """Pages of a host that are due, each with its time and key; the time of the next one, and when to look at that."""
+        data = group.get(SCHEDULE, host, HOST)
+        start = DUE if data is None else DUE + data[TIME.size :]
+        due: list[tuple[float, bytes, str]] = []
+        # A host stands in the index once, so that nothing of it is staged yet.
+        for key, url in self.store.spaces.scan(SCHEDULE, host, DUE, start):
+            at = TIME.unpack(key[1 : 1 + TIME.size])[0]
+            if at > now:
+                return due, at, at
+            if len(due) == (_LOOKED_AT if self.policy.is_priced else most):
+                return due, at, now + _AGAIN
+            due.append((at, key, url.decode("utf-8", "surrogateescape")))
+        return due, inf, inf
+
+    def _task(self, group: Group, host: str, url: str, now: float) -> Task | float | None:
+        """The task of another visit; the time to which the visit is put off; None where the crawl has lost the page."""
         page, row = self.kept(group, host, url), self.store.document(url)
         if page is None or row is None:
             drop_page(group, host, url)
             return None
-        group.put(SCHEDULE, host, _page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
+        if self.policy.is_priced:
+            waits = self._interval(group, host, page)
+            if page.visited_at + waits > now + waits * _SLACK:
+                page = msgspec.structs.replace(page, waits=waits)
+                due = self._looked_at(page, now)
+                self._set(group, host, url, 0.0, page, due)
+                return due
+        group.put(SCHEDULE, host, page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
         again = Task(url, host, row.depth, row.source, REVISIT, request=page.request)
         return msgspec.structs.replace(again, etag=page.etag, last_modified=page.last_modified)
 
@@ -272,7 +392,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                     page = KnownPage(
                         visited_at=visited, changed_at=visited, digest=row.digest, is_page=row.mime in HTML_TYPES
                     )
-                    self.put(group, host_of(row.url), row.url, page, visited)
+                    self.put(group, host_of(row.url), row.url, page)
             return
         self._planned = None
         counters = self.store.counters()

@@ -2,13 +2,16 @@
 
 import itertools
 import random
-from math import inf
+from math import exp, inf
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.model.change_rate import Signals
+from gossamer.model.claims import Said
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import REVISIT, Task
@@ -17,10 +20,11 @@ from gossamer.model.visit import Response, Visit
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.deleting import forget_known
+from gossamer.stores.revisits.index import SCHEDULE
+from gossamer.stores.revisits.learning import RATES
 from gossamer.stores.revisits.ledger import RevisitLedger
-from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet
-from gossamer.stores.revisits.schedule import SCHEDULE, RevisitSchedule, RevisitSheet
-from gossamer.testing import check_revisit_policy
+from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy
+from gossamer.stores.revisits.schedule import RevisitSchedule, RevisitSheet
 from gossamer.testing.clock import FakeClock
 
 EVERY = 1_000.0
@@ -71,9 +75,9 @@ class Crawl:
                 found += tasks
         return found
 
-    def commit(self, task: Task, *, fails: bool = False) -> None:
+    def commit(self, task: Task, *, fails: bool = False, digest: str = "D") -> None:
         with self.into.group() as group:
-            assert group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest="D"), None)
+            assert group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest=digest), None)
             if fails:
                 raise RuntimeError("the group fails")
 
@@ -220,17 +224,125 @@ def test_what_never_brought_a_document_and_what_is_no_plain_get_is_not_planned(t
     assert crawl.store.counters().get("revisits:known", 0) == 0
 
 
-def test_the_shipped_policies_keep_the_promises() -> None:
-    check_revisit_policy(FixedInterval(FixedIntervalSheet(every=5.0)))
+def told(crawl: Crawl, url: str, said: Said) -> bool:
+    with crawl.ledger.group() as group:
+        return crawl.schedule.told(group, host_of(url), url, said, crawl.clock.steady())
 
 
-def test_a_policy_that_is_not_pure_is_found() -> None:
-    class Counting:
-        asked = 0
+def adaptive(crawl: Crawl) -> Crawl:
+    """The same crawl, with the policy that follows what is learnt."""
+    crawl.schedule.policy = GreedyPolicy()
+    return crawl
 
-        def interval(self, page: object) -> float:
-            self.asked += 1
-            return float(self.asked)
 
-    with pytest.raises(AssertionError, match="same page"):
-        check_revisit_policy(Counting())
+def test_a_page_is_due_at_once_when_a_host_that_is_right_says_that_it_changed(tmp_path: Path) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    quiet, loud = urls(1, 2)
+    crawl.seed(quiet, loud)
+    for task in crawl.pop():
+        crawl.commit(task)
+    with crawl.store.group() as group:
+        group.put(RATES, host_of(loud), b"s", msgspec.msgpack.encode(Signals(true=500, false=10, missed=10, worth=9)))
+    crawl.clock.turn(2 * 86_400.0)
+    assert crawl.wake() == 0
+    assert told(crawl, loud, Said(crawl.clock.steady() - 60))
+    assert not told(crawl, loud, Said(crawl.clock.steady() - 60)), "the same news is no news"
+    assert crawl.wake() == 1 and [task.url for task in crawl.pop()] == [loud]
+
+
+def test_what_is_said_of_the_future_or_of_a_time_before_the_visit_or_of_an_unknown_page_is_no_news(
+    tmp_path: Path,
+) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    crawl.clock.turn(1e9)
+    [url] = urls(1, 1)
+    crawl.seed(url)
+    for task in crawl.pop():
+        crawl.commit(task)
+    now = crawl.clock.steady()
+    assert not told(crawl, url, Said(now - 60)), "it was visited since"
+    assert not told(crawl, url, Said(now + 30 * 86_400.0)), "nobody knows what changes in a month"
+    assert not told(crawl, "http://h0.test/unknown", Said(now + 60))
+    assert told(crawl, url, Said(now + 60)), "clocks may differ a little"
+
+
+def test_a_host_that_says_all_the_time_that_all_changed_gets_no_more_visits_than_one_that_says_nothing(
+    tmp_path: Path,
+) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    all_urls = urls(2, 20)
+    crawl.seed(*all_urls)
+    visits = {"h0.test": 0, "h1.test": 0}
+    for quarter in range(4 * 70):
+        crawl.wake()
+        for task in crawl.pop():
+            crawl.commit(task)
+            visits[task.host] += quarter >= 4 * 28  # it has had four weeks to be found out
+        for url in all_urls[:20]:
+            told(crawl, url, Said(crawl.clock.steady() - 1))
+        crawl.clock.turn(6 * 3_600.0)
+    assert visits["h1.test"] > 20 * 4
+    assert visits["h0.test"] < 1.5 * visits["h1.test"], visits
+
+
+def test_the_mean_page_is_visited_once_in_the_mean_interval_and_a_kill_keeps_the_price(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = adaptive(Crawl(tmp_path, clock))
+    crawl.seed(*urls(10, 20))
+    chance, week = random.Random(1), 7 * 86_400.0
+    visits, at = 0, dict[str, float]()
+    for step in range(50 * 12):
+        crawl.wake()
+        for task in crawl.pop():
+            rate = (1 + int(task.url.rpartition("/")[2]) ** 2) / 100 / week
+            passed, at[task.url] = clock.steady() - at.get(task.url, 0.0), clock.steady()
+            is_changed = chance.random() < 1 - exp(-rate * passed)
+            crawl.commit(task, digest=f"{step}" if is_changed else "same")
+            visits += step >= 50 * 6
+        clock.turn(week / 50)
+        if step % 97 == 0:
+            crawl.store.abandon()
+            crawl = adaptive(Crawl(tmp_path, clock))
+    assert visits == pytest.approx(200 * 6, rel=0.1)
+
+
+def test_a_clock_that_jumps_forgets_no_page_and_teaches_nothing(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = adaptive(Crawl(tmp_path, clock))
+    crawl.seed(*urls(2, 5))
+    visited = set[str]()
+    for jump in (0.0, 86_400.0, -40 * 86_400.0, 3_650 * 86_400.0, 0.0):
+        clock.turn(jump)
+        crawl.wake()
+        for task in crawl.pop():
+            crawl.commit(task)
+            visited.add(task.url)
+    visited.clear()
+    for _ in range(200):
+        clock.turn(86_400.0)
+        crawl.wake()
+        for task in crawl.pop():
+            crawl.commit(task)
+            visited.add(task.url)
+    assert len(visited) == 10, "every page comes within the longest interval"
+
+
+def test_pages_weigh_by_the_level_at_which_they_waited_and_share_the_visits_of_the_mean_interval(
+    tmp_path: Path,
+) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    crawl.schedule.sheet = RevisitSheet(min_interval=1.0, rate=1.0, weighs=True, mean_interval=86_400.0)
+    all_urls = urls(2, 20)
+    with crawl.into.group() as group:
+        group.push(
+            Task(url, host_of(url), level=2 if host_of(url) == "h0.test" else 4) for url in group.offer(all_urls)
+        )
+    visits = {"h0.test": 0, "h1.test": 0}
+    for step in range(20 * 10):
+        crawl.wake()
+        for task in crawl.pop():
+            crawl.commit(task, digest=f"{step // 40}")  # all of them change every second day
+            visits[task.host] += step >= 20 * 5
+        crawl.clock.turn(86_400.0 / 20)
+    assert visits["h0.test"] > 1.5 * visits["h1.test"] > 0
+    assert sum(visits.values()) == pytest.approx(40 * 5, rel=0.25), "a mean interval of a day"

@@ -1,0 +1,31 @@
+"""The judge of the kill loop of recrawls sees what must not be."""
+
+from tools.killing.recrawls import LEAST, MOST, RecrawlKills, judge
+
+END = 100.0
+
+
+def judged(times: list[float], deaths: tuple[float, ...] = ()) -> RecrawlKills:
+    told = RecrawlKills()
+    judge(told, {"/a": times}, list(deaths), 0.0, END)
+    return told
+
+
+def regular() -> list[float]:
+    return [MOST * n + 0.5 for n in range(int(END / MOST))]
+
+
+def test_a_page_that_comes_in_time_is_right() -> None:
+    assert judged(regular()).holds
+
+
+def test_a_page_that_comes_too_soon_is_wrong_but_where_a_kill_lies_between() -> None:
+    [wrong] = judged(sorted([*regular(), 10 * MOST + 0.5 + LEAST / 2])).wrong
+    assert "came again after 0.50 s" in wrong
+    told = judged(sorted([*regular(), 10 * MOST + 0.5 + LEAST / 2]), (10 * MOST + 0.6,))
+    assert told.holds and told.again == 1
+
+
+def test_a_page_that_does_not_come_is_forgotten() -> None:
+    [wrong] = judged(regular()[:5]).wrong
+    assert "did not come for" in wrong
