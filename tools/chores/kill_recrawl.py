@@ -13,9 +13,9 @@ from tools.killing import recrawls
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="gossamer dev kill-recrawl", description=__doc__)
-    parser.add_argument("--kills", type=int, default=30, help="how many (default 30: some two minutes)")
+    parser.add_argument("--kills", type=int, default=30, help="how many (default 30: some three minutes)")
     parser.add_argument("--seed", type=int, default=1, help="the moments follow from it (default 1)")
-    parser.add_argument("--recrawl", default="adaptive=2s", help="the policy (default adaptive=2s)")
+    parser.add_argument("--recrawl", default=f"adaptive={recrawls.MEAN}s", help="the policy (default adaptive=5s)")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="gossamer-kill-") as folder:
         told = recrawls.run(given.kills, Path(folder), given.seed, given.recrawl)

@@ -26,8 +26,8 @@ from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 #: Pages of the web; with the hub they fill several groups of the commit.
 PAGES = 120
 
-#: Seconds between two visits of a page: at least, on the mean, at most.
-LEAST, MEAN, MOST = 1.0, 2.0, 4.0
+#: Seconds between two visits of a page: at least, on the mean, at most. A crawl begins again in less than the first.
+LEAST, MEAN, MOST = 3.0, 5.0, 10.0
 
 #: Requests of a life after which it is killed, at most.
 MOST_REQUESTS = 90

@@ -65,7 +65,7 @@ def kind_of(path: str, cache_control: str, frequency: str, *, is_html: bool) -> 
         is_html: whether it is a page, and no image or archive.
 
     Returns:
-        A word; there are 16 of them at most.
+        A word; there are fewer than twenty.
     """
     if frequency:
         return f"said-{frequency}"

@@ -23,7 +23,7 @@ from gossamer.model.change_rate import (
 )
 from gossamer.model.known import KnownPage
 
-#: A host has a dozen kinds of pages at most, and so has the whole crawl: kinds are words of ours.
+#: A host has fewer than twenty kinds of pages, and so has the whole crawl: kinds are words of ours.
 RATES = Space("revisit-rates", value_bytes=256)
 
 _KIND, _ALL, _SIGNALS = b"k", b"a", b"s"
