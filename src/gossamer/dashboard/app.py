@@ -27,6 +27,7 @@ from gossamer.dashboard.keys import Access
 from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.streaming import Streams
+from gossamer.dashboard.tables import Asking, ReportNames, names_of_reports, questions_file, save_questions
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.query.host_list import MOST, HostPage
@@ -64,7 +65,11 @@ class Permissions(msgspec.Struct, frozen=True):
 
 def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
     """The dashboard of these crawls."""
-    told = streams or Streams()
+    told, console = streams or Streams(), Asking()
+
+    async def tables(request: Request, crawls: Crawls) -> msgspec.Raw:
+        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        return await console.ask(shown.directory, asked.get("sql", ""), asked.get("report", ""))
 
     async def events(request: Request) -> Response:
         shown = await crawls.named(request.path_params["key"])
@@ -103,6 +108,9 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}/story", _story),
             route("/api/crawls/{key}/document", _document),
             route("/api/catalog", _catalog),
+            route("/api/reports", _reports),
+            route("/api/reports", _save_reports, "POST"),
+            route("/api/crawls/{key}/tables", tables),
             route("/api/crawls/{key}/rewire", _rewire, "POST"),
             Route("/api/crawls/{key}/events", events),
             route("/api/crawls/{key}/{order}", _order, "POST"),
@@ -198,6 +206,14 @@ async def _layout(request: Request, crawls: Crawls) -> Layout:
 async def _lay_out(request: Request, crawls: Crawls) -> Layout:
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
+
+
+async def _reports(request: Request, crawls: Crawls) -> ReportNames:
+    return names_of_reports(questions_file())
+
+
+async def _save_reports(request: Request, crawls: Crawls) -> ReportNames:
+    return save_questions(questions_file(), await request.body())
 
 
 async def _catalog(request: Request, crawls: Crawls) -> rewiring.Offered:

@@ -11,6 +11,7 @@ from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
 from gossamer.dashboard.layouts import Layout
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
+from gossamer.dashboard.tables import KeptQuestions, ReportNames
 from gossamer.operations.hosts import HostPicture
 from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
@@ -23,21 +24,11 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = [
-        CrawlStanding,
-        Story,
-        ArchivedView,
-        HostPage,
-        HostPicture,
-        GraphPicture,
-        Layout,
-        Offered,
-        Rewiring,
-        Rewired,
-        *ORDERS.values(),
-    ]
-    schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
-    standing, story, archived, hosts, host, graph, layout, names, rewiring, rewired, *orders = schemas
+    kinds = (CrawlStanding, Story, ArchivedView, HostPage, HostPicture, GraphPicture, Layout)
+    of_changes = (Offered, Rewiring, Rewired, ReportNames, KeptQuestions)
+    schemas, parts = msgspec.json.schema_components([*kinds, *of_changes, *ORDERS.values()], ref_template=_REF)
+    standing, story, archived, hosts, host, graph, layout = schemas[: len(kinds)]
+    names, rewiring, rewired, reports, questions, *orders = schemas[len(kinds) :]
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
@@ -85,6 +76,17 @@ def openapi() -> dict[str, Any]:
             rewiring,
             rewired,
             crawl,
+        ),
+        "/api/reports": {
+            **_get("Name the reports that ship, and the questions that this user has saved.", reports),
+            **_post("Save these questions in the place of all others.", questions, reports),
+        },
+        "/api/crawls/{key}/tables": _get(
+            "Ask the tables of a crawl: a list of tables with columns, types and rows.",
+            {"type": "array", "items": {"type": "object"}},
+            crawl,
+            _query("sql", "A question in DuckDB's SQL."),
+            _query("report", "The name of a report, in its place."),
         ),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")
