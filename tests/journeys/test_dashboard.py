@@ -23,7 +23,7 @@ from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.beside import parted
 from gossamer.dashboard.crawls import key_of
-from gossamer.dashboard.tables import Asking
+from gossamer.dashboard.tables import TableConsole
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -345,7 +345,31 @@ def test_a_question_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         folder = rested(web, tmp_path / "c")
     endless = "SELECT count(*) FROM range(10000000000) a, range(1000) b WHERE a.range % 7 = b.range % 5"
     with pytest.raises(UsageError, match="no answer within 1 seconds"):
-        asyncio.run(Asking(seconds=1.0).ask(folder, endless))
+        asyncio.run(TableConsole(seconds=1.0).ask(folder, endless))
+
+
+def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb({"/": '<a href="/1">x</a>', "/1": "one"}) as web:
+        options = {"output": str(tmp_path / "c"), "delay": 0, "max_pages": 1}
+        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+        with dashboard(environment, tmp_path / "c") as (full, read):
+            key = key_of(tmp_path / "c")
+            assert read.order(key, "resume")[0] == read.order(key, "restore", name="x")[0] == 403
+            assert full.order(key, "checkpoint", name="first")[0] == 200
+            assert full.order(key, "restore", name="nowhere")[0] in (400, 409)
+            assert full.order(key, "restore", name="../x")[0] in (400, 409)
+            assert full.order(key, "restore", name="first")[0] == 200
+            (tmp_path / "c" / "crawl.toml").write_text(
+                (tmp_path / "c" / "crawl.toml").read_text().replace("max_pages = 1\n", "max_pages = 2\n")
+            )
+            assert full.order(key, "resume")[0] == 200
+            deadline = time.monotonic() + 30
+            while read.json(f"/api/crawls/{key}")["pages"] < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert read.json(f"/api/crawls/{key}")["pages"] == 2
+            log = read.json(f"/api/crawls/{key}/log")
+            assert [one["url"] for one in log["visits"]][0] == web.url("/1")
+            assert log["said"], "what the crawl said to its person is not lost"
 
 
 def children(process: int) -> list[int]:

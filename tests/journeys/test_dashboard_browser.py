@@ -309,6 +309,25 @@ def test_tables_are_asked_reported_and_drawn_and_questions_are_kept(
         assert [one for one in page.errors if "400" not in one] == []
 
 
+def test_a_crawl_at_rest_is_resumed_by_a_click_and_its_log_is_followed(
+    page: Any, rested: Path, environment: dict[str, str]
+) -> None:
+    with served(environment, rested) as (full, _):
+        page.goto(full)
+        page.click("#do-resume")
+        page.wait_for_selector("main p:text-matches('the crawl (goes on|went on)')")
+        page.click("text=Log")
+        page.wait_for_selector("td:text-is('client error')")
+        assert serious(page) == []
+        page.fill("#in-log", "no such thing")
+        page.wait_for_selector("td", state="detached")
+        assert page.locator("main img, main script").count() == 0
+        page.set_viewport_size({"width": 360, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("window.pwned") is None
+        assert page.errors == []
+
+
 def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
     page: Any, rested: Path, environment: dict[str, str]
 ) -> None:

@@ -20,14 +20,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.dashboard import asking, describing, rewiring
+from gossamer.dashboard import asking, describing, jobs, rewiring
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.streaming import Streams
-from gossamer.dashboard.tables import Asking, ReportNames, names_of_reports, questions_file, save_questions
+from gossamer.dashboard.tables import ReportNames, TableConsole, names_of_reports, questions_file, save_questions
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.query.host_list import MOST, HostPage
@@ -65,7 +65,7 @@ class Permissions(msgspec.Struct, frozen=True):
 
 def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
     """The dashboard of these crawls."""
-    told, console = streams or Streams(), Asking()
+    told, console = streams or Streams(), TableConsole()
 
     async def tables(request: Request, crawls: Crawls) -> msgspec.Raw:
         shown, asked = await crawls.named(request.path_params["key"]), request.query_params
@@ -112,6 +112,9 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/reports", _save_reports, "POST"),
             route("/api/crawls/{key}/tables", tables),
             route("/api/crawls/{key}/rewire", _rewire, "POST"),
+            route("/api/crawls/{key}/log", _log),
+            route("/api/crawls/{key}/resume", _resume, "POST"),
+            route("/api/crawls/{key}/restore", _restore, "POST"),
             Route("/api/crawls/{key}/events", events),
             route("/api/crawls/{key}/{order}", _order, "POST"),
             Route("/metrics", metrics),
@@ -214,6 +217,21 @@ async def _reports(request: Request, crawls: Crawls) -> ReportNames:
 
 async def _save_reports(request: Request, crawls: Crawls) -> ReportNames:
     return save_questions(questions_file(), await request.body())
+
+
+async def _log(request: Request, crawls: Crawls) -> jobs.LogTail:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.log_tail, shown.directory)
+
+
+async def _resume(request: Request, crawls: Crawls) -> jobs.JobDone:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.resume, shown.directory)
+
+
+async def _restore(request: Request, crawls: Crawls) -> jobs.JobDone:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.restore, shown.directory, await request.body())
 
 
 async def _catalog(request: Request, crawls: Crawls) -> rewiring.Offered:

@@ -56,7 +56,7 @@ class ReportNames(msgspec.Struct, frozen=True):
     saved: list[SavedQuestion]
 
 
-class Asking:
+class TableConsole:
     """The console of all browsers."""
 
     def __init__(self, seconds: float = SECONDS, memory: int = MEMORY) -> None:
@@ -64,7 +64,7 @@ class Asking:
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     def __repr__(self) -> str:
-        return f"<Asking, {self._seconds} s each>"
+        return f"<TableConsole, {self._seconds} s each>"
 
     async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
         """The tables that answer a question, as JSON.
