@@ -367,8 +367,10 @@ def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, envir
             while read.json(f"/api/crawls/{key}")["pages"] < 2 and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert read.json(f"/api/crawls/{key}")["pages"] == 2
+            while not read.json(f"/api/crawls/{key}/log")["said"] and time.monotonic() < deadline:
+                time.sleep(0.05)
             log = read.json(f"/api/crawls/{key}/log")
-            assert [one["url"] for one in log["visits"]][0] == web.url("/1")
+            assert log["visits"][0]["url"] == web.url("/1")
             assert log["said"], "what the crawl said to its person is not lost"
 
 

@@ -20,6 +20,9 @@ from gossamer.stores.rowlog import LOG_PATH
 #: Seconds that a crawl may take to listen, before the browser is told that it is on its way; and between two looks.
 BEGINNING, _LOOK = 15.0, 0.05
 
+#: Exit statuses of a crawl that did go on: it finished, was stopped, or is incomplete.
+_WENT_ON = (0, 3, 4)
+
 #: What a resumed crawl says to its person goes here, inside the crawl directory.
 CONSOLE = "logs/console.log"
 
@@ -85,12 +88,14 @@ def resume(directory: Path) -> JobDone:
         with contextlib.suppress(GossamerError), Control(directory, 1.0, changing=0.0):
             return JobDone(f"the crawl goes on, as process {child.pid}")
         time.sleep(_LOOK)
-    if child.returncode:
-        with path.open("rb") as console:
-            console.seek(begun)
-            said = console.read(TAIL).decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise UsageError(said or f"gossamer resume ended with status {child.returncode}")
-    return JobDone("the crawl went on, and has ended" if child.returncode == 0 else "the crawl begins to go on")
+    if child.returncode is None:
+        return JobDone("the crawl begins to go on")
+    with path.open("rb") as console:
+        console.seek(begun)
+        said = console.read(TAIL).decode("utf-8", "replace").strip()
+    if child.returncode not in _WENT_ON:
+        raise UsageError(said.rpartition("\n")[2] or f"gossamer resume ended with status {child.returncode}")
+    return JobDone(f"the crawl went on, and has ended: {said.partition(chr(10))[0]}")
 
 
 def restore(directory: Path, body: bytes) -> JobDone:
