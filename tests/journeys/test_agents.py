@@ -299,8 +299,8 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             known["host"] = await ask(ReadHost("www.h1.test"))
             with pytest.raises(SteeringRefused, match="stop it first"):
                 await ask(Rewire("[components.x]\nuse = 'tally'"))
-            with pytest.raises(SteeringRefused, match="divided when it starts"):
-                await ask(Change({"agents": "3"}))
+            with pytest.raises(SteeringRefused, match="cannot be divided among 9 agents"):
+                await ask(Change({"agents": "9"}))
             known["while paused"] = len(web.requests) - count
             await ask(Continue())
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.cli.main import main
 from gossamer.flow import python
 from gossamer.operations.verifying import verify
 from gossamer.stores.members import members_of
@@ -65,6 +64,11 @@ def resumed(directory: Path, *more: str, crash: str = "") -> "subprocess.Complet
     return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=100, check=False)
 
 
+def status(directory: Path) -> "subprocess.CompletedProcess[str]":
+    line = python.command("gossamer", "status", str(directory), "--json")
+    return subprocess.run(line, env=python.environment(), capture_output=True, text=True, timeout=60, check=True)
+
+
 def pages_in(directory: Path) -> Counter[str]:
     rows = map(json.loads, (directory / "logs/crawl.jsonl").read_text().splitlines())
     return Counter(row["url"] for row in rows if row["event"] == "page" and row["outcome"] == "ok")
@@ -88,7 +92,7 @@ def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: Fake
     assert members_of(directory) == ("agent-00", "agent-01", "agent-02", "agent-03")
     check_whole(web, directory)
     assert (directory / "logs/agent-02.jsonl").stat().st_size
-    assert not list((directory / "state/supervisor").glob("joining*"))
+    assert not list((directory / "state/supervisor").glob("changing*"))
 
 
 LONG = pytest.mark.long
@@ -105,15 +109,55 @@ def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pat
     done = resumed(directory, *(["--agents", "3"] if passing % 2 else []))
     assert done.returncode == 0, done.stderr
     check_whole(web, directory)
-    assert not list((directory / "state/supervisor").glob("joining*"))
+    assert not list((directory / "state/supervisor").glob("changing*"))
 
 
-def test_agents_cannot_join_a_crawl_of_one_nor_leave(
-    web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("agents", "then"), [(4, 2), pytest.param(3, 1, marks=LONG)])
+def test_agents_that_leave_give_their_part_to_the_others(web: FakeWeb, tmp_path: Path, agents: int, then: int) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory, agents=agents)
+    done = resumed(directory, "--agents", str(then))
+    assert done.returncode == 0, done.stderr
+    assert f"agent-{agents - 1:02d} left, and gave away" in done.stderr
+    assert sum(name.endswith("=0") for name in members_of(directory)) == agents - then
+    check_whole(web, directory)
+    assert not list((directory / "state/supervisor").glob("changing*"))
+    assert json.loads(status(directory).stdout)["pages"] == HOSTS * PAGES, "those of the agents that left count"
+
+
+def test_agents_join_a_crawl_that_one_process_began(web: FakeWeb, tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory, agents=1)
+    done = resumed(directory, "--agents", "3")
+    assert done.returncode == 0, done.stderr
+    assert "agent-01 and agent-02 joined, and took" in done.stderr
+    check_whole(web, directory)
+
+
+@pytest.mark.parametrize("passing", [1, *(pytest.param(number, marks=LONG) for number in (2, 3, 4, 5, 6))])
+def test_a_leave_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory, agents=3)
+    killed = resumed(directory, "--agents", "2", crash=f"joining:{passing}")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = resumed(directory, *(["--agents", "2"] if passing % 2 else []))
+    assert done.returncode == 0, done.stderr
+    check_whole(web, directory)
+
+
+@pytest.mark.parametrize(
+    "passing", [pytest.param(1, marks=LONG), 2, *(pytest.param(at, marks=LONG) for at in (3, 4, 5))]
+)
+def test_a_crawl_of_one_process_that_is_killed_while_it_is_divided_goes_on(
+    web: FakeWeb, tmp_path: Path, passing: int
 ) -> None:
-    begun(web, tmp_path / "one", agents=1)
-    assert main(["resume", str(tmp_path / "one"), "--agents", "2"]) == 2
-    assert "was begun with 1 agent, which others cannot join; leave out --agents 2" in capsys.readouterr().err
+    directory = tmp_path / "crawl"
+    begun(web, directory, agents=1)
+    killed = resumed(directory, "--agents", "2", crash=f"joining:{passing}")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = resumed(directory, *(["--agents", "2"] if passing % 2 else []))
+    assert done.returncode == 0, done.stderr
+    check_whole(web, directory)
 
 
 def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(web: FakeWeb, tmp_path: Path) -> None:

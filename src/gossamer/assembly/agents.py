@@ -12,7 +12,7 @@ import msgspec
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import WiringError
 from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.model.agents import member
+from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 
 #: The commit's roles that a receiver of URLs has too.
@@ -45,7 +45,9 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     ledger = wiring.components[commit].providers["ledger"]
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
-    others = [one.agent for one in map(member, members) if one.agent != agent]
+    others = [name for name in at_work(members) if name != agent]
+    if not others:
+        return _with_own_files(wiring, agent)
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
         "outbox": ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
@@ -77,6 +79,12 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         connectors={**wiring.connectors, **connectors},
         components={**wiring.components, **changed, **components},
     )
+    return _with_own_files(made, agent)
+
+
+def _with_own_files(wiring: Wiring, agent: str) -> Wiring:
+    """The wiring with files of the agent's own. One that has nobody beside it needs nothing else."""
+    made = wiring
     for unit in _OWN_FILES:
         if unit in made.providers:
             made = wirings.with_settings(made, unit, _own_files(made.providers[unit].use, agent))

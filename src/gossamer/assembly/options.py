@@ -17,7 +17,7 @@ _GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to goss
 _ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
-_AGENTS = "its hosts are divided when it starts; stop it, and let more agents join: gossamer resume DIR --agents N"
+_AGENTS = "it runs in one process; stop it, and let agents join: gossamer resume DIR --agents N"
 
 #: Agents of one crawl: each keeps a connection to each other one.
 MOST_AGENTS = 64

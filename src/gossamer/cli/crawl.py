@@ -168,9 +168,10 @@ def _job(
 
     if not options.resume and options.agents in (None, 1):
         return Crawl(seeds, options, wiring=wiring, settings=settings, report=_say)
-    from gossamer.assembly.agency.crawl import DividedCrawl, agents_of
+    from gossamer.assembly.agency.crawl import DividedCrawl
+    from gossamer.assembly.agency.roster import is_divided
 
-    kind = Crawl if agents_of(options) == 1 else DividedCrawl
+    kind = DividedCrawl if is_divided(options) else Crawl
     return kind(seeds, options, wiring=wiring, settings=settings, report=_say)
 
 

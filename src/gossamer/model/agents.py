@@ -1,6 +1,7 @@
 """Agents as values: which there are, how much each can carry, and where each one stands."""
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -18,13 +19,18 @@ class Member(msgspec.Struct, frozen=True):
 
     agent: str
     capacity: float = 1.0
-    """How much of the web it gets, compared with the others."""
+    """How much of the web it gets, compared with the others; 0 of one that has left, whose files are still there."""
     place: str = ""
     """Where it stands; empty where nobody said."""
 
     def __str__(self) -> str:
         capacity = "" if self.capacity == 1.0 else f"={self.capacity:g}"
         return f"{self.agent}{capacity}{self.place and '@'}{self.place}"
+
+
+def at_work(members: Iterable[str]) -> tuple[str, ...]:
+    """The names of those members that have not left, in order. Raises as :func:`member`."""
+    return tuple(one.agent for one in map(member, members) if one.capacity)
 
 
 def agent_name(number: int) -> str:
@@ -36,10 +42,9 @@ def member(text: str) -> Member:
     """The member that a setting names: `AGENT`, `AGENT=CAPACITY`, `AGENT@PLACE` or `AGENT=CAPACITY@PLACE`.
 
     Raises:
-        UsageError: it is none of these, or the capacity is 0 or above 99.999.
+        UsageError: it is none of these, or the capacity is above 99.999.
     """
     match = _MEMBER.fullmatch(text)
-    capacity = float(match["capacity"] or 1.0) if match else 0.0
-    if match is None or not capacity:
+    if match is None:
         raise UsageError(f"{text!r} names no agent; write AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE")
-    return Member(match["agent"], capacity, match["place"] or "")
+    return Member(match["agent"], float(match["capacity"] or 1.0), match["place"] or "")

@@ -79,7 +79,7 @@ def merge_logs(
                 chunk.clear()
         if chunk:
             merged.append(bytes(chunk), sync=False)
-        _write_mark(directory, MergeMark(reached, merged.end))
+        write_mark(directory, MergeMark(reached, merged.end))
     finally:
         merged.close()
     return count
@@ -93,7 +93,8 @@ def read_mark(directory: Path) -> MergeMark:
         return MergeMark()
 
 
-def _write_mark(directory: Path, mark: MergeMark) -> None:
+def write_mark(directory: Path, mark: MergeMark) -> None:
+    """Note how far logs are merged. Raises OSError."""
     path = directory / MARK
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.agency.crawl import DividedCrawl, agents_of
-from gossamer.assembly.agency.joining import check_can_join, more_members
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.agency.membership import check_can_change, with_number, without
 from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
 from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
+from gossamer.assembly.agency.roster import is_divided
 from gossamer.assembly.agency.shares import Borrower, lent
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
@@ -159,30 +160,32 @@ def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Pat
     assert not (tmp_path / "crawl").exists()
 
 
-def test_a_divided_crawl_goes_on_with_the_agents_that_it_has_or_with_more(tmp_path: Path) -> None:
-    (tmp_path / "crawl.toml").touch()
+def test_a_crawl_that_was_divided_once_stays_so_also_with_one_agent(tmp_path: Path) -> None:
     resume = {"output": str(tmp_path), "resume": True}
-    with pytest.raises(UsageError, match=r"begun with 1 agent.*leave out --agents 2"):
-        agents_of(build(CrawlOptions, {**resume, "agents": 2}))
-    write_members(tmp_path, ["agent-00", "agent-01"])
-    assert agents_of(build(CrawlOptions, resume)) == 2
-    assert agents_of(build(CrawlOptions, {**resume, "agents": 2})) == 2
-    assert agents_of(build(CrawlOptions, {**resume, "agents": 3})) == 3
-    with pytest.raises(UsageError, match=r"has 2 agents.*leave out --agents 1"):
-        agents_of(build(CrawlOptions, {**resume, "agents": 1}))
+    assert not is_divided(build(CrawlOptions, resume))
+    assert is_divided(build(CrawlOptions, {**resume, "agents": 2}))
+    write_members(tmp_path, ["agent-00", "agent-01=0"])
+    assert is_divided(build(CrawlOptions, resume))
+    assert is_divided(build(CrawlOptions, {**resume, "agents": 1})), "its log and its files are those of agents"
 
 
 @pytest.mark.parametrize("use", ["sieve", "url-trie", "bloom-seen", "opic-ledger"])
 def test_nobody_joins_a_crawl_whose_state_cannot_be_handed_on(tmp_path: Path, use: str) -> None:
     wiring = Wiring(providers={"one": ProviderPlan(use)})
     with pytest.raises(UsageError, match="has 'one', whose state cannot be divided"):
-        check_can_join(wiring, tmp_path)
-    check_can_join(Wiring(providers={"ledger": ProviderPlan("ledger")}), tmp_path)
+        check_can_change(wiring, tmp_path)
+    check_can_change(Wiring(providers={"ledger": ProviderPlan("ledger")}), tmp_path)
 
 
-def test_those_who_join_have_names_that_are_free() -> None:
-    assert more_members(["agent-01", "agent-07=2"], 5) == ("agent-01", "agent-07=2", "agent-00", "agent-02", "agent-03")
-    assert more_members(["agent-00"], 1) == ("agent-00",)
+def test_those_who_join_have_names_that_are_free_and_those_who_had_left_come_back_first() -> None:
+    assert with_number(["agent-01", "agent-07=2"], 5) == ("agent-01", "agent-07=2", "agent-00", "agent-02", "agent-03")
+    assert with_number(["agent-00"], 1) == ("agent-00",)
+    assert with_number(["agent-00", "agent-01", "agent-02@oslo"], 1) == ("agent-00", "agent-01=0", "agent-02=0@oslo")
+    assert with_number(["agent-00=0", "agent-01", "agent-02=0@oslo"], 4) == (
+        *("agent-00", "agent-01", "agent-02@oslo"),
+        "agent-03",
+    )
+    assert without(["agent-00", "agent-01"], "agent-00") == ("agent-00=0", "agent-01")
 
 
 # -- the log

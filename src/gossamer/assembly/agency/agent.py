@@ -53,6 +53,8 @@ class AgentNews(msgspec.Struct, frozen=True):
     in_flight: int = 0
     share: int | None = None
     """Its part of `--max-pages`; None where there is no such limit."""
+    is_settled: bool = False
+    """It has nothing in flight, and owes nobody anything."""
     wants_pages: bool = False
     """It has work, and will have used up its share soon."""
     limit: str = ""
@@ -154,12 +156,15 @@ class AgentRun:
         frontier, counters = self.units.frontier, self.ledger.counters()
         # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
         commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
-        is_at_rest = not counters.get("owed", 0) and frontier.is_at_rest()
+        in_flight = int(frontier.metrics.snapshot()["in_flight"])
+        owes_nothing = not counters.get("owed", 0)
+        is_at_rest = owes_nothing and frontier.is_at_rest()
         return AgentNews(
             AgentReport(self.agent, self._life, commits, is_at_rest),
             pages=counters.get("pages", 0),
             bytes=counters.get("bytes", 0),
-            in_flight=int(frontier.metrics.snapshot()["in_flight"]),
+            in_flight=in_flight,
+            is_settled=owes_nothing and not in_flight,
             share=frontier.sheet.page_share,
             wants_pages=frontier.wants_pages and not is_at_rest,
             limit=frontier.limit or self._work.cut_by,

@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of
-from gossamer.assembly.agency.joining import check_can_join, join, more_members, settle
-from gossamer.assembly.agency.lost import check_lost
-from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
+from gossamer.assembly.agency.ended import ended, forget_end, note_end, standings_of, summary_of
+from gossamer.assembly.agency.orders import write_orders
+from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import Supervisor
-from gossamer.assembly.agents import ring_rule
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.crawl import WARNINGS, came_to_nothing
 from gossamer.assembly.crawl_plan import CrawlPlan
@@ -42,13 +40,11 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
-from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.opening import share_secret
-from gossamer.stores.members import members_of, write_members
 from gossamer.stores.merged_log import merge_logs
 from gossamer.stores.rowlog import LOG_PATH, log_path
 from gossamer.stores.scratch import scratch
@@ -67,28 +63,6 @@ LOOK = 1.0
 
 #: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
 HELD_BACK = 5.0
-
-
-def agents_of(options: CrawlOptions) -> int:
-    """How many agents a crawl with these options has: as many as they say, or as it had before.
-
-    Raises:
-        UsageError: the crawl that goes on has more of them, or was made for one.
-        CrawlDirectoryError: the names of its agents cannot be read.
-    """
-    if not options.resume or not options.output:
-        return options.agents or 1
-    directory = Path(options.output)
-    kept = len(members_of(directory)) or 1
-    number = options.agents or kept
-    if (directory / CRAWL_FILE).exists() and (number < kept or number > kept == 1):
-        why = (
-            "was begun with 1 agent, which others cannot join"
-            if kept == 1
-            else f"has {kept} agents, which cannot leave"
-        )
-        raise UsageError(f"the crawl in {directory} {why}; leave out --agents {number}")
-    return number
 
 
 class DividedCrawl:
@@ -119,14 +93,7 @@ class DividedCrawl:
         self.graph = self.plan.graph
         """The graph of the whole crawl, with every unit's settings as they stand."""
         self.seeds, self.directory = self.plan.seeds, self.plan.directory
-        kept = members_of(self.directory) if options.resume else ()
-        number = options.agents or len(kept) or 1
-        self.members = more_members(kept, max(number, len(kept)))
-        check_can_divide(self.plan.graph, self.members, self.directory)
-        self._is_joined = bool(kept) and self.members != kept
-        """Whether agents join those that it had."""
-        if self._is_joined:
-            check_can_join(self.plan.graph.wiring, self.directory)
+        self.roster = Roster(self.directory, self.graph, options, self.report)
         self._place = CrawlPlace(self.directory, options)
         self._place.check()
         if options.resume:
@@ -152,7 +119,9 @@ class DividedCrawl:
         """Always empty: `status --units` asks agents for theirs."""
 
     def __repr__(self) -> str:
-        return f"<DividedCrawl of {', '.join(self.seeds)} among {len(self.members)} agents into {self.directory}>"
+        return (
+            f"<DividedCrawl of {', '.join(self.seeds)} among {len(self.roster.members)} agents into {self.directory}>"
+        )
 
     # -- the run
 
@@ -172,20 +141,15 @@ class DividedCrawl:
             lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
-                settle(self.directory, self.graph.wiring)
-                self._look_for_losses()
-                if self._is_joined:
-                    join(self.directory, self.graph.wiring, self.members, self.report)
+                await self.roster.prepare(self.graph, self._folder)
                 self._note()
                 self._place.write(self.plan.kept(self.graph), self.graph)
-            self._pages_before = ended(self.directory, self.members).standing.pages if self.options.resume else 0
+            self._pages_before = ended(self.directory, self.roster.members).standing.pages if self.options.resume else 0
             if not self.options.resume:
                 share_secret(self.directory / STATE_DIRECTORY)
             forget_end(self.directory)
             ensure_crawl_id(self.directory, SystemClock().now())
-            orders = AgentOrders(str(self.directory), self.members, self.options.accept_loss)
-            write_orders(self._folder, orders, self.graph.wiring)
-            await self._work(orders)
+            await self._work()
             summary = self._summed()
             vain = made and came_to_nothing(summary)
             self._tell_end(summary, is_kept=not vain)
@@ -203,33 +167,60 @@ class DividedCrawl:
             await self.mirror.finish()
         return summary
 
-    def _look_for_losses(self) -> None:
-        """Let agents begin again whose ledgers are lost, where that is accepted."""
-        members = members_of(self.directory)
-        ring = RingDesignation(RingSheet(members=members, **ring_rule(self.graph.wiring)))
-        accept = self.options.accept_loss
-        for line in check_lost(self.directory, self.graph.wiring, members, ring, accept=accept):
-            self.report(line)
-
     @property
     def _has_begun(self) -> bool:
         """An agent was at work, so that there may be something to keep, whatever came after."""
         return self._supervisor is not None and any(agent.has_begun for agent in self._supervisor.agents.values())
 
-    async def _work(self, orders: AgentOrders) -> None:
-        """Let the agents work."""
-        self._orders = orders
-        self._supervisor = supervisor = Supervisor(orders, self._folder, self.report)
-        self._limit_by_frontier()
-        if self._is_told_to_stop:
-            supervisor.stop()
+    async def _work(self) -> None:
+        """Let the agents work; where people ask for others, these go on when domains have changed hands."""
+        self._engage()
         await self.following.start()
         async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
-            await supervisor.work()
+            while True:
+                await self.supervisor.work()
+                members = self.roster.take_wish()
+                if members is None or self._is_told_to_stop or self.supervisor.limit:
+                    return
+                await self._change(members)
+
+    def _engage(self) -> None:
+        """Make a supervisor of the agents that the crawl has."""
+        before = self._supervisor
+        self.roster.look_at_left()
+        self._orders = self.roster.orders(self.graph, self._folder)
+        self._supervisor = Supervisor(self._orders, self._folder, self.report, lets_go=self._lets_go)
+        self._limit_by_frontier()
+        if before is not None:
+            self._supervisor.is_paused = before.is_paused
+        if self._is_told_to_stop:
+            self._supervisor.stop()
+
+    async def _change(self, members: tuple[str, ...]) -> None:
+        """Let the crawl, which rests, have other agents."""
+        merge_logs(self.directory, self.roster.members)
+        await self.roster.change(self.graph, self._folder, members)
+        self._engage()
+
+    def _lets_go(self, agent: str) -> bool:
+        return self.roster.let_go(self.graph, agent)
+
+    def resize(self, number: int) -> None:
+        """Let the crawl have so many agents, in some seconds.
+
+        Raises:
+            UsageError: it cannot have them, or is about to end. Nothing has changed.
+            WiringError: likewise.
+        """
+        if self.supervisor.is_stopping or self.supervisor.limit:
+            raise UsageError("the crawl is about to end; its agents stay as they are")
+        if number != len(self.supervisor.agents):
+            self.roster.want(self.graph, number)
+            self.supervisor.rest()
 
     def _note(self) -> None:
         """Note who the agents are, and what follows the crawl, for this run and every later one."""
-        write_members(self.directory, self.members)
+        self.roster.write()
         self.following.register()
         self.mirror.register()
 
@@ -237,7 +228,8 @@ class DividedCrawl:
         """Tell the supervisor the limits of the whole crawl, as they stand."""
         frontier: Any = self.graph.sheet("frontier")
         supervisor = self.supervisor
-        supervisor.max_pages, supervisor.max_bytes = frontier.max_pages, frontier.max_bytes
+        supervisor.max_pages = self.roster.limit_left(frontier.max_pages, "pages")
+        supervisor.max_bytes = self.roster.limit_left(frontier.max_bytes, "bytes")
         supervisor.ends_at = math.inf if frontier.max_time is None else self._began + frontier.max_time
 
     @contextlib.asynccontextmanager
@@ -262,12 +254,14 @@ class DividedCrawl:
         """Ask the agents how they stand, again and again, for whoever watches; and let the log of the crawl grow."""
         while True:
             await asyncio.sleep(LOOK)
+            if self.supervisor.is_resting:
+                continue
             self._latest = await self.standing(units=False)
             news = [agent.news for agent in self.supervisor.agents.values() if agent.news is not None]
             ends = {log_path(one.report.agent): one.logged for one in news}
             before = utc_text(SystemClock().now() - HELD_BACK)
             try:
-                await asyncio.to_thread(merge_logs, self.directory, self.members, ends, before=before)
+                await asyncio.to_thread(merge_logs, self.directory, self.roster.members, ends, before=before)
             except OSError as error:
                 self.report(
                     f"{self.directory / LOG_PATH} cannot be written ({error.strerror}); it is made whole at the end"
@@ -278,9 +272,14 @@ class DividedCrawl:
     def _summed(self) -> Summary:
         """The summary of the run, by the agents' ledgers."""
         supervisor = self.supervisor
-        now = ended(self.directory, self.members)
+        now = ended(self.directory, self.roster.members)
         seconds = time.monotonic() - self._began
-        summary = summary_of(now, limit=supervisor.limit, is_stopped=supervisor.is_stopping)
+        working = standings_of(self.directory, self._orders.names)
+        # An agent without others ends by itself, also where somebody stops it by hand.
+        is_stopped = supervisor.is_stopping or (
+            len(working) == 1 and working[0].state == "stopped" and not supervisor.limit
+        )
+        summary = summary_of(now, limit=supervisor.limit, is_stopped=is_stopped)
         here = summary.pages - self._pages_before
         return msgspec.structs.replace(
             summary,
@@ -291,7 +290,7 @@ class DividedCrawl:
         )
 
     def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
-        merge_logs(self.directory, self.members)
+        merge_logs(self.directory, self.roster.members)
         ending = RunEnding(self.directory, self.seeds, has_lingered=summary.state == "incomplete")
         self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
         for line in self.last_lines:
@@ -319,7 +318,7 @@ class DividedCrawl:
     @property
     def troubled(self) -> int:
         """Pages that were kept but could not be processed in full; each row of the log says why."""
-        return ended(self.directory, self.members).troubled
+        return ended(self.directory, self.roster.members).troubled
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
@@ -341,8 +340,7 @@ class DividedCrawl:
 
     def line_to(self, host: str) -> "AgentLine":
         """The line to the agent that a host belongs to."""
-        ring = RingDesignation(RingSheet(members=self.members, **ring_rule(self.graph.wiring)))
-        return self.supervisor.agents[ring.owner(host)].line
+        return self.supervisor.agents[self.roster.ring(self.graph).owner(host)].line
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a unit in all agents, at once and for every later run.

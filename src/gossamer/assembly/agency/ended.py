@@ -3,7 +3,7 @@
 Place in the flow: the supervisor sums up here when its agents have ended; `status` reads the file when nobody is at work.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -40,17 +40,25 @@ def ended(directory: Path, members: Sequence[str]) -> EndedAgents:
     Raises:
         CrawlDirectoryError: a ledger is damaged.
     """
-    standings: list[CrawlStanding] = []
     counters: dict[str, int] = {}
-    for text in members:
-        ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=member(text).agent))
-        if not ledger.places.ledger.is_dir():
-            continue
-        standings.append(standing_of_ledger(directory, ledger))
+    for ledger in _ledgers(directory, members):
         with ledger.looking():
             for name, count in ledger.counters().items():
                 counters[name] = counters.get(name, 0) + count
+    standings = standings_of(directory, members)
     return EndedAgents(added_standing(directory, standings), counters)
+
+
+def standings_of(directory: Path, members: Sequence[str]) -> list[CrawlStanding]:
+    """How agents stand that do not work, without those that never began. Raises as :func:`ended`."""
+    return [standing_of_ledger(directory, ledger) for ledger in _ledgers(directory, members)]
+
+
+def _ledgers(directory: Path, members: Sequence[str]) -> Iterator[RocksLedger]:
+    for text in members:
+        ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=member(text).agent))
+        if ledger.places.ledger.is_dir():
+            yield ledger
 
 
 def summary_of(agents: EndedAgents, *, limit: str, is_stopped: bool) -> Summary:

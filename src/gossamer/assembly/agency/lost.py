@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
-from gossamer.assembly.agency.joining import ledger_of, opened_ledger
+from gossamer.assembly.agency.membership import ledger_of, opened_ledger
 from gossamer.assembly.lost_ledger import begin_ledger_anew, damage_of
 from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import member

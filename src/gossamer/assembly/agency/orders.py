@@ -16,7 +16,7 @@ from gossamer.assembly.compiling import with_fetchers
 from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import Graph
 from gossamer.flow.wiring import Wiring, read, with_settings, write
-from gossamer.model.agents import member
+from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 
 #: Names of the files.
@@ -37,8 +37,8 @@ class AgentOrders(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The agents' names, in order."""
-        return tuple(member(text).agent for text in self.members)
+        """The names of those that work, in order."""
+        return at_work(self.members)
 
 
 def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring) -> None:

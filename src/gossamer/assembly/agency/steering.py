@@ -33,6 +33,9 @@ from gossamer.assembly.control.messages import (
 from gossamer.assembly.control.picture import graph_picture
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import build
+from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
 
@@ -77,7 +80,7 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             crawl.stop()
             return Done("stopping: what is in flight is finished first")
         case Change():
-            return Done(await steering.set_values(crawl, request.values))
+            return Done(await _changed(crawl, dict(request.values)))
         case SetHost():
             return Done(await steering.set_host(crawl, request.name, request.values))
         case BlockHosts():
@@ -97,7 +100,7 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             steering.check_values(crawl, request.values)
             return Done("these values do")
         case ReadGraph():
-            return _told(graph_picture(crawl.graph, crawl.members))
+            return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
         case Why():
             return await crawl.line_to(host_of(request.url)).ask(request)
         case ReadHost():
@@ -109,16 +112,32 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             )
 
 
+async def _changed(crawl: "DividedCrawl", values: dict[str, str]) -> str:
+    """Change settings, and the number of agents, which is no unit's."""
+    number = values.pop("agents", None)
+    agents = None if number is None else build(CrawlOptions, {"agents": number}).agents
+    told = [await steering.set_values(crawl, values)] if values else []
+    if agents is not None:
+        crawl.resize(agents)
+        told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
+    return ", ".join(told)
+
+
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
     """How the crawl stands, by all agents that answer."""
     import msgspec
 
     supervisor = crawl.supervisor
+    if supervisor.is_resting and crawl.working:
+        return crawl.glance()  # domains may be about to change hands
     lines = [agent.line for agent in supervisor.agents.values()]
     found = [one for one in await asyncio.gather(*(_asked(line, units) for line in lines)) if one is not None]
     state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
     now = msgspec.structs.replace(
-        added_standing(crawl.directory, found), state=state, process=process, limits=limits_of(crawl.graph)
+        added_standing(crawl.directory, [*found, *crawl.roster.left]),
+        state=state,
+        process=process,
+        limits=limits_of(crawl.graph),
     )
     return msgspec.structs.replace(now, problems=problems_of(now))
 

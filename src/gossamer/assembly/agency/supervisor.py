@@ -7,9 +7,11 @@ what a round brings is all that it decides by.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
@@ -27,6 +29,9 @@ ROUND = 0.1
 
 #: Seconds that agents have to end once all is over or they were told to stop: more than they give what is in flight.
 GRACE = 15.0
+
+#: Seconds in which agents that are to rest commit nothing more, and yet do not come to rest: an answer takes no longer.
+PATIENCE = 30.0
 
 #: Exit statuses by which an agent says that a person has to do something before it can run.
 _REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
@@ -54,6 +59,8 @@ class AgentProcess:
         """What it said last in this life."""
         self.has_begun = False
         """It was at work, in this life or an earlier one."""
+        self.is_held = False
+        """It was told to pause, in this life."""
         self.process: asyncio.subprocess.Process | None = None
         self._folder = folder
         self._report = report
@@ -76,7 +83,7 @@ class AgentProcess:
     async def run_once(self) -> int:
         """Run it until it ends; returns its exit status, or the signal below zero."""
         # A session of its own: Ctrl-C in the terminal reaches the supervisor, and the supervisor ends this.
-        self.news, self._first_commits = None, -1
+        self.news, self._first_commits, self.is_held = None, -1, False
         self.process = process = await asyncio.create_subprocess_exec(
             *python.command("gossamer.assembly.agency.process", str(self._folder), self.name),
             env=python.environment(),
@@ -132,6 +139,8 @@ class Supervisor:
         orders: AgentOrders,
         folder: Path,
         report: Callable[[str], None],
+        *,
+        lets_go: Callable[[str], bool] = lambda agent: False,
     ) -> None:
         """Nobody is started yet.
 
@@ -139,6 +148,7 @@ class Supervisor:
             orders: what they are to run, as it is written in `folder`.
             folder: where they meet.
             report: takes lines for people.
+            lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
         """
         self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
         self.max_pages: int | None = None
@@ -152,8 +162,12 @@ class Supervisor:
         self.is_paused = False
         self.ends_at = float("inf")
         """The monotonic instant at which the time of this run is up."""
+        self.is_resting = False
+        """The agents hand out nothing more, deliver what they owe, and end."""
         self._report = report
+        self._lets_go = lets_go
         self._is_torn = False
+        self._resting_since = (0, 0.0)
         self._quiescence = Quiescence(self.agents)
         self._is_over = asyncio.Event()
 
@@ -201,8 +215,12 @@ class Supervisor:
             code = await agent.run_once()
             is_refused = code in _REFUSING
             why = agent.told_last(is_why=is_refused)
-            if code == 0 or self._is_torn:
+            if code == 0 and len(self.agents) == 1:
+                self._is_over.set()  # an agent without others ends by itself
+            if self._is_torn or (code == 0 and (self._is_over.is_set() or self._has_left(agent))):
                 return
+            if code == 0:
+                continue
             if is_refused:
                 raise AgentEnded(f"{agent.name} cannot run: {why or 'it does not say why'}", code)
             if self._is_over.is_set():
@@ -216,6 +234,15 @@ class Supervisor:
             self._report(f"{agent.name} died ({_death(code)}); it is started again")
             await asyncio.sleep(wait)
 
+    def _has_left(self, agent: AgentProcess) -> bool:
+        """Somebody has stopped one agent: whether it leaves the crawl. If so, the others rest until its hosts are theirs."""
+        if not self._lets_go(agent.name):
+            self._report(f"{agent.name} was stopped, and its hosts cannot go to others; it is started again")
+            return False
+        self._report(f"{agent.name} was stopped; the other agents get its hosts")
+        self.rest()
+        return True
+
     # -- rounds
 
     async def _rounds(self) -> None:
@@ -225,17 +252,32 @@ class Supervisor:
             told = await asyncio.gather(*map(self._news_of, self.agents.values()))
             news = [one for one in told if one is not None]
             self._limit(news)
-            if self.limit or self._quiescence.is_over([one.report for one in news]):
+            if self.limit and not self.is_resting:
                 break
-            if self.max_pages is not None:
+            if self.is_resting:
+                if self._has_come_to_rest(news):
+                    await self._end(Stop())
+                    return
+            elif self._quiescence.is_over([one.report for one in news]):
+                break
+            elif self.max_pages is not None:
                 await self._lend(self.max_pages, news)
         await self._end(Finish())
 
+    def _has_come_to_rest(self, news: Sequence[AgentNews]) -> bool:
+        """Whether agents that are to rest have nothing in flight and owe nothing; or do nothing any more to come there."""
+        commits, now = sum(one.report.commits for one in news), time.monotonic()
+        if commits != self._resting_since[0]:
+            self._resting_since = commits, now
+        reports = [msgspec.structs.replace(one.report, is_at_rest=one.is_settled) for one in news]
+        return self._quiescence.is_over(reports) or now - self._resting_since[1] > PATIENCE
+
     async def _news_of(self, agent: AgentProcess) -> AgentNews | None:
         """What an agent has come to; one that has just come back hears first what others were told meanwhile."""
-        if agent.news is None and self.is_paused:
+        if not agent.is_held and (self.is_paused or self.is_resting):
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await agent.line.do(Pause())
+                agent.is_held = True
         return await agent.ask_news()
 
     def _limit(self, news: Iterable[AgentNews]) -> None:
@@ -268,9 +310,21 @@ class Supervisor:
     async def pause(self, request: ControlRequest) -> None:
         """Let all agents pause, or go on; one that comes back later is told then."""
         self.is_paused = isinstance(request, Pause)
+        if self.is_resting:
+            return
         for agent in self.agents.values():
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await agent.line.do(request)
+                agent.is_held = self.is_paused
+
+    def rest(self) -> None:
+        """Let all agents come to rest, and end, so that domains can change hands. Safe to call before they are started."""
+        if self.is_resting:
+            return
+        self.is_resting = True
+        self._resting_since = -1, time.monotonic()
+        gone = {name for name, agent in self.agents.items() if agent.process is not None and not agent.is_alive}
+        self._quiescence = Quiescence(self.agents.keys() - gone)
 
     async def give(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a unit in all agents; one that comes back later finds them in its orders.

@@ -61,17 +61,18 @@ class Ring:
     """Members on a circle. It never changes: other members make another ring."""
 
     def __init__(self, members: Iterable[Member], places: PlaceTable | None = None) -> None:
-        """The ring of these members; with places, a domain goes to the members at its own place, where there are any.
+        """The ring of those members that have not left. With places, a domain goes to those at its own, where there are any.
 
         Raises:
             UsageError: there are no members, or two have one name.
         """
         found = sorted(members, key=lambda one: one.agent)
-        if not found:
-            raise UsageError("a crawl has one agent at least")
         for one, other in pairwise(found):
             if one.agent == other.agent:
                 raise UsageError(f"two agents are called {one.agent!r}")
+        found = [one for one in found if one.capacity]
+        if not found:
+            raise UsageError("a crawl has one agent at least")
         self.members = tuple(found)
         self._places = places or PlaceTable()
         self._all = _circle(found)

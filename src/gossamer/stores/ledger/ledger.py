@@ -24,7 +24,7 @@ from gossamer.stores.ledger.contents import SeenContents
 from gossamer.stores.ledger.fingerprints import KeptFingerprints
 from gossamer.stores.ledger.group import LedgerGroup, Parts
 from gossamer.stores.ledger.hosts import LedgerHosts
-from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, STATE_KEY, LedgerKeys
+from gossamer.stores.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.mirror import readable
@@ -247,6 +247,11 @@ class RocksLedger(LedgerReading):
         )
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
         self.is_clean = self.is_fresh or self.meta(CLEAN) == b"yes"
+
+    @property
+    def secret(self) -> bytes:
+        """Under which its keys are made."""
+        return self._store.get("meta", SECRET_KEY) or b""
 
     # -- groups
 

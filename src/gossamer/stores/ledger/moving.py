@@ -1,25 +1,23 @@
-"""Everything that one ledger keeps of some domains, handed to a new one: rows, links, queues, requests, hosts and spaces.
+"""Everything that one ledger keeps of some domains, handed to another: rows, links, queues, requests, hosts and spaces.
 
-Place in the flow: agents that join a crawl get ledgers that are made here out of those of the others, all at rest; the others
-forget their part afterwards (:func:`drop`). All keys of a domain lie together (:mod:`~gossamer.stores.ledger.keys`), so that a
-stretch of the circle of domains is a range in each family, and nothing else is read.
+Place in the flow: where agents join a crawl or leave it, whoever gains domains takes them here out of the ledgers of the others,
+all at rest (:func:`absorb`); these forget their part afterwards (:func:`drop`). All keys of a domain lie together
+(:mod:`~gossamer.stores.ledger.keys`), so that a stretch of the circle of domains is a range in each family, and nothing else is
+read.
 
-A new ledger is in its place when it is whole, and not before; `drop` may be killed and repeated. Who
-forgets domains goes on to count their URLs as seen: it has sent them to the agent that has them, and need not send them again.
+Both may be killed anywhere: `drop` undoes an `absorb`, and can be repeated. Who forgets domains goes on to count their URLs as
+seen: it has sent them to the agent that has them, and need not send them again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 
 import msgspec
 
 from gossamer.model.aside import SetAside
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.ledger import schema
 from gossamer.stores.ledger.announcing import NAME as REACH
 from gossamer.stores.ledger.announcing import merged_reach
-from gossamer.stores.ledger.checkpoints import Places, replace
 from gossamer.stores.ledger.chunks import PLACE_BITS, unpack, unpack_cursors
 from gossamer.stores.ledger.held import NEW
 from gossamer.stores.ledger.keys import (
@@ -33,23 +31,19 @@ from gossamer.stores.ledger.keys import (
     OWN_PREFIX,
     RESTING,
     ROTATION,
-    RULE_KEY,
     SECRET_KEY,
     SHELF,
     SPACE_VERSION_PREFIX,
-    STATE_KEY,
     TALLIES,
     LedgerKeys,
     after,
     serial_key,
 )
-from gossamer.stores.ledger.ledger import CLEAN, STATE_DIRECTORY, Counting, RocksLedger
+from gossamer.stores.ledger.ledger import Counting, RocksLedger
 from gossamer.stores.ledger.plan import Marks
-from gossamer.stores.ledger.reading import LedgerState
 from gossamer.stores.ledger.rotation import ROTATION_NAMES
-from gossamer.stores.ledger.sheet import LedgerSheet
-from gossamer.stores.ledger.spaces import common_entries, put_common
-from gossamer.stores.ledger.store import RocksStore, StoreLimits
+from gossamer.stores.ledger.spaces import common_entries, put_common, recount
+from gossamer.stores.ledger.store import RocksStore
 
 #: First and last point of a stretch of the circle of domains (:func:`gossamer.model.domains.domain_point`).
 Arc = tuple[int, int]
@@ -60,14 +54,16 @@ _LAST_POINT = (1 << 8 * DOMAIN_BYTES) - 1
 _AT_ONCE = 2_000
 
 #: Families whose keys begin with a domain. What was seen stays with whoever forgets the rest.
-_KEPT_BY_DOMAIN = ("documents", "links", "requests", "hosts", "spaces")
-_BY_DOMAIN = ("seen", *_KEPT_BY_DOMAIN)
+_KEPT_BY_DOMAIN = ("documents", "links", "requests", "hosts")
 
 #: Beginnings of counters that say that hosts have something of a kind: without them nobody would look for it.
 _SIGNS = ("learnt:", "ordered:")
 
-#: Kinds of the queues' entries whose keys have a domain behind them.
-_QUEUED = (CHUNK, ASIDE, SHELF)
+#: Stands behind the last point of a stretch, so that every key with that point lies before it.
+_BEHIND = b"\xff" * HOST_ID_BYTES
+
+#: Bytes of the number at the end of the key of a task that waits for its time.
+_SERIAL_BYTES = 8
 
 _encode = msgspec.msgpack.Encoder().encode
 _aside_rows = msgspec.msgpack.Decoder(SetAside)
@@ -83,132 +79,166 @@ class Moved(msgspec.Struct):
     set_aside: int = 0
 
 
-def fill(
-    sheet: LedgerSheet, givers: Iterable[tuple[RocksLedger, Sequence[Arc]]], *, common: Sequence[str] = ()
-) -> Moved:
-    """Make a ledger out of what others have of some stretches of the circle: whole, or not at all.
+def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, common: Sequence[str] = ()) -> Moved:
+    """Copy what one ledger has of some stretches of the circle into another one, which has nothing of them.
+
+    Each batch leaves a whole ledger; what a kill leaves of it is taken out by :func:`drop`.
 
     Args:
-        sheet: of the new ledger, which is not there, or is replaced.
-        givers: open ledgers at rest, each with the stretches that are taken from it; they are asked one after the other.
+        taker: open, at rest.
+        giver: likewise; it owes the taker nothing, nor the taker it.
+        arcs: the stretches.
         common: owners of spaces who keep under no host what holds for all agents: it is copied, and stays where it is too.
 
     Raises:
-        CrawlDirectoryError: two of them have keys of different secrets, or one cannot be read, or the new one not be written.
+        CrawlDirectoryError: they have keys of different secrets, or one cannot be read or written.
     """
-    limits = StoreLimits(sheet.cache, sheet.buffers, sheet.log)
-    told = Moved()
-
-    def make(path: Path) -> None:
-        nonlocal told
-        store = RocksStore(path, limits, create=True)
-        try:
-            filling = _Filling(store, common)
-            for ledger, arcs in givers:
-                filling.take(ledger, arcs)
-            told = filling.finish()
-        finally:
-            store.close()
-
-    replace(Places(Path(sheet.directory, STATE_DIRECTORY, sheet.agent)), make, limits, {})
-    return told
-
-
-class _Filling:
-    """A store that becomes a ledger."""
-
-    def __init__(self, store: RocksStore, common: Sequence[str]) -> None:
-        """`store` is empty: nothing was written to it, not even its version."""
-        self._store = store
-        self._common: dict[str, dict[bytes, bytes]] = {owner: {} for owner in common}
-        self._moved = Moved()
-        self._tallied = 0
-        self._serial = 1
-        self._secret = b""
-        self._waiting: list[str] = []
-        self._reach: bytes | None = None
-        self._signs: set[str] = set()
-
-    def take(self, ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
-        """Copy what a ledger has of some stretches of the circle."""
-        with ledger.rewriting() as (source, keys, _):
-            self._take_meta(source, ledger)
-            for family in _BY_DOMAIN:
-                self._copy(family, _ranges(source, family, b"", arcs))
-            for kind in _QUEUED:
-                self._copy("frontier", _ranges(source, "frontier", kind, arcs))
-            self._copy("frontier", _resting(source, arcs))
-            self._take_later(source, keys, arcs)
-            self._count(source, arcs)
-            self._serial = max(self._serial, ledger.queues.marks.serial)
-
-    def _take_meta(self, source: RocksStore, ledger: RocksLedger) -> None:
-        secret = source.get("meta", SECRET_KEY) or b""
-        if self._secret not in (b"", secret):
+    taker.flush_moves()
+    giver.flush_moves()
+    with giver.rewriting() as (source, _, _), taker.rewriting() as (store, keys, count):
+        secret = source.get("meta", SECRET_KEY)
+        if secret != store.get("meta", SECRET_KEY):
             raise CrawlDirectoryError(
                 f"the ledger in {source.path} has keys of its own, which no other agent can read: it was made before agents "
                 "could join; leave the number of agents as it is"
             )
-        self._secret = secret
-        batch = self._store.batch()
-        batch.put("meta", SECRET_KEY, secret)
-        rule = source.get("meta", RULE_KEY)
-        if rule is not None:
-            batch.put("meta", RULE_KEY, rule)
-        for key, value in source.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX)):
-            batch.put("meta", key, value)
-        self._store.write(batch)
-        self._reach = merged_reach(self._reach, ledger.depths.kept)
-        for owner, entries in self._common.items():
-            entries.update(common_entries(source, owner))
-        self._signs.update(name for name in ledger.counters() if name.startswith(_SIGNS))
+        # Chunks are numbered: those that a host gets from now on have to stand behind those that it brings.
+        marks = taker.queues.marks
+        marks.serial = max(marks.serial, giver.queues.marks.serial)
+        taking = _Taking(source, store, count, arcs)
+        taking.meta(giver, {owner: common_entries(source, owner) for owner in common}, taker.counters())
+        for family in ("seen", "documents", "links", "requests"):
+            taking.copy(family, _ranges(source, family, b"", arcs))
+        taking.hosts()
+        taking.spaces()
+        taking.later(keys, marks)
+        taking.aside()
+        taking.copy("frontier", _resting(source, arcs))
+        taking.turns(marks, taking.chunks())
+        store.sync()
+        return taking.moved
 
-    def _copy(self, family: str, entries: Iterator[tuple[bytes, bytes]]) -> None:
-        while part := list(islice(entries, _AT_ONCE)):
+
+class _Taking:
+    """Copies from one store to another, some at a time."""
+
+    def __init__(self, source: RocksStore, store: RocksStore, count: Counting, arcs: Sequence[Arc]) -> None:
+        self.moved = Moved()
+        self._source = source
+        self._store = store
+        self._count = count
+        self._arcs = arcs
+
+    def meta(
+        self, giver: RocksLedger, common: Mapping[str, Mapping[bytes, bytes]], counters: Mapping[str, int]
+    ) -> None:
+        """What holds for all domains: versions of spaces, how far links were announced, common entries, signs."""
+        source, store, batch = self._source, self._store, self._store.batch()
+        for key, value in source.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX)):
+            if store.get("meta", key) is None:
+                batch.put("meta", key, value)
+        place = OWN_PREFIX + REACH.encode()
+        is_empty = next(store.scan("seen", b"", b"\xff" * (HOST_ID_BYTES + 1)), None) is None
+        reach = merged_reach(None if is_empty else store.get("meta", place), giver.depths.kept)
+        if reach is not None:
+            batch.put("meta", place, reach)
+        for owner, entries in common.items():
+            put_common(batch, owner, {**entries, **common_entries(store, owner)})
+        signs = [name for name in giver.counters() if name.startswith(_SIGNS) and not counters.get(name)]
+        self._count(batch, dict.fromkeys(signs, 1), 0)
+
+    def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]], *, unfinished: int = 0) -> None:
+        """Copy entries; each stands for so many unfinished tasks."""
+        left = iter(entries)
+        while part := list(islice(left, _AT_ONCE)):
             batch = self._store.batch()
             put = batch.putter(family)
             for key, value in part:
                 put(key, value)
-            self._store.write(batch)
+            self._count(batch, {}, -unfinished * len(part))
 
-    def _take_later(self, source: RocksStore, keys: LedgerKeys, arcs: Sequence[Arc]) -> None:
-        found = list(_later(source, keys, arcs))
-        self._copy("frontier", iter(found))
-        self._moved.tasks += len(found)
+    def hosts(self) -> None:
+        """What is kept of hosts, and how many of them were counted."""
+        found = _ranges(self._source, "hosts", b"", self._arcs)
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            tallied = 0
+            for key, value in part:
+                batch.put("hosts", key, value)
+                is_tally = key[HOST_ID_BYTES:] == TALLIES["host"]
+                tallied += is_tally and self._store.get("hosts", key) is None
+            self._count(batch, {"hosts": tallied}, 0)
 
-    def _count(self, source: RocksStore, arcs: Sequence[Arc]) -> None:
-        """Find the hosts that have tasks, and count what came."""
-        for host, tasks in _queued(source, arcs):
-            self._moved.tasks += tasks
-            self._moved.hosts += 1
-            self._waiting.append(host)
-        self._moved.set_aside += sum(_aside(source, arcs))
-        self._tallied += sum(1 for _ in _tallied(source, arcs))
-
-    def finish(self) -> Moved:
-        """Make it a ledger that can be opened. Hosts that rest go on to rest; all others that have tasks wait for their turn."""
+    def spaces(self) -> None:
+        """Entries of all owners. What the taker itself has noted of these hosts stays, and counts."""
+        found = _ranges(self._source, "spaces", b"", self._arcs)
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            for key, value in part:
+                batch.put("spaces", key, value)
+            self._count(batch, {}, 0)
         batch = self._store.batch()
-        schema.stamp(batch)
-        marks = Marks(self._serial, self._serial, self._moved.tasks)
-        for start in range(0, len(self._waiting), ROTATION_NAMES):
-            batch.put(
-                "frontier", serial_key(ROTATION, marks.serial), _encode(self._waiting[start : start + ROTATION_NAMES])
-            )
+        for first, last in self._arcs:
+            recount(self._store, batch, first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + _BEHIND)
+        self._count(batch, {}, 0)
+
+    def later(self, keys: LedgerKeys, marks: Marks) -> None:
+        """Tasks that wait for their time. They are numbered anew: two ledgers may have given one number to tasks of one time."""
+        found = list(_later(self._source, keys, self._arcs))
+        numbered = (
+            (key[:-_SERIAL_BYTES] + number.to_bytes(_SERIAL_BYTES), value)
+            for number, (key, value) in enumerate(found, marks.serial)
+        )
+        marks.serial += len(found)
+        self.copy("frontier", numbered, unfinished=1)
+        self.moved.tasks += len(found)
+
+    def aside(self) -> None:
+        """What is set aside: a family's tasks come before its row, which says how many they are."""
+        self.copy("frontier", _ranges(self._source, "frontier", SHELF, self._arcs))
+        for key, value in _ranges(self._source, "frontier", ASIDE, self._arcs):
+            batch = self._store.batch()
+            batch.put("frontier", key, value)
+            number = _aside_rows.decode(value).count
+            self._count(batch, {"set_aside": number}, 0)
+            self.moved.set_aside += number
+
+    def chunks(self) -> Iterator[str]:
+        """Queued tasks, behind the cursors that say which of them are finished. Yields the names of their hosts."""
+        found = _ranges(self._source, "frontier", CHUNK, self._arcs)
+        before = b""
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            tasks, names = 0, []
+            for key, value in part:
+                batch.put("frontier", key, value)
+                hosts = _unfinished(self._source, key, value)
+                tasks += len(hosts)
+                if hosts and key[:-9] != before:
+                    before = key[:-9]
+                    names.append(hosts[0])
+            self._count(batch, {}, -tasks)
+            self.moved.tasks += tasks
+            yield from names
+
+    def turns(self, marks: Marks, names: Iterator[str]) -> None:
+        """Hosts that rest go on to rest; all others that have tasks wait for their turn."""
+        while part := list(islice(names, ROTATION_NAMES)):
+            batch = self._store.batch()
+            batch.put("frontier", serial_key(ROTATION, marks.serial), _encode(part))
             marks.serial += 1
-        counters = {"hosts": self._tallied, "set_aside": self._moved.set_aside, **dict.fromkeys(self._signs, 1)}
-        batch.put("meta", STATE_KEY, _encode(LedgerState(marks, counters, 1)))
-        batch.put("meta", OWN_PREFIX + CLEAN.encode(), b"yes")
-        for owner, entries in self._common.items():
-            put_common(batch, owner, entries)
-        if self._reach is not None:
-            batch.put("meta", OWN_PREFIX + REACH.encode(), self._reach)
-        self._store.write(batch)
-        self._store.sync()
-        return self._moved
+            self._count(batch, {}, 0)
+            self.moved.hosts += len(part)
 
 
-def drop(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
+def drop(ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True) -> None:
     """Forget what an open ledger at rest has of some stretches of the circle, but that their URLs were seen.
+
+    Args:
+        ledger: loses it.
+        arcs: the stretches.
+        spaces: also what owners of spaces keep there. What came by an :func:`absorb` that was given up stays: among it may be
+            what the ledger has noted itself, and the next try writes over it.
 
     Raises:
         CrawlDirectoryError: it could not be written.
@@ -222,7 +252,7 @@ def drop(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
         dropping.aside(arcs)
         dropping.turns(keys, arcs)
         dropping.tallies(arcs)
-        for family in _KEPT_BY_DOMAIN:
+        for family in (*_KEPT_BY_DOMAIN, *(("spaces",) if spaces else ())):
             dropping.drop(family, (key for key, _ in _ranges(store, family, b"", arcs)))
 
 
@@ -330,28 +360,6 @@ def _unfinished(store: RocksStore, key: bytes, value: bytes) -> list[str]:
         for place, task in enumerate(unpack(value, level), serial << PLACE_BITS)
         if place >= cursor.place and place not in cursor.finished
     ]
-
-
-def _queued(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[tuple[str, int]]:
-    """Each host that has unfinished tasks, and how many."""
-    name, prefix, tasks = "", b"", 0
-    for key, value in _ranges(store, "frontier", CHUNK, arcs):
-        if key[:-9] != prefix:
-            if tasks:
-                yield name, tasks
-            prefix, tasks = key[:-9], 0
-        hosts = _unfinished(store, key, value)
-        if hosts:
-            name = hosts[0]
-            tasks += len(hosts)
-    if tasks:
-        yield name, tasks
-
-
-def _aside(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[int]:
-    """How many tasks of each family are set aside."""
-    for _, value in _ranges(store, "frontier", ASIDE, arcs):
-        yield _aside_rows.decode(value).count
 
 
 def _tallied(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[bytes]:

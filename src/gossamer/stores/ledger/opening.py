@@ -70,10 +70,14 @@ def check_log(path: Path) -> None:
     raise damaged(path, what)
 
 
-def share_secret(state: Path) -> None:
+def share_secret(state: Path, secret: bytes | None = None) -> None:
     """Let all ledgers that are made in a crawl's state from now on have one secret, so that one can take from another.
 
     Call it before the first of several agents starts; it does nothing where it was called before. Raises OSError.
+
+    Args:
+        state: of the crawl.
+        secret: of a ledger that is there already; a new one is drawn where there is none.
     """
     path = state / _SHARED
     if path.exists():
@@ -81,7 +85,7 @@ def share_secret(state: Path) -> None:
     state.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{_SHARED}.new")
     fresh.touch(mode=0o600)
-    fresh.write_bytes(os.urandom(_SECRET_BYTES))
+    fresh.write_bytes(os.urandom(_SECRET_BYTES) if secret is None else secret)
     fresh.replace(path)
 
 

@@ -61,6 +61,24 @@ def put_common(batch: Batch, owner: str, entries: Mapping[bytes, bytes]) -> None
         batch.put("meta", COMMON_PREFIX + _USED + label, used.to_bytes(8))
 
 
+def recount(store: RocksStore, batch: Batch, start: bytes, end: bytes) -> None:
+    """Put into a batch how many bytes owners have under each host between two keys: entries of two stores lie there as one."""
+    used: dict[bytes, int] = {}
+    counted: dict[bytes, int] = {}
+    for key, value in store.scan("spaces", start, end):
+        host, rest = key[:HOST_ID_BYTES], key[HOST_ID_BYTES:]
+        if rest.startswith(_USED):
+            counted[key] = int.from_bytes(value)
+            continue
+        label = rest[: 1 + rest[0]]
+        whose = host + _USED + label
+        used[whose] = used.get(whose, 0) + len(rest) - len(label) - 1 + len(value)
+    for key in counted.keys() - used.keys():
+        batch.delete("spaces", key)
+    for key, number in used.items():
+        batch.put("spaces", key, number.to_bytes(8))
+
+
 class KeptSpaces:
     """The spaces of one ledger. Contract: `spaces.Spaces`."""
 

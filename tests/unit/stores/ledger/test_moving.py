@@ -1,8 +1,7 @@
-"""Domains that are handed to a new ledger are there whole, and gone where they were, whenever it is killed."""
+"""Domains that are handed to another ledger are there whole, and gone where they were, whenever it is killed."""
 
 import random
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,7 @@ from gossamer.model.requesting import Requested
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.moving import Arc, Moved, drop, fill
+from gossamer.stores.ledger.moving import Arc, Moved, absorb, drop
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.ledger.store import Batch, RocksStore
 from gossamer.testing.storing import visit
@@ -107,14 +106,18 @@ class Filled:
                     ledger.queues.put_back(task)
 
 
-def filled_from(directory: Path, *agents: str) -> Moved:
-    """Make the ledger of `new` out of what these agents have of the domains that move."""
-    with ExitStack() as stack:
-        givers = [opened(directory, agent) for agent in agents]
-        for giver in givers:
-            stack.callback(giver.close)
-        sheet = LedgerSheet(directory=str(directory), agent="new")
-        return fill(sheet, [(giver, ARCS) for giver in givers], common=["kept"])
+def taken_from(directory: Path, *agents: str) -> Moved:
+    """Let the agent `new` take what these agents have of the domains that move."""
+    told = Moved()
+    for agent in agents:
+        giver, taker = opened(directory, agent), opened(directory, "new")
+        try:
+            one = absorb(taker, giver, ARCS, common=["kept"])
+        finally:
+            giver.close()
+            taker.close()
+        told = Moved(told.hosts + one.hosts, told.tasks + one.tasks, told.set_aside + one.set_aside)
+    return told
 
 
 def check(ledger: RocksLedger, has: Callable[[str], bool], *parts: Filled) -> None:
@@ -161,8 +164,9 @@ def drained(ledger: RocksLedger) -> list[Task]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_domains_that_move_are_whole_in_the_new_ledger_and_gone_in_the_old_one(tmp_path: Path, seed: int) -> None:
+    share_secret(tmp_path / "state")
     before = Filled(tmp_path, seed)
-    filled_from(tmp_path, "agent-00")
+    taken_from(tmp_path, "agent-00")
     old = opened(tmp_path)
     drop(old, ARCS)
     drop(old, ARCS)  # killed behind its last step, it comes again
@@ -190,7 +194,7 @@ def test_a_new_ledger_takes_from_several_that_share_a_secret(tmp_path: Path) -> 
     share_secret(tmp_path / "state")
     assert (tmp_path / "state/secret").stat().st_mode & 0o777 == 0o600
     parts = [Filled(tmp_path, 1, agent=agent, hosts=hosts) for agent, hosts in PARTS.items()]
-    told = filled_from(tmp_path, *PARTS)
+    told = taken_from(tmp_path, *PARTS)
     assert told.tasks == sum(moves(url) for one in parts for url in one.waiting)
     assert told.set_aside == sum(moves(url) for one in parts for url in one.aside)
     new = opened(tmp_path, "new")
@@ -202,8 +206,10 @@ def test_ledgers_with_different_secrets_make_none(tmp_path: Path) -> None:
     for agent, hosts in PARTS.items():
         Filled(tmp_path, 1, agent=agent, hosts=hosts)
     with pytest.raises(CrawlDirectoryError, match="keys of its own"):
-        filled_from(tmp_path, *PARTS)
-    assert not (tmp_path / "state/new/ledger").exists()
+        taken_from(tmp_path, *PARTS)
+    new = opened(tmp_path, "new")
+    assert (len(new.queues), list(new.documents())) == (0, [])
+    new.close()
 
 
 class Killed(Exception):
@@ -244,3 +250,51 @@ def test_a_drop_that_is_killed_leaves_a_whole_ledger_and_can_be_repeated(tmp_pat
     old = opened(tmp_path)
     check(old, lambda url: not moves(url), before)
     old.close()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_ledger_that_is_at_work_already_takes_domains_and_keeps_its_own(tmp_path: Path, seed: int) -> None:
+    share_secret(tmp_path / "state")
+    gives = Filled(tmp_path, seed)
+    takes = Filled(tmp_path, seed + 10, agent="new", hosts=["own.test", "www.own.test"])
+    new = opened(tmp_path, "new")
+    with new.group() as group:
+        assert group.put(KEPT, "moves.test", b"noted", b"by the taker")
+    new.close()
+    taken_from(tmp_path, "agent-00")
+    new = opened(tmp_path, "new")
+    with new.group() as group:
+        assert group.get(KEPT, "moves.test", b"noted") == b"by the taker"
+    ours = {"own.test", "www.own.test"}
+    check(new, lambda url: moves(url) or (host_of(url) if "://" in url else url) in ours, gives, takes)
+    new.close()
+
+
+@pytest.mark.parametrize("writes", range(0, 14, 2))
+def test_a_ledger_that_is_killed_while_it_takes_domains_is_as_before_when_they_are_dropped(
+    tmp_path: Path, writes: int
+) -> None:
+    share_secret(tmp_path / "state")
+    gives = Filled(tmp_path, 3)
+    takes = Filled(tmp_path, 13, agent="new", hosts=["own.test"])
+    dying = DyingLedger(LedgerSheet(directory=str(tmp_path), agent="new", depth=9))
+    dying.open()
+    giver = opened(tmp_path)
+    DyingStore.left = writes
+    with pytest.raises(Killed):
+        absorb(dying, giver, ARCS, common=["kept"])
+    DyingStore.left = 10**9
+    dying.abandon()
+    giver.close()
+    new = opened(tmp_path, "new")
+    drop(new, ARCS, spaces=False)
+    new.close()
+    taken_from(tmp_path, "agent-00")
+    new = opened(tmp_path, "new")
+    check(
+        new,
+        lambda url: moves(url) or host_of(url) == "own.test" if "://" in url else moves(url) or url == "own.test",
+        gives,
+        takes,
+    )
+    new.close()

@@ -1,0 +1,249 @@
+"""Agents that join a crawl which rests, and that leave it: whoever gains domains takes them out of the ledgers of the others.
+
+Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever it
+is to do: it finishes a change that a kill interrupted, or undoes it. The crawl has its new agents from the instant in which
+:func:`~gossamer.stores.members.write_members` names them; what was copied before that is taken back, what is left to do after it
+is done by whoever comes next. Nothing is fetched meanwhile, so that no host is asked by two.
+
+An agent that has left stays among the members with capacity 0. It has no domain and does not run; its archive, tables, log and
+counters are part of the crawl as before. Of those who join, such agents come back first.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.agency.dividing import divide, forget_shared_log
+from gossamer.flow.crashing import Point, crash_at
+from gossamer.flow.sheet import build
+from gossamer.flow.wiring import Wiring
+from gossamer.model.agents import Member, agent_name, at_work, member
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.services.designation.ring import Arc, Ring, moving
+from gossamer.services.orders import ORDERS
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.stores.ledger.moving import Moved, absorb, drop
+from gossamer.stores.members import members_of, write_members
+
+#: The note of what is under way, in the supervisor's folder of the crawl's state.
+_NOTE = "changing.json"
+
+_SUPERVISOR = "supervisor"
+
+#: Owners of spaces who keep under no host what holds for all agents: the orders of processors.
+_FOR_ALL = (ORDERS.owner,)
+
+#: Providers that keep sums over all hosts, or what was seen, beside the hosts' own state: a part of it cannot be handed on.
+_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger", "revisits")
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """What is under way."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    @property
+    def new(self) -> tuple[str, ...]:
+        """The names of those that the crawl never had."""
+        known = {member(text).agent for text in self.before}
+        return tuple(name for text in self.after if (name := member(text).agent) not in known)
+
+    @property
+    def givers(self) -> tuple[str, ...]:
+        """The names of those that have domains before."""
+        return at_work(self.before)
+
+    def moves(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
+        """Who gets domains of an agent, and which stretches of the circle they are."""
+        before, after = Ring(map(member, self.before)), Ring(map(member, self.after))
+        for taker in at_work(self.after):
+            if taker != giver and (arcs := moving(before, after, giver, taker)):
+                yield taker, arcs
+
+
+def with_number(members: Sequence[str], number: int) -> tuple[str, ...]:
+    """The members with so many of them at work: the last ones leave; of those who join, the ones that had left come first."""
+    found = [member(text) for text in members]
+    known = {one.agent for one in found}
+    free = (agent_name(index) for index in range(number + len(known)) if agent_name(index) not in known)
+    working = sum(1 for one in found if one.capacity)
+    for index, one in list(enumerate(found)):
+        if working < number and not one.capacity:
+            found[index] = Member(one.agent, place=one.place)
+            working += 1
+    for index, one in reversed(list(enumerate(found))):
+        if working > number and one.capacity:
+            found[index] = Member(one.agent, 0.0, one.place)
+            working -= 1
+    return (*map(str, found), *(next(free) for _ in range(number - working)))
+
+
+def without(members: Sequence[str], agent: str) -> tuple[str, ...]:
+    """The members when this one has left."""
+    found = map(member, members)
+    return tuple(str(Member(one.agent, 0.0, one.place) if one.agent == agent else one) for one in found)
+
+
+def check_can_change(wiring: Wiring, directory: Path) -> None:
+    """Refuse to change the agents of a crawl whose state cannot be handed on.
+
+    Raises:
+        UsageError: that is so.
+    """
+    others = sorted(name for name, plan in wiring.providers.items() if plan.use in _WHOLE)
+    if others:
+        raise UsageError(
+            f"the crawl in {directory} has {others[0]!r}, whose state cannot be divided anew; "
+            "leave the number of agents as it is"
+        )
+
+
+def needs_rest(directory: Path, wiring: Wiring) -> bool:
+    """Whether agents have to run before domains can change hands: one was killed, or owes another one URLs.
+
+    Raises:
+        CrawlDirectoryError: a ledger is damaged, or in use.
+    """
+    for name in at_work(members_of(directory)):
+        with ledger_of(directory, wiring, name).looking() as ledger:
+            if ledger.counters().get("owed", 0) or not ledger.is_clean:
+                return True
+    return False
+
+
+def change_members(directory: Path, wiring: Wiring, members: Sequence[str], report: Callable[[str], None]) -> None:
+    """Let a crawl at rest have these agents.
+
+    Args:
+        directory: the crawl directory; the caller has it alone.
+        wiring: of the crawl, for the settings of its ledgers.
+        members: all agents, with those that have left.
+        report: takes a line for people.
+
+    Raises:
+        CrawlDirectoryError: a ledger is damaged, in use, cannot be written, or has a secret of its own. Nothing has changed.
+    """
+    _write_note(directory, _Change(members_of(directory), tuple(members)))
+    crash_at(Point.JOINING)
+    if not members_of(directory):
+        with ExitStack() as stack:
+            divide(directory, opened_ledger(directory, wiring, agent_name(0), stack))
+    work = _Change(members_of(directory), tuple(members))
+    _write_note(directory, work)
+    crash_at(Point.JOINING)
+    try:
+        moved = list(_copied(directory, wiring, work))
+    except CrawlDirectoryError:
+        _undo(directory, wiring, work)
+        raise
+    write_members(directory, work.after)
+    crash_at(Point.JOINING)
+    _give_up(directory, wiring, work)
+    for line in _told(work, moved):
+        report(line)
+
+
+def settle(directory: Path, wiring: Wiring) -> None:
+    """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has.
+
+    Raises:
+        CrawlDirectoryError: a ledger is damaged, or in use.
+    """
+    try:
+        work = msgspec.json.decode(_note(directory).read_bytes(), type=_Change)
+    except FileNotFoundError:
+        return
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{_note(directory)} is damaged: {error}; bring it back from a copy") from None
+    members = members_of(directory)
+    if not work.before:
+        # It was about to be divided, and nobody has joined yet.
+        if members:
+            with ExitStack() as stack:
+                forget_shared_log(opened_ledger(directory, wiring, agent_name(0), stack))
+        _note(directory).unlink()
+    elif members == work.after:
+        _give_up(directory, wiring, work)
+    else:
+        _undo(directory, wiring, work)
+
+
+def _copied(directory: Path, wiring: Wiring, work: _Change) -> Iterator[tuple[str, str, Moved]]:
+    """Let each one that gains domains copy them; yields giver, taker, and what was copied."""
+    for giver in work.givers:
+        for taker, arcs in work.moves(giver):
+            with ExitStack() as stack:
+                source = opened_ledger(directory, wiring, giver, stack)
+                target = opened_ledger(directory, wiring, taker, stack, existing=taker not in work.new)
+                yield giver, taker, absorb(target, source, arcs, common=_FOR_ALL)
+            crash_at(Point.JOINING)
+
+
+def _give_up(directory: Path, wiring: Wiring, work: _Change) -> None:
+    """Let those who had the domains forget what others have."""
+    for giver in work.givers:
+        with ExitStack() as stack:
+            ledger = opened_ledger(directory, wiring, giver, stack)
+            for _, arcs in work.moves(giver):
+                drop(ledger, arcs)
+                crash_at(Point.JOINING)
+    _note(directory).unlink(missing_ok=True)
+
+
+def _undo(directory: Path, wiring: Wiring, work: _Change) -> None:
+    """Take back what was copied."""
+    for name in work.new:
+        shutil.rmtree(directory / STATE_DIRECTORY / name, ignore_errors=True)
+    for giver in work.givers:
+        for taker, arcs in work.moves(giver):
+            if taker not in work.new:
+                with ExitStack() as stack:
+                    drop(opened_ledger(directory, wiring, taker, stack), arcs, spaces=False)
+    _note(directory).unlink(missing_ok=True)
+
+
+def _told(work: _Change, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[str]:
+    """What has changed, in words."""
+    joined = [name for name in at_work(work.after) if name not in work.givers]
+    left = [name for name in work.givers if name not in at_work(work.after)]
+    for names, what, side in ((joined, "joined, and took", 1), (left, "left, and gave away", 0)):
+        if names:
+            those = [one[2] for one in moved if one[side] in names]
+            hosts, urls = sum(one.hosts for one in those), sum(one.tasks for one in those)
+            yield f"{' and '.join(names)} {what} {urls:,} queued URLs of {hosts:,} hosts"
+
+
+def _write_note(directory: Path, work: _Change) -> None:
+    note = _note(directory)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    fresh = note.with_name(f"{_NOTE}.new")
+    fresh.write_bytes(msgspec.json.encode(work))
+    fresh.replace(note)
+
+
+def _note(directory: Path) -> Path:
+    return directory / STATE_DIRECTORY / _SUPERVISOR / _NOTE
+
+
+def opened_ledger(
+    directory: Path, wiring: Wiring, agent: str, stack: ExitStack, *, existing: bool = True
+) -> RocksLedger:
+    """An agent's ledger as its crawl has it, open until `stack` is left. Raises as `open` does.
+
+    Its next owner takes it for one whose process was killed: who asks hosts that another one has just asked waits before the first
+    request, as after a kill.
+    """
+    ledger = ledger_of(directory, wiring, agent, existing=existing)
+    ledger.open()
+    stack.callback(ledger.abandon)
+    return ledger
+
+
+def ledger_of(directory: Path, wiring: Wiring, agent: str, *, existing: bool = False) -> RocksLedger:
+    """An agent's ledger as its crawl has it, not open."""
+    given = {**wiring.providers["ledger"].settings, "directory": str(directory), "agent": agent, "existing": existing}
+    return RocksLedger(build(LedgerSheet, given))

@@ -1,0 +1,173 @@
+"""The agents of one crawl, as its supervising process has them: those that it has, those that it is to have, and the way there.
+
+Place in the flow: :mod:`gossamer.assembly.agency.crawl` asks it before it starts agents, and when people ask for another number
+while they work. Domains change hands while no agent runs (:mod:`membership`), so a crawl at work rests for some seconds: its
+agents hand out nothing more, what is in flight comes in, what they owe each other is delivered, and they end.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.agency.ended import standings_of
+from gossamer.assembly.agency.lost import check_lost
+from gossamer.assembly.agency.membership import (
+    change_members,
+    check_can_change,
+    needs_rest,
+    settle,
+    with_number,
+    without,
+)
+from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
+from gossamer.assembly.agency.supervisor import Supervisor
+from gossamer.assembly.agents import ring_rule
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.errors import ComponentFailed
+from gossamer.flow.graph import Graph
+from gossamer.model.agents import agent_name, at_work, member
+from gossamer.model.errors import UsageError
+from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY
+from gossamer.stores.members import members_of, write_members
+
+
+def is_divided(options: CrawlOptions) -> bool:
+    """Whether several agents run a crawl with these options, or have run it before.
+
+    Raises:
+        CrawlDirectoryError: the names of its agents cannot be read.
+    """
+    if (options.agents or 1) > 1:
+        return True
+    return bool(options.resume and options.output and members_of(Path(options.output)))
+
+
+class Roster:
+    """Who the agents are."""
+
+    def __init__(self, directory: Path, graph: Graph, options: CrawlOptions, report: Callable[[str], None]) -> None:
+        """Check that the crawl can have so many agents as the options say; nothing is touched.
+
+        Raises:
+            UsageError: it cannot.
+            CrawlDirectoryError: the names of its agents cannot be read.
+            WiringError: its wiring cannot be divided.
+        """
+        self._directory = directory
+        self._report = report
+        self._accepts_loss = options.accept_loss
+        kept = members_of(directory) if options.resume else ()
+        one = (agent_name(0),)
+        is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
+        before = kept or (one if is_begun else ())
+        self.members = with_number(before, options.agents or len(at_work(before)) or 1)
+        """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
+        self.has_changed = bool(before) and self.members != kept
+        """They are not the ones that the directory names."""
+        self.left: list[CrawlStanding] = []
+        """How those stand that have left."""
+        self._wanted: tuple[str, ...] | None = None
+        self.check(graph, self.members)
+
+    def __repr__(self) -> str:
+        return f"<Roster of {', '.join(self.members)}>"
+
+    def check(self, graph: Graph, members: tuple[str, ...]) -> None:
+        """Refuse members that the crawl cannot have. Raises as the constructor."""
+        check_can_divide(graph, members, self._directory)
+        if self.has_changed or members != self.members:
+            check_can_change(graph.wiring, self._directory)
+
+    def ring(self, graph: Graph) -> RingDesignation:
+        """Says whose a host is."""
+        return RingDesignation(RingSheet(members=self.members, **ring_rule(graph.wiring)))
+
+    def write(self) -> None:
+        """Note them in a new crawl. Raises OSError."""
+        write_members(self._directory, self.members)
+
+    # -- changes
+
+    def want(self, graph: Graph, number: int) -> None:
+        """Let the crawl have so many agents as soon as it rests. Raises as the constructor; then nothing has changed."""
+        members = with_number(self.members, number)
+        self.check(graph, members)
+        self._wanted = members
+
+    def let_go(self, graph: Graph, agent: str) -> bool:
+        """Let an agent leave as soon as the crawl rests; False where it has to stay."""
+        members = without(self._wanted or self.members, agent)
+        if not at_work(members):
+            return False
+        try:
+            self.check(graph, members)
+        except UsageError:
+            return False
+        self._wanted = members
+        return True
+
+    def take_wish(self) -> tuple[str, ...] | None:
+        """The members that were asked for, if any were, once."""
+        wanted, self._wanted = self._wanted, None
+        return wanted
+
+    async def prepare(self, graph: Graph, folder: Path) -> None:
+        """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.
+
+        Raises:
+            CrawlDirectoryError: a ledger is lost or damaged.
+            ComponentFailed: agents that should bring each other what they owe do not come to an end.
+        """
+        settle(self._directory, graph.wiring)
+        members = members_of(self._directory)
+        if members:
+            ring = RingDesignation(RingSheet(members=members, **ring_rule(graph.wiring)))
+            for line in check_lost(self._directory, graph.wiring, members, ring, accept=self._accepts_loss):
+                self._report(line)
+        if self.has_changed:
+            await self.change(graph, folder, self.members)
+            self.has_changed = False
+
+    async def change(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
+        """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
+        kept = members_of(self._directory)
+        if kept and needs_rest(self._directory, graph.wiring):
+            await self._deliver(graph, folder, kept)
+        lines: list[str] = []
+        await asyncio.to_thread(change_members, self._directory, graph.wiring, members, lines.append)
+        self.members = members
+        for line in lines:
+            self._report(line)
+
+    async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
+        """Let the agents that the crawl has bring each other what they owe."""
+        orders = self.orders(graph, folder, members)
+        supervisor = Supervisor(orders, folder, self._report)
+        supervisor.rest()
+        await supervisor.work()
+        if needs_rest(self._directory, graph.wiring):
+            raise ComponentFailed(
+                "the agents could not bring each other the URLs that they owe, so none of them can leave; "
+                f"gossamer resume {self._directory} goes on with those that the crawl has"
+            )
+
+    def orders(self, graph: Graph, folder: Path, members: tuple[str, ...] | None = None) -> AgentOrders:
+        """Write what these members are to run, or those that the crawl has. Raises OSError."""
+        orders = AgentOrders(str(self._directory), members or self.members, self._accepts_loss)
+        write_orders(folder, orders, graph.wiring)
+        return orders
+
+    def look_at_left(self) -> None:
+        """Learn how those stand that have left. Raises CrawlDirectoryError: a ledger is damaged."""
+        working = at_work(self.members)
+        gone = [text for text in self.members if member(text).agent not in working]
+        still = {"pages_per_second": 0.0, "recent_pages_per_second": 0.0, "concurrency": 0, "in_flight": 0}
+        self.left = [msgspec.structs.replace(one, **still) for one in standings_of(self._directory, gone)]
+
+    def limit_left(self, limit: int | None, used: str) -> int | None:
+        """What those who work may have of a limit of the whole crawl; `used` names what counts."""
+        return None if limit is None else max(0, limit - sum(getattr(one, used) for one in self.left))

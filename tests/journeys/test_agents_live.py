@@ -1,0 +1,83 @@
+"""Agents join and leave while a crawl runs, as people say, or stop one by hand: nothing is lost, nothing is fetched twice."""
+
+import asyncio
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
+
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.control.client import Control, SteeringRefused
+from gossamer.assembly.control.messages import Change, Status
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.operations.verifying import verify
+from gossamer.stores.members import members_of
+
+HOSTS, PAGES = 10, 24
+
+
+def check_whole(asked: Counter[str], directory: Path) -> None:
+    assert len(asked) == HOSTS * PAGES
+    assert set(asked.values()) == {1}, "each page was asked for once"
+    assert set(urls_in(directory / "logs/crawl.jsonl").values()) == {1}
+    assert verify(directory, deep=True).findings == []
+
+
+def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    told: list[str] = []
+    now: list[CrawlStanding] = []
+
+    def ask(agents: int) -> None:
+        with Control(directory) as control:
+            control.ask(Change({"agents": str(agents)}))
+
+    def look() -> None:
+        with Control(directory) as control:
+            now.append(control.told(Status(), CrawlStanding))
+
+    with web_of_hosts(pages=PAGES, latency=0.15) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2, concurrency=6), report=told.append)
+
+        async def change(job: DividedCrawl) -> None:
+            for number in (3, 1):
+                seen = len(web.requests)
+                await until(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
+                await asyncio.to_thread(ask, number)
+                await until(lambda number=number: len(job.supervisor.agents) == number)  # type: ignore[misc]
+                await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
+            with pytest.raises(SteeringRefused, match="cannot be divided among 8 agents"):
+                await asyncio.to_thread(ask, 8)
+            await asyncio.to_thread(look)
+
+        summary = asyncio.run(crawled(job, change))
+        asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+    assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+    assert members_of(directory) == ("agent-00", "agent-01=0", "agent-02=0")
+    assert any("agent-02 joined, and took" in line for line in told)
+    assert any("agent-01 and agent-02 left, and gave away" in line for line in told)
+    assert now[0].pages >= 40, "those of the agents that left count"
+    check_whole(asked, directory)
+
+
+def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    told: list[str] = []
+    with web_of_hosts(pages=PAGES, latency=0.1) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=told.append)
+
+        async def stop(job: DividedCrawl) -> None:
+            await until(lambda: len(web.requests) > 30)
+            process = job.supervisor.agents["agent-00"].process
+            assert process is not None
+            os.kill(process.pid, signal.SIGTERM)
+
+        summary = asyncio.run(crawled(job, stop))
+        asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+    assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+    assert members_of(directory) == ("agent-00=0", "agent-01")
+    assert any("agent-00 was stopped; the other agents get its hosts" in line for line in told)
+    check_whole(asked, directory)
