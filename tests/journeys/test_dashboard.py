@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -22,7 +23,9 @@ from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.beside import parted
 from gossamer.dashboard.crawls import key_of
+from gossamer.dashboard.tables import TableConsole
 from gossamer.flow.sheet import build
+from gossamer.model.errors import UsageError
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: A page, one that is tried again much later, and a title that would like to be a script.
@@ -294,6 +297,81 @@ def test_a_form_changes_the_graph_by_names_alone_and_takes_it_back(tmp_path: Pat
                 assert browser.order(key, "rewire", change=one, apply=applied)[0] in (400, 409), one
         assert browser.order(key, "undo")[0] == 200
         assert carriers() == before
+
+
+def test_a_question_reads_the_tables_of_this_crawl_and_nothing_else(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
+    with FakeWeb(PAGES) as web:
+        folder = rested(web, tmp_path / "c")
+    with dashboard(environment, folder) as (full, read):
+        key = key_of(folder)
+
+        def asked(**query: str) -> tuple[int, Any]:
+            status, body = read.ask(f"/api/crawls/{key}/tables?{urlencode(query)}")
+            return status, json.loads(body)
+
+        status, [answer] = asked(sql="SELECT outcome, count(*) AS n FROM pages GROUP BY 1 ORDER BY 1 LIMIT 1")
+        assert (status, answer["columns"], answer["rows"]) == (200, ["outcome", "n"], [["client_error", 1]]), answer
+        _, [many] = asked(sql="SELECT range, repeat('x', 5000) AS long FROM range(5000)")
+        assert (len(many["rows"]), many["is_more"], len(many["rows"][0][1])) == (1_000, True, 2_000)
+        for sql in (
+            f"SELECT * FROM '{tmp_path}/secret.csv'",
+            f"COPY pages TO '{tmp_path}/out.csv'",
+            "SET enable_external_access = true",
+            "SELECT 1; SELECT 2",
+            "SELECT * FROM read_text('/etc/passwd')",
+            "SELECT nonsense FROM pages",
+            "",
+        ):
+            assert asked(sql=sql)[0] == 400, sql
+        assert not (tmp_path / "out.csv").exists()
+        names = read.json("/api/reports")
+        assert "errors" in [one["name"] for one in names["reports"]]
+        assert asked(report="errors")[0] == 200
+        assert asked(report="nowhere")[0] == 400
+        saved = [{"name": "mine", "sql": "SELECT 1"}]
+        status, body = full.ask("/api/reports", "POST", {"saved": saved})
+        assert (status, json.loads(body)["saved"]) == (200, saved)
+        assert read.ask("/api/reports", "POST", {"saved": []})[0] == 403
+        assert read.json("/api/reports")["saved"] == saved
+    assert (tmp_path / "config/gossamer/reports.json").exists()
+
+
+def test_a_question_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    with FakeWeb(PAGES) as web:
+        folder = rested(web, tmp_path / "c")
+    endless = "SELECT count(*) FROM range(10000000000) a, range(1000) b WHERE a.range % 7 = b.range % 5"
+    with pytest.raises(UsageError, match="no answer within 1 seconds"):
+        asyncio.run(TableConsole(seconds=1.0).ask(folder, endless))
+
+
+def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb({"/": '<a href="/1">x</a>', "/1": "one"}) as web:
+        options = {"output": str(tmp_path / "c"), "delay": 0, "max_pages": 1}
+        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+        with dashboard(environment, tmp_path / "c") as (full, read):
+            key = key_of(tmp_path / "c")
+            assert read.order(key, "resume")[0] == read.order(key, "restore", name="x")[0] == 403
+            assert full.order(key, "checkpoint", name="first")[0] == 200
+            assert full.order(key, "restore", name="nowhere")[0] in (400, 409)
+            assert full.order(key, "restore", name="../x")[0] in (400, 409)
+            assert full.order(key, "restore", name="first")[0] == 200
+            (tmp_path / "c" / "crawl.toml").write_text(
+                (tmp_path / "c" / "crawl.toml").read_text().replace("max_pages = 1\n", "max_pages = 2\n")
+            )
+            assert full.order(key, "resume")[0] == 200
+            deadline = time.monotonic() + 30
+            while read.json(f"/api/crawls/{key}")["pages"] < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert read.json(f"/api/crawls/{key}")["pages"] == 2
+            while not read.json(f"/api/crawls/{key}/log")["said"] and time.monotonic() < deadline:
+                time.sleep(0.05)
+            log = read.json(f"/api/crawls/{key}/log")
+            assert log["visits"][0]["url"] == web.url("/1")
+            assert log["said"], "what the crawl said to its person is not lost"
 
 
 def children(process: int) -> list[int]:

@@ -280,6 +280,54 @@ def test_the_graph_is_changed_by_a_form_and_changed_back(
         assert page.errors == []
 
 
+def test_tables_are_asked_reported_and_drawn_and_questions_are_kept(
+    page: Any, rested: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    with served(environment, rested) as (full, _):
+        page.goto(full)
+        page.click("text=Tables")
+        page.click("#ask-sql")
+        page.wait_for_selector("svg.bars rect")
+        assert page.locator("td:text-is('client_error')").count() == 1
+        assert serious(page) == []
+        page.fill("#sql", "SELECT title, url FROM pages")
+        page.click("#ask-sql")
+        page.wait_for_selector("td:text('window.pwned')")
+        assert page.locator("main img, main script").count() == 0
+        page.fill("#save-as", "titles")
+        page.press("#save-as", "Enter")
+        page.wait_for_selector("#report option:text-is('titles')", state="attached")
+        page.select_option("#report", "rerrors")
+        page.wait_for_selector("main section h3")
+        page.fill("#sql", "SELECT * FROM '/etc/passwd'")
+        page.click("#ask-sql")
+        page.wait_for_selector("p.trouble")
+        page.set_viewport_size({"width": 360, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("window.pwned") is None
+        assert [one for one in page.errors if "400" not in one] == []
+
+
+def test_a_crawl_at_rest_is_resumed_by_a_click_and_its_log_is_followed(
+    page: Any, rested: Path, environment: dict[str, str]
+) -> None:
+    with served(environment, rested) as (full, _):
+        page.goto(full)
+        page.click("#do-resume")
+        page.wait_for_selector("main p:text-matches('the crawl (goes on|went on)')")
+        page.click("text=Log")
+        page.wait_for_selector("td:text-is('client error')")
+        assert serious(page) == []
+        page.fill("#in-log", "no such thing")
+        page.wait_for_selector("td", state="detached")
+        assert page.locator("main img, main script").count() == 0
+        page.set_viewport_size({"width": 360, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("window.pwned") is None
+        assert page.errors == []
+
+
 def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
     page: Any, rested: Path, environment: dict[str, str]
 ) -> None:

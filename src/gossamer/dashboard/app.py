@@ -20,13 +20,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.dashboard import asking, describing, rewiring
+from gossamer.dashboard import asking, describing, jobs, rewiring
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.streaming import Streams
+from gossamer.dashboard.tables import ReportNames, TableConsole, names_of_reports, questions_file, save_questions
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.query.host_list import MOST, HostPage
@@ -64,7 +65,11 @@ class Permissions(msgspec.Struct, frozen=True):
 
 def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
     """The dashboard of these crawls."""
-    told = streams or Streams()
+    told, console = streams or Streams(), TableConsole()
+
+    async def tables(request: Request, crawls: Crawls) -> msgspec.Raw:
+        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        return await console.ask(shown.directory, asked.get("sql", ""), asked.get("report", ""))
 
     async def events(request: Request) -> Response:
         shown = await crawls.named(request.path_params["key"])
@@ -103,7 +108,13 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}/story", _story),
             route("/api/crawls/{key}/document", _document),
             route("/api/catalog", _catalog),
+            route("/api/reports", _reports),
+            route("/api/reports", _save_reports, "POST"),
+            route("/api/crawls/{key}/tables", tables),
             route("/api/crawls/{key}/rewire", _rewire, "POST"),
+            route("/api/crawls/{key}/log", _log),
+            route("/api/crawls/{key}/resume", _resume, "POST"),
+            route("/api/crawls/{key}/restore", _restore, "POST"),
             Route("/api/crawls/{key}/events", events),
             route("/api/crawls/{key}/{order}", _order, "POST"),
             Route("/metrics", metrics),
@@ -198,6 +209,29 @@ async def _layout(request: Request, crawls: Crawls) -> Layout:
 async def _lay_out(request: Request, crawls: Crawls) -> Layout:
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
+
+
+async def _reports(request: Request, crawls: Crawls) -> ReportNames:
+    return names_of_reports(questions_file())
+
+
+async def _save_reports(request: Request, crawls: Crawls) -> ReportNames:
+    return save_questions(questions_file(), await request.body())
+
+
+async def _log(request: Request, crawls: Crawls) -> jobs.LogTail:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.log_tail, shown.directory)
+
+
+async def _resume(request: Request, crawls: Crawls) -> jobs.JobDone:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.resume, shown.directory)
+
+
+async def _restore(request: Request, crawls: Crawls) -> jobs.JobDone:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.restore, shown.directory, await request.body())
 
 
 async def _catalog(request: Request, crawls: Crawls) -> rewiring.Offered:

@@ -9,8 +9,10 @@ from gossamer._version import __version__
 from gossamer.assembly.control.picture import GraphPicture
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
+from gossamer.dashboard.jobs import JobDone, LogTail, Restore
 from gossamer.dashboard.layouts import Layout
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
+from gossamer.dashboard.tables import KeptQuestions, ReportNames
 from gossamer.operations.hosts import HostPicture
 from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
@@ -23,21 +25,11 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = [
-        CrawlStanding,
-        Story,
-        ArchivedView,
-        HostPage,
-        HostPicture,
-        GraphPicture,
-        Layout,
-        Offered,
-        Rewiring,
-        Rewired,
-        *ORDERS.values(),
-    ]
-    schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
-    standing, story, archived, hosts, host, graph, layout, names, rewiring, rewired, *orders = schemas
+    kinds = (CrawlStanding, Story, ArchivedView, HostPage, HostPicture, GraphPicture, Layout)
+    of_changes = (Offered, Rewiring, Rewired, ReportNames, KeptQuestions, LogTail, Restore, JobDone)
+    schemas, parts = msgspec.json.schema_components([*kinds, *of_changes, *ORDERS.values()], ref_template=_REF)
+    standing, story, archived, hosts, host, graph, layout = schemas[: len(kinds)]
+    names, rewiring, rewired, reports, questions, log, restore, done, *orders = schemas[len(kinds) :]
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
@@ -86,6 +78,20 @@ def openapi() -> dict[str, Any]:
             rewired,
             crawl,
         ),
+        "/api/reports": {
+            **_get("Name the reports that ship, and the questions that this user has saved.", reports),
+            **_post("Save these questions in the place of all others.", questions, reports),
+        },
+        "/api/crawls/{key}/tables": _get(
+            "Ask the tables of a crawl: a list of tables with columns, types and rows.",
+            {"type": "array", "items": {"type": "object"}},
+            crawl,
+            _query("sql", "A question in DuckDB's SQL."),
+            _query("report", "The name of a report, in its place."),
+        ),
+        "/api/crawls/{key}/log": _get("Give the last visits of the log, and what a resumed crawl said.", log, crawl),
+        "/api/crawls/{key}/resume": _post("Let a crawl at rest go on.", {"type": "object"}, done, crawl),
+        "/api/crawls/{key}/restore": _post("Let a crawl at rest go back to a checkpoint.", restore, done, crawl),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")
         ),
@@ -111,7 +117,6 @@ def openapi() -> dict[str, Any]:
         },
     }
     for (word, kind), schema in zip(ORDERS.items(), orders, strict=True):
-        done = {"type": "object", "properties": {"done": {"type": "string"}}}
         paths[f"/api/crawls/{{key}}/{word}"] = _post((kind.__doc__ or word).partition("\n")[0], schema, done, crawl)
     return {
         "openapi": "3.1.0",

@@ -4,11 +4,12 @@ export async function get(path) {
   return answered(await fetch(`/api/${path}`, { headers: { Accept: "application/json" } }));
 }
 
-export async function order(key, word, fields = {}) {
-  const body = JSON.stringify(fields);
-  return answered(await fetch(`/api/crawls/${encodeURIComponent(key)}/${word}`, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body,
-  }));
+export function order(key, word, fields = {}) {
+  return ask(`crawls/${encodeURIComponent(key)}/${word}`, fields);
+}
+
+export async function ask(path, fields) {
+  return answered(await fetch(`/api/${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) }));
 }
 
 async function answered(response) {

@@ -18,7 +18,8 @@ export function overview(parent, key, session, alive) {
   const told = (now) => {
     alive(`as of ${new Date().toLocaleTimeString()}`);
     replace(head, headOf(now));
-    if (state !== now.state) { state = now.state; replace(actions, actionsOf(key, now, session, said)); }
+    const kind = `${now.state} ${now.process > 0} ${now.checkpoints.length}`;
+    if (state !== kind) { state = kind; replace(actions, actionsOf(key, now, session, said)); }
     replace(body, problemsOf(key, now, session, said), sectionsOf(now));
   };
   const close = watch(key, told, (text) => alive(text));
@@ -39,10 +40,18 @@ function headOf(now) {
 }
 
 function actionsOf(key, now, session, said) {
-  if (!session.can_change || !now.process) return [];
+  if (!session.can_change) return [];
   const button = (word, text, fields, question) => h("button", { id: `do-${word}`, onclick: () => {
     if (!question || confirm(question)) act(key, word, fields, said);
   } }, text);
+  if (!now.process) {
+    const back = now.checkpoints.length ? [h("label", { for: "checkpoint" }, "Checkpoint"), h("select", { id: "checkpoint" }, now.checkpoints.map((name) => h("option", {}, name))),
+      h("button", { id: "do-restore", onclick: () => {
+        const name = document.getElementById("checkpoint").value;
+        if (confirm(`Go back to ${name}? What was done since is done again.`)) act(key, "restore", { name }, said);
+      } }, "Go back")] : [];
+    return h("div", { class: "actions" }, button("resume", "Resume"), back);
+  }
   return h("div", { class: "actions" },
     now.state === "paused" ? button("continue", "Go on") : button("pause", "Pause"),
     button("checkpoint", "Keep a checkpoint"),

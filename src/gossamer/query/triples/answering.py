@@ -5,7 +5,6 @@ input, and reads the answer from its standard output. What is wrong with the que
 """
 
 import os
-import resource
 import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO
@@ -13,6 +12,7 @@ from typing import TextIO
 import msgspec
 import pyoxigraph as oxigraph
 
+from gossamer.flow.limiting import limit
 from gossamer.query.printing import write_csv, write_table
 from gossamer.query.triples.cleaning import CleanText
 from gossamer.query.triples.graph_forms import write_graph
@@ -30,13 +30,6 @@ _RESULTS = {
 
 class BadQuestion(ValueError):
     """It cannot be answered. The text says why, in one line."""
-
-
-def limit(memory: int, seconds: int) -> None:
-    """Take no more memory (bytes) and CPU time than this, where the system can see to it."""
-    for what, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_CPU, seconds)):
-        _, hard = resource.getrlimit(what)
-        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def answer(store: oxigraph.Store, question: SparqlQuestion, out: TextIO) -> None:

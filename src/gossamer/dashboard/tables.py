@@ -1,0 +1,138 @@
+"""Questions about a crawl's tables from the browser, each answered in a process that is killed when it takes too long.
+
+Place in the flow: :mod:`app` asks here. Saved questions lie in `$XDG_CONFIG_HOME/gossamer/reports.json`: they are the user's, and
+hold for all crawls.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from gossamer.flow import python
+from gossamer.model.errors import UsageError
+from gossamer.operations.reporting import REPORTS
+from gossamer.operations.table_answers import TableQuestion
+
+#: Seconds and bytes that an answer may take, and rows that are shown.
+SECONDS, MEMORY, ROWS = 30.0, 2 << 30, 1_000
+
+#: Questions that are answered at once; others wait. A console must not take the machine from the crawl beside it.
+AT_ONCE = 2
+
+#: Bytes of an answer at most: what is sent is cut long before.
+MOST = 64 << 20
+
+#: Characters of a question, and saved questions, at most.
+LONGEST, SAVED = 10_000, 200
+
+
+class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question that somebody kept."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    sql: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
+
+
+class KeptQuestions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All of them."""
+
+    saved: Annotated[list[SavedQuestion], msgspec.Meta(max_length=SAVED)] = []
+
+
+class ReportName(msgspec.Struct, frozen=True):
+    """A report that ships."""
+
+    name: str
+    doc: str
+
+
+class ReportNames(msgspec.Struct, frozen=True):
+    """What can be asked without writing SQL."""
+
+    reports: list[ReportName]
+    saved: list[SavedQuestion]
+
+
+class TableConsole:
+    """The console of all browsers."""
+
+    def __init__(self, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self._seconds, self._memory = seconds, memory
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    def __repr__(self) -> str:
+        return f"<TableConsole, {self._seconds} s each>"
+
+    async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
+        """The tables that answer a question, as JSON.
+
+        Raises:
+            UsageError: it is no question, cannot be answered, or takes too long.
+        """
+        if bool(sql.strip()) == bool(report) or len(sql) > LONGEST:
+            raise UsageError(f"give either sql, of {LONGEST} characters at most, or report")
+        question = TableQuestion(self._memory, int(self._seconds) + 2, ROWS, sql, report)
+        async with self._turns:
+            return await self._answered(directory, question)
+
+    async def _answered(self, directory: Path, question: TableQuestion) -> msgspec.Raw:
+        child = await asyncio.create_subprocess_exec(
+            *python.command("gossamer.operations.table_answers", str(directory)),
+            env=python.environment(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=MOST,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer, complaint = await child.communicate(msgspec.json.encode(question))
+        except TimeoutError:
+            raise UsageError(f"no answer within {self._seconds:g} seconds; ask for less") from None
+        finally:
+            if child.returncode is None:
+                child.kill()
+                await child.wait()
+        if child.returncode:
+            said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            raise UsageError(said[:1_000] or "the answer wants more time or memory than it may have; ask for less")
+        return msgspec.Raw(answer)
+
+
+def questions_file() -> Path:
+    """Where saved questions lie: `$XDG_CONFIG_HOME/gossamer/reports.json`."""
+    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(config) / "gossamer" / "reports.json"
+
+
+def names_of_reports(path: Path) -> ReportNames:
+    """The reports that ship, and what was saved; a file that cannot be read holds nothing."""
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=KeptQuestions)
+    except (OSError, msgspec.MsgspecError):
+        kept = KeptQuestions()
+    return ReportNames([ReportName(name, spec.doc) for name, spec in REPORTS.items()], kept.saved)
+
+
+def save_questions(path: Path, body: bytes) -> ReportNames:
+    """Keep these questions in the place of those that were kept.
+
+    Raises:
+        UsageError: they are none, or cannot be kept.
+    """
+    try:
+        kept = msgspec.json.decode(body, type=KeptQuestions)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"saved: {error}") from None
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(kept)))
+        fresh.replace(path)
+    except OSError as error:
+        raise UsageError(f"questions cannot be kept in {path}: {error.strerror}") from None
+    return names_of_reports(path)
