@@ -9,6 +9,7 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -38,6 +39,10 @@ SEED = 1
 
 
 V = TypeVar("V")
+
+
+#: Addresses that are asked for at once: more than an agent can ask in a round of its supervisor's.
+WANTED_AT_ONCE = 1_000
 
 
 class PolitenessSheet(Sheet, frozen=True):
@@ -97,6 +102,13 @@ class PolitenessSheet(Sheet, frozen=True):
     ip_live: Annotated[
         int, setting("Have at most this many requests in flight to one address, off loopback.", unit="requests", ge=1)
     ] = 4
+    address_turns: Annotated[
+        bool,
+        setting(
+            "Ask an address only in turns that a supervisor lends, since other agents of the crawl may have hosts there.",
+            restart="it is so where several agents share a crawl",
+        ),
+    ] = False
     rate: (
         Annotated[float, setting("Fetch at most this many pages a second in the whole crawl.", unit="pages/s", gt=0)]
         | None
@@ -138,6 +150,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
         super().__init__(sheet)
         draw = random.Random(SEED).random
         self.gates = Gates(rules_of(self.sheet), draw=draw)
+        if self.sheet.address_turns:
+            self.gates.addresses.ask_by_turns()
         self._blocklist = _blocklist(self.sheet)
         self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against)
         self._closed = Blocklist()
@@ -210,6 +224,33 @@ class HostPoliteness(Provider[PolitenessSheet]):
         if flights[0].ruling is None:
             self.answered(answer)
         return flights[0].ruling or DONE
+
+    # -- turns at addresses
+
+    def turns(self) -> tuple[list[str], dict[str, tuple[int, float]]]:
+        """Addresses that hosts wait for, up to a number; and those whose turns have ended, with the number of the turn and the
+        seconds in which nobody may ask there."""
+        places, now = self.gates.addresses, self.clock.monotonic()
+        back = {name: (number, max(0.0, opens - now)) for name, (number, opens) in places.back.items()}
+        return list(islice(places.wanted, WANTED_AT_ONCE)), back
+
+    def take_turns(
+        self, granted: Mapping[str, tuple[int, float]], recalled: Iterable[str], noted: Mapping[str, int]
+    ) -> None:
+        """What the lender of turns has decided.
+
+        Args:
+            granted: address -> number of the turn, and the seconds after which it begins.
+            recalled: addresses whose turns are to end.
+            noted: address -> number of the turn of which the lender knows that it has ended.
+        """
+        places, now = self.gates.addresses, self.clock.monotonic()
+        for name, number in noted.items():
+            places.noted(name, number)
+        for name in recalled:
+            places.recall(name, is_wanted=self._schedule.waits_at(places.get(name)))
+        for name, (number, wait) in granted.items():
+            self._schedule.opened(places.lend(name, number, now + wait))
 
     # -- what else is known of a host
 
