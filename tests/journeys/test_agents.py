@@ -19,7 +19,19 @@ from gossamer.assembly.agency.restarts import MOST_VAIN
 from gossamer.assembly.agency.supervisor import AgentEnded
 from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control, SteeringRefused
-from gossamer.assembly.control.messages import BlockHosts, Change, Continue, ControlRequest, Pause, Rewire, Status, Why
+from gossamer.assembly.control.messages import (
+    BlockHosts,
+    Change,
+    Continue,
+    ControlRequest,
+    Pause,
+    ReadGraph,
+    ReadHost,
+    Rewire,
+    SetHost,
+    Status,
+    Why,
+)
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
@@ -282,6 +294,9 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             await ask(BlockHosts(["h3.test"]))
             count = len(web.requests)
             known["why"] = await ask(Why("http://www.h0.test/p0"))
+            known["graph"] = await ask(ReadGraph())
+            await ask(SetHost("www.h1.test", {"max_pages": "9"}))
+            known["host"] = await ask(ReadHost("www.h1.test"))
             with pytest.raises(SteeringRefused, match="stop it first"):
                 await ask(Rewire("[components.x]\nuse = 'tally'"))
             with pytest.raises(SteeringRefused, match="cannot be divided among 9 agents"):
@@ -300,9 +315,11 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
     assert metrics["commit"].keys()
     assert known["while paused"] <= 1, "what was in flight when it paused"
     assert b'"is_seen":true' in bytes(known["why"].value)
+    assert b'"agents":["agent-00","agent-01"]' in bytes(known["graph"].value)
+    assert b'"given":{"max_pages":9}' in bytes(known["host"].value), "the agent that has the host answers"
     assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", HOSTS * PAGES - PAGES - 5)
     log = (directory / "logs/steering.jsonl").read_text()
-    assert [json.loads(line)["do"] for line in log.splitlines()] == ["pause", "set", "block", "continue"]
+    assert [json.loads(line)["do"] for line in log.splitlines()] == ["pause", "set", "block", "set-host", "continue"]
     kept = read(directory / "crawl.toml")
     assert kept.components["frontier"].settings["concurrency"] == 7
     assert kept.providers["politeness"].settings["blocked"] == ["h3.test"]

@@ -141,7 +141,7 @@ def test_two_versions_are_named_by_their_times(watched: Path) -> None:
 def test_a_page_with_one_version_has_no_difference(watched: Path) -> None:
     with pytest.raises(UsageError, match="is not in the archive"):
         CliRunner().invoke(diff, [str(watched), "http://127.0.0.1/x"], standalone_mode=False, catch_exceptions=False)
-    with pytest.raises(UsageError, match="digits of its time"):
+    with pytest.raises(UsageError, match="name a version by its time"):
         diffed(watched, "--at", "now", "then")
 
 

@@ -168,6 +168,76 @@ def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
     assert json.loads(out)["state"] == "stopped"
 
 
+def test_a_host_is_told_whole_and_changed_for_itself_alone(tmp_path: Path, environment: dict[str, str]) -> None:
+    rules = "User-agent: *\nDisallow: /no\n"
+    pages = {"/": '<a href="/1">x</a>', "/1": FakePage(status=500), "/robots.txt": FakePage(rules, type="text/plain")}
+    with FakeWeb(pages) as web, crawling(environment, web, tmp_path / "c", "--dashboard", "0") as crawl:
+        assert crawl.stderr is not None
+        address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
+        browser, key = Browser(address), key_of(tmp_path / "c")
+        path = f"/api/crawls/{key}/host?name=127.0.0.1"
+        deadline = time.monotonic() + 30
+        while not browser.json(path)["errors"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        told = browser.json(path)
+        errors = [(one["url"], one["outcome"], one["status"]) for one in told["errors"]]
+        assert errors == [(web.url("/1"), "server_error", 500)]
+        assert [(one["url"], one["attempt"]) for one in told["known"]["later"]] == [(web.url("/1"), 2)]
+        assert (told["known"]["given"], told["known"]["state"]["robots_state"]) == ({}, "qualified")
+        assert [(one["url"], one["text"]) for one in told["robots"]] == [(web.url("/robots.txt"), rules)]
+        assert [(one["status"], one["is_changed"]) for one in told["robots"][0]["versions"]] == [("200", True)]
+        assert browser.order(key, "set-host", name="127.0.0.1", values={"delay": "7s", "max-pages": "5"})[0] == 200
+        told = browser.json(path)
+        assert told["known"]["given"] == {"delay": 7.0, "max_pages": 5}
+        assert (told["known"]["state"]["delay"], told["known"]["state"]["delay_reason"]) == (7.0, "setting")
+        for values in ({"delay": "9s", "max_pages": "0"}, {"header": "A: b", "x": "y"}, {"delay": "soon"}):
+            assert browser.order(key, "set-host", name="127.0.0.1", values=values)[0] in (400, 409)
+        assert browser.json(path)["known"]["given"] == {"delay": 7.0, "max_pages": 5}, "all of it, or nothing"
+        line = [sys.executable, "-m", "gossamer", "set", str(tmp_path / "c"), "--host", "127.0.0.1", "delay=none"]
+        assert subprocess.check_output(line, text=True, env=environment) == "127.0.0.1: delay = none\n"
+        assert browser.json(path)["known"]["given"] == {"max_pages": 5}
+        for bad in ("", "?name=", "?name=a/b", "?name=a%20b"):
+            assert browser.ask(f"/api/crawls/{key}/host{bad}")[0] == 400
+    with dashboard(environment, tmp_path / "c") as (_, read):
+        told = read.json(path)
+        assert (told["known"]["given"], told["known"]["state"]["counters"]["pages"]) == ({"max_pages": 5}, 1)
+        assert told["robots"][0]["text"] == rules
+
+
+def test_every_setting_says_what_it_takes_and_several_change_together_or_not_at_all(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    options = ("--dashboard", "0", "--auth", "127.0.0.1=me:hush")
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c", *options) as crawl:
+        assert crawl.stderr is not None
+        address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
+        browser, key = Browser(address), key_of(tmp_path / "c")
+
+        def setting(name: str) -> dict[str, Any]:
+            unit, _, bare = name.partition(".")
+            [found] = [one for one in browser.json(f"/api/crawls/{key}/graph")["units"] if one["name"] == unit]
+            return next(one for one in found["settings"] if one["name"] == bare)
+
+        units = browser.json(f"/api/crawls/{key}/graph")["units"]
+        assert [f"{unit['name']}.{one['name']}" for unit in units for one in unit["settings"] if not one["doc"]] == []
+        told = setting("frontier.concurrency")
+        assert (told["kind"], told["bounds"], told["restart"]) == ("a whole number", ">= 1", "")
+        assert setting("frontier.directory")["restart"]
+        assert "hush" not in json.dumps(units), "what is secret is shown nowhere"
+        good = {"politeness.delay": "3s", "frontier.concurrency": "4"}
+        assert browser.order(key, "check-set", values=good)[0] == 200
+        assert setting("politeness.delay")["value"] == 0.0, "what is only checked changes nothing"
+        for bad in ({"frontier.concurrency": "0"}, {"frontier.directory": "/tmp/x"}, {"nowhere.x": "1"}):
+            for word in ("check-set", "set"):
+                assert browser.order(key, word, values={**good, **bad})[0] == 409
+        assert setting("politeness.delay")["value"] == 0.0
+        assert browser.order(key, "set", values=good)[0] == 200
+        assert (setting("politeness.delay")["value"], setting("frontier.concurrency")["value"]) == (3.0, 4)
+    with dashboard(environment, tmp_path / "c") as (_, read):
+        browser = read
+        assert setting("politeness.delay")["value"] == 3.0, "a crawl at rest shows what it would go on with"
+
+
 def children(process: int) -> list[int]:
     """The processes that this one has started and that run a dashboard."""
     found = subprocess.run(

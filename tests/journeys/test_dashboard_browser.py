@@ -146,6 +146,63 @@ def test_hosts_are_searched_sorted_and_lead_nowhere_else(page: Any, rested: Path
         assert page.errors == []
 
 
+def test_a_host_has_a_page_where_a_person_changes_its_delay(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, read):
+            page.goto(full)
+            page.click("text=Hosts")
+            page.click("#host-127\\.0\\.0\\.1")
+            page.wait_for_selector("#failed td:text-is('server error')")
+            assert serious(page) == []
+            page.fill("#set-delay", "soon")
+            page.click("#do-delay")
+            page.wait_for_selector("p.trouble")
+            page.fill("#set-delay", "7")
+            page.press("#set-delay", "Enter")
+            page.wait_for_selector("dt:text-is('delay') + dd:text-is('7.0 s')")
+            assert term(page, "because of") == "the setting"
+            page.set_viewport_size({"width": 360, "height": 700})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            at = page.url.partition("#")[2]
+            page.goto(read)
+            page.goto(read.partition("?")[0] + "#" + at)
+            page.wait_for_selector("#queue")
+            assert page.locator("main form").count() == 0, "who only reads cannot change it"
+            assert page.locator("main img, main script").count() == 0
+        assert [one for one in page.errors if "409" not in one] == []
+
+
+def test_settings_are_edited_checked_and_applied_together(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, _):
+            page.goto(full)
+            page.click("text=Settings")
+            page.wait_for_selector("main h3")
+            assert serious(page) == []
+            page.fill("#setting", "concurrency")
+            page.fill("#value-frontier\\.concurrency", "0")
+            page.fill("#setting", "politeness.delay")
+            page.fill("#value-politeness\\.delay", "3s")
+            page.click("#do-check")
+            page.wait_for_selector("p.trouble")
+            page.fill("#setting", "frontier.concurrency")
+            page.fill("#value-frontier\\.concurrency", "3")
+            page.click("#do-apply")
+            page.wait_for_selector("main p:text('politeness.delay = 3.0')")
+            assert page.input_value("#value-frontier\\.concurrency") == "3"
+            page.set_viewport_size({"width": 360, "height": 700})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert [one for one in page.errors if "409" not in one] == []
+
+
 def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
     page: Any, rested: Path, environment: dict[str, str]
 ) -> None:

@@ -140,7 +140,10 @@ class Following:
             notes = _NEED_TRIPLES.get(name)
             if notes is None or any(self._directory.glob(notes)) or has_rows(self._directory, TRIPLES):
                 self._idle.remove(name)
-                self._children[name] = await _following(self._directory, name, *options)
+                try:
+                    self._children[name] = await _following(self._directory, name, *options)
+                except OSError as error:  # no process, no memory, no file to be had: the crawl has to go on
+                    self._report(self._failure(name, error.strerror or str(error)))
 
     async def _watch_for_rows(self, *options: str) -> None:
         is_over = False
@@ -166,7 +169,10 @@ class Following:
                 (self._report if note.is_lacking else self._remark)(note.text)
             if child.returncode:
                 last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-                self._report(f"{self._failures[name]} ({last}); the next run goes on with it")
+                self._report(self._failure(name, last))
+
+    def _failure(self, name: str, why: str) -> str:
+        return f"{self._failures[name]} ({why}); the next run goes on with it"
 
 
 def _followers(directory: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import click
 
 from gossamer.cli.telling import tell
+from gossamer.cli.times import digits_of
 from gossamer.model.body import Body
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
@@ -26,7 +27,7 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     from gossamer.query.noted import damaged_index, read_notes
     from gossamer.query.places import crawl_directory
 
-    digits = "".join(letter for letter in at if letter.isdigit())
+    digits = digits_of("--at", at) if at else ""
     try:
         wanted = canonical(url)
     except UnreadableUrl as error:

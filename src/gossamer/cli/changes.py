@@ -8,9 +8,8 @@ import click
 
 from gossamer.cli.output import opened, tell_damage
 from gossamer.cli.telling import tell
-from gossamer.cli.times import instant
+from gossamer.cli.times import digits_of, instant
 from gossamer.model.change import PageChange
-from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.operations.comparing import VersionDifference
@@ -112,12 +111,7 @@ def diff(directory: str, url: str, at: tuple[str, str] | None, of_source: bool, 
     from gossamer.operations.comparing import difference
     from gossamer.query.places import crawl_directory
 
-    times = None
-    if at is not None:
-        digits = ["".join(letter for letter in time if letter.isdigit()) for time in at]
-        if not all(digits):
-            raise UsageError(f"--at {' '.join(at)}: name each version by digits of its time, as 20260301")
-        times = (digits[0], digits[1])
+    times = None if at is None else (digits_of("--at", at[0]), digits_of("--at", at[1]))
     _print(difference(crawl_directory(directory), url, times, of_source=of_source, context=context))
 
 

@@ -22,6 +22,7 @@ from gossamer.assembly.control.messages import (
     Malformed,
     Pause,
     Rewire,
+    SetHost,
     Stop,
     Told,
     Undo,
@@ -115,15 +116,23 @@ def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) ->
 @click.command("set")
 @click.argument("directory", metavar="DIR")
 @click.argument("pairs", metavar="KEY=VALUE...", nargs=-1, required=True)
-def set_(directory: str, pairs: Sequence[str]) -> None:
+@click.option(
+    "--host", metavar="HOST", help="Change delay, per-host or max-pages of this host, or of all below *.DOMAIN."
+)
+def set_(directory: str, pairs: Sequence[str], host: str | None) -> None:
     """Change settings of a running crawl, at once and for every later run.
 
     KEY is UNIT.SETTING, as `gossamer topology` shows them, or an option of `gossamer crawl`. All of them are changed, or none.
+    With --host, what holds for all hosts stays; `none` takes away what was set for this one.
 
     \b
     gossamer set mycrawl delay=5s rate=10
     gossamer set mycrawl frontier.concurrency=16
+    gossamer set mycrawl --host slow.example.org delay=30s
     """
+    if host is not None:
+        _do(directory, SetHost(host, _pairs(pairs, "delay=30s")))
+        return
     _do(directory, Change(_pairs(pairs, "delay=5s or frontier.concurrency=16")))
 
 

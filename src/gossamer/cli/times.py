@@ -6,6 +6,22 @@ from gossamer.flow import quantities
 from gossamer.model.errors import UsageError
 
 
+def digits_of(option: str, text: str) -> str:
+    """The digits by which a time names a version of a document, as `20260301` or `2026-03-01T12:00`, in UTC.
+
+    Args:
+        option: its name, for the message.
+        text: what was written.
+
+    Raises:
+        UsageError: it is no time.
+    """
+    digits = "".join(letter for letter in text if letter.isdigit())
+    if not 4 <= len(digits) <= 14 or set(text) - set("0123456789-:/. TZ"):
+        raise UsageError(f"{option} {text}: name a version by its time in UTC, as 20260301 or 2026-03-01T12:00")
+    return digits
+
+
 def instant(option: str, text: str | None) -> datetime.datetime | None:
     """What an option says.
 

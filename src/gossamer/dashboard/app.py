@@ -26,6 +26,7 @@ from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.streaming import Streams
+from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.query.host_list import MOST, HostPage
 from gossamer.stores.tables.samples import SampleRow
@@ -94,6 +95,8 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}", _one),
             route("/api/crawls/{key}/samples", _samples),
             route("/api/crawls/{key}/hosts", _hosts),
+            route("/api/crawls/{key}/host", _host),
+            route("/api/crawls/{key}/graph", _graph),
             route("/api/crawls/{key}/story", _story),
             route("/api/crawls/{key}/document", _document),
             Route("/api/crawls/{key}/events", events),
@@ -101,7 +104,7 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             Route("/metrics", metrics),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        exception_handlers={GossamerError: _refused, HTTPException: _failed},
+        exception_handlers={GossamerError: _refused, FlowError: _refused, HTTPException: _failed},
         lifespan=lifespan,
     )
 
@@ -165,6 +168,21 @@ async def _hosts(request: Request, crawls: Crawls) -> HostPage:
             limit=int(_number(request, "limit", 100, MOST)),
         )
     )
+
+
+async def _host(request: Request, crawls: Crawls) -> object:
+    from gossamer.operations.hosts import picture_of
+
+    shown = await crawls.named(request.path_params["key"])
+    name = request.query_params.get("name", "")
+    if not name:
+        raise UsageError("say which host: ?name=...")
+    return await shown.run(picture_of, shown.directory, name[:253])
+
+
+async def _graph(request: Request, crawls: Crawls) -> object:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(asking.graph_of, shown.directory)
 
 
 async def _story(request: Request, crawls: Crawls) -> object:

@@ -12,14 +12,21 @@ from gossamer.assembly.control.client import Control, NotRunning
 from gossamer.assembly.control.messages import (
     BlockHosts,
     Change,
+    CheckChange,
     Checkpoint,
     Continue,
     ControlRequest,
     Pause,
+    ReadGraph,
+    SetHost,
     Stop,
     Undo,
 )
+from gossamer.assembly.control.picture import GraphPicture, graph_picture
+from gossamer.assembly.kept import read_wiring
+from gossamer.assembly.olden import with_roles
 from gossamer.model.errors import UsageError
+from gossamer.stores.members import members_of
 
 #: Word in an address -> the message that is sent.
 ORDERS: dict[str, type[ControlRequest]] = {
@@ -28,6 +35,8 @@ ORDERS: dict[str, type[ControlRequest]] = {
     "stop": Stop,
     "checkpoint": Checkpoint,
     "set": Change,
+    "check-set": CheckChange,
+    "set-host": SetHost,
     "block": BlockHosts,
     "undo": Undo,
 }
@@ -66,6 +75,25 @@ def carry_out(directory: Path, request: ControlRequest) -> str:
         if isinstance(request, BlockHosts | Checkpoint):
             return _at_rest(directory, request)
         raise
+
+
+def graph_of(directory: Path) -> GraphPicture:
+    """The graph of a crawl: by its own word while it runs, otherwise as its directory keeps it.
+
+    Raises:
+        GossamerError: there is no crawl, or its wiring is damaged.
+        FlowError: a unit of it cannot be found, as one of a program of the user's own.
+    """
+    try:
+        with Control(directory, PATIENCE, changing=0.0) as control:
+            told: GraphPicture = control.told(ReadGraph(), GraphPicture)
+            return told
+    except NotRunning:
+        # What follows imports every part that the wiring names.
+        from gossamer.assembly.catalog import catalog
+        from gossamer.flow.planning import plan
+
+        return graph_picture(plan(with_roles(read_wiring(directory)), catalog()), members_of(directory))
 
 
 def _at_rest(directory: Path, request: BlockHosts | Checkpoint) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.assembly.control.picture import GraphPicture
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
+from gossamer.operations.hosts import HostPicture
 from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
 from gossamer.query.host_list import COLUMNS, MOST, HostPage
@@ -19,9 +21,9 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = [CrawlStanding, Story, ArchivedView, HostPage, *ORDERS.values()]
+    kinds = [CrawlStanding, Story, ArchivedView, HostPage, HostPicture, GraphPicture, *ORDERS.values()]
     schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
-    standing, story, archived, hosts, *orders = schemas
+    standing, story, archived, hosts, host, graph, *orders = schemas
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
@@ -47,6 +49,17 @@ def openapi() -> dict[str, Any]:
             _query("descending", "Give the greatest first, where it is 1."),
             _query("offset", "Leave out so many.", "integer"),
             _query("limit", f"Give so many, {MOST} at most.", "integer"),
+        ),
+        "/api/crawls/{key}/host": _get(
+            "Say what is known of a host: state, delay, robots.txt with its versions, failed URLs, the head of its queue.",
+            host,
+            crawl,
+            _query("name", "The name of the host."),
+        ),
+        "/api/crawls/{key}/graph": _get(
+            "Give the graph: units with every setting, its value, bounds and text, and connectors with their ends.",
+            graph,
+            crawl,
         ),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")

@@ -12,13 +12,13 @@ from gossamer.flow.sheet import hidden, shown
 from gossamer.flow.wiring import Wiring
 
 
-def _doc(unit: type) -> str:
+def first_sentence(unit: type) -> str:
     """The first sentence of a class' own docstring."""
     return (unit.__doc__ or "").strip().split("\n")[0]
 
 
 def _told(unit: type) -> str:
-    return f" - {_doc(unit)}" if _doc(unit) else ""
+    return f" - {first_sentence(unit)}" if first_sentence(unit) else ""
 
 
 def to_json(graph: Graph) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
                 "outputs": dict(node.outputs),
                 "providers": sorted(set(used_names(node.roles))),
                 "settings": shown(node.sheet),
-                "doc": _doc(node.unit),
+                "doc": first_sentence(node.unit),
             }
             for node in graph.components.values()
         },
@@ -54,7 +54,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
                 "use": node.use,
                 "providers": sorted(set(used_names(node.roles))),
                 "settings": shown(node.sheet),
-                "doc": _doc(node.unit),
+                "doc": first_sentence(node.unit),
             }
             for node in graph.providers.values()
         },

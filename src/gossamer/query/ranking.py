@@ -146,21 +146,29 @@ def _keep_host_ranks(database: Database, sources: Numbers, targets: Numbers, cou
     host_of[placed["id"]] = placed["number"]
     total = max(1, len(numbers))
     # A link between two hosts counts once, or a menu would speak for a whole site.
-    pairs = np.unique(host_of[sources] * total + host_of[targets])
+    here, there = host_of[sources], host_of[targets]
+    pairs = _once((here * total + there)[here != there])
     begins, ends = (pairs // total).astype(np.int32), (pairs % total).astype(np.int32)
-    between = begins != ends
-    sites, _ = pagerank(begins[between], ends[between], len(numbers))
+    sites, _ = pagerank(begins, ends, len(numbers))
     values = {
         **hosts,
         "site_rank": sites,
         "importance": importance(sites),
-        "hosts_in": np.bincount(ends[between], minlength=len(numbers)),
+        "hosts_in": np.bincount(ends, minlength=len(numbers)),
     }
     database.lend("host_values", values)
     database.keep(
         "made_host_ranks",
         "SELECT host, rank, site_rank, importance, hosts_in, urls FROM host_values ORDER BY site_rank DESC, rank DESC, host",
     )
+
+
+def _once(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each of some numbers once. NumPy's own `unique` takes ten times as long for ten million of them: it makes a hash table."""
+    ordered = np.sort(numbers)
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
 
 
 def importance(ranks: Ranks) -> Ranks:

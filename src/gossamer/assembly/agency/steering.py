@@ -14,18 +14,23 @@ from gossamer.assembly.control.messages import (
     Answered,
     BlockHosts,
     Change,
+    CheckChange,
     Checkpoints,
     Continue,
     ControlRequest,
     Done,
     Listed,
     Pause,
+    ReadGraph,
+    ReadHost,
+    SetHost,
     Status,
     Stop,
     Told,
     Why,
     tag_of,
 )
+from gossamer.assembly.control.picture import graph_picture
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.options import CrawlOptions
@@ -61,8 +66,6 @@ def _noted(crawl: "DividedCrawl", request: ControlRequest) -> dict[str, object]:
 
 async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
     match request:
-        case Status():
-            return _told(await crawl.standing(units=request.units))
         case Pause():
             await crawl.spread(request)
             return Done("paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on")
@@ -76,13 +79,35 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             crawl.stop()
             return Done("stopping: what is in flight is finished first")
         case Change():
+<<<<<<< HEAD
             return Done(await _changed(crawl, dict(request.values)))
+=======
+            return Done(await steering.set_values(crawl, request.values))
+        case SetHost():
+            return Done(await steering.set_host(crawl, request.name, request.values))
+>>>>>>> main
         case BlockHosts():
             return Done(await steering.block(crawl, request.names))
+        case _:
+            return await _looked(crawl, request)
+
+
+async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """The answer to a request that changes nothing."""
+    match request:
+        case Status():
+            return _told(await crawl.standing(units=request.units))
         case Checkpoints():
             return Listed((await crawl.standing(units=False)).checkpoints)
+        case CheckChange():
+            steering.check_values(crawl, request.values)
+            return Done("these values do")
+        case ReadGraph():
+            return _told(graph_picture(crawl.graph, crawl.members))
         case Why():
             return await crawl.line_to(host_of(request.url)).ask(request)
+        case ReadHost():
+            return await crawl.line_to(request.name).ask(request)
         case _:
             raise UsageError(
                 f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "

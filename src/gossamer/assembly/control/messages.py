@@ -170,6 +170,32 @@ class Undo(ControlRequest, frozen=True, tag="undo"):
         return Done((await crawl.undo()).told)
 
 
+class CheckChange(ControlRequest, frozen=True, tag="check-set"):
+    """Would :class:`Change` do this? Nothing is changed."""
+
+    steers = False
+    values: Annotated[dict[Text, str], msgspec.Meta(min_length=1, max_length=100)]
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Check them."""
+        from gossamer.assembly.control.steering import check_values
+
+        check_values(crawl, self.values)
+        return Done("these values do")
+
+
+class ReadGraph(ControlRequest, frozen=True, tag="graph"):
+    """Which units and connectors are there, with which settings?"""
+
+    steers = False
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.picture import graph_picture
+
+        return _told(graph_picture(crawl.graph))
+
+
 class BlockHosts(ControlRequest, frozen=True, tag="block"):
     """Ask these hosts, and all hosts below these domains, for nothing any more."""
 
@@ -208,6 +234,35 @@ class Why(ControlRequest, frozen=True, tag="why"):
         from gossamer.assembly.control.knowing import known_of
 
         return _told(known_of(crawl.ledger, self.url))
+
+
+class ReadHost(ControlRequest, frozen=True, tag="host"):
+    """What does the crawl know of this host?"""
+
+    steers = False
+    name: Name
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.host_facts import host_of_running
+
+        return _told(host_of_running(crawl, self.name))
+
+
+class SetHost(ControlRequest, frozen=True, tag="set-host"):
+    """Change what holds for one host, or for all below `*.DOMAIN`: `delay`, `per-host`, `max-pages`; all of it, or nothing."""
+
+    name: Name
+    values: Annotated[
+        dict[Name, Annotated[str, msgspec.Meta(max_length=100)]], msgspec.Meta(min_length=1, max_length=10)
+    ]
+    """`none` takes away what was set."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Set it."""
+        from gossamer.assembly.control.steering import set_host
+
+        return Done(await set_host(crawl, self.name, self.values))
 
 
 class News(ControlRequest, frozen=True, tag="news"):

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from gossamer.assembly.compiling import with_fetchers
+from gossamer.assembly.compiling import HOST_SETTINGS, with_fetchers
 from gossamer.assembly.control.messages import Answered, ControlRequest
 from gossamer.assembly.live import option_of, settings_of
-from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
 from gossamer.flow.sheet import HIDDEN, build, change, nearest, properties, shown
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
+from gossamer.model.host_table import HostTable
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.printable import printable
 
@@ -143,12 +144,7 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
         UsageError: there is no such unit or option.
         SettingError: a value does not do, or takes a restart.
     """
-    by_unit: dict[str, dict[str, Any]] = {}
-    for key, value in values.items():
-        for unit, settings in _settings(crawl, key, value).items():
-            by_unit.setdefault(unit, {}).update(settings)
-    for unit, settings in by_unit.items():
-        change(crawl.graph.sheet(unit), settings, running=True)
+    by_unit = check_values(crawl, values)
     if "concurrency" in values:
         await _enough_workers(crawl, build(CrawlOptions, {"concurrency": values["concurrency"]}).concurrency)
     for unit, settings in by_unit.items():
@@ -158,6 +154,50 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
         for unit, settings in by_unit.items()
         for setting in settings
     )
+
+
+def check_values(crawl: Settable, values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """What these values set: unit -> setting -> value. Raises as :func:`set_values`; changes nothing."""
+    by_unit: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        for unit, settings in _settings(crawl, key, value).items():
+            by_unit.setdefault(unit, {}).update(settings)
+    for unit, settings in by_unit.items():
+        change(crawl.graph.sheet(unit), settings, running=True)
+    return by_unit
+
+
+async def set_host(crawl: Settable, name: str, values: Mapping[str, str]) -> str:
+    """Change what holds for one host, or for all below `*.DOMAIN`; all of it, or nothing. Returns what was done, in words.
+
+    Args:
+        crawl: the crawl.
+        name: the host.
+        values: option -> value as a person wrote it; `none` takes away what was set.
+
+    Raises:
+        UsageError: the name is none of a host, or the crawl has no unit that could obey.
+        SettingError: there is no such option for a host, or the value does not do.
+    """
+    HostTable({name: True})
+    given = build(HostOptions, {key.replace("-", "_"): value for key, value in values.items()})
+    by_unit: dict[str, dict[str, Any]] = {}
+    for key in values:
+        option = key.replace("-", "_")
+        unit, setting = HOST_SETTINGS[option]
+        if unit not in crawl.graph.components and unit not in crawl.graph.providers:
+            raise UsageError(f"{key!r} sets unit {unit!r}, and this crawl has none")
+        table = dict(getattr(crawl.graph.sheet(unit), setting))
+        value = getattr(given, option)
+        table.pop(name, None)
+        if value is not None:
+            table[name] = msgspec.to_builtins(value)
+        by_unit.setdefault(unit, {})[setting] = table
+    for unit, settings in by_unit.items():
+        change(crawl.graph.sheet(unit), settings, running=True)
+    for unit, settings in by_unit.items():
+        await crawl.set(unit, settings)
+    return f"{name}: " + ", ".join(f"{key} = {_shown(getattr(given, key.replace('-', '_')))}" for key in values)
 
 
 async def _enough_workers(crawl: Settable, concurrency: int) -> None:

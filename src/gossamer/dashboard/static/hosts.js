@@ -31,7 +31,7 @@ export function hosts(parent, key, session, alive) {
 
 function rowsOf(page, key, session, said) {
   const columns = [
-    ["host", (row) => row.host], ["pages", (row) => count(row.pages), true], ["errors", (row) => count(row.errors), true],
+    ["host", (row) => h("a", { id: `host-${row.host}`, href: `#/${encodeURIComponent(key)}/host/${encodeURIComponent(row.host)}` }, row.host)], ["pages", (row) => count(row.pages), true], ["errors", (row) => count(row.errors), true],
     ["delay", (row) => (row.delay === null ? "" : seconds(row.delay)), true], ["robots.txt", (row) => row.robots_state ?? ""],
     ["address", (row) => row.ip ?? ""], ["last seen", (row) => row.last_seen ?? ""],
   ];

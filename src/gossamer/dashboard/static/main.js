@@ -1,8 +1,10 @@
 // The dashboard: which page is shown, by the part of the address after `#`.
 import { get } from "./api.js";
 import { h, replace, table } from "./dom.js";
+import { host } from "./host.js";
 import { hosts } from "./hosts.js";
 import { overview } from "./overview.js";
+import { settings } from "./settings.js";
 import { story } from "./story.js";
 import { units } from "./units.js";
 import { count } from "./words.js";
@@ -20,21 +22,25 @@ function route() {
   document.title = key ? `${key} - Gossamer` : "Gossamer";
   if (!key) leave = list();
   else if (page === "hosts") leave = hosts(content, key, session, (text) => { alive.textContent = text; });
+  else if (page === "host") leave = host(content, key, rest ?? "", session, (text) => { alive.textContent = text; });
   else if (page === "units") leave = units(content, key, (text) => { alive.textContent = text; });
+  else if (page === "settings") leave = settings(content, key, rest ?? "", session, (text) => { alive.textContent = text; });
   else if (page === "why") leave = story(content, key, rest ?? "");
   else leave = overview(content, key, session, (text) => { alive.textContent = text; });
 }
 
 function tabs(key, page) {
   const link = (text, path, isHere) => h("li", {}, h("a", { href: `#/${encodeURIComponent(key)}${path}`, "aria-current": isHere ? "page" : null }, text));
-  return h("ul", { class: "tabs" }, link("Overview", "", !page), link("Hosts", "/hosts", page === "hosts"), link("Units", "/units", page === "units"), link("Why this URL", "/why", page === "why"));
+  return h("ul", { class: "tabs" }, link("Overview", "", !page), link("Hosts", "/hosts", page === "hosts" || page === "host"), link("Units", "/units", page === "units"), link("Settings", "/settings", page === "settings"), link("Why this URL", "/why", page === "why"));
 }
 
 /** All crawls. */
 function list() {
+  let isLeft = false;
   const show = async () => {
     try {
       const crawls = await get("crawls");
+      if (isLeft) return;
       alive.textContent = `as of ${new Date().toLocaleTimeString()}`;
       if (crawls.length === 1 && !location.hash) {
         history.replaceState(null, "", `#/${encodeURIComponent(crawls[0].key)}`);
@@ -51,7 +57,7 @@ function list() {
   };
   show();
   const timer = setInterval(show, REFRESH);
-  return () => clearInterval(timer);
+  return () => { isLeft = true; clearInterval(timer); };
 }
 
 addEventListener("hashchange", () => { route(); content.focus(); });

@@ -28,4 +28,13 @@ export const WAITS = {
   set_aside: "URLs look like parts of traps",
 };
 
+/** Why a host is asked no more often, in words. */
+export const DELAYS = {
+  setting: "the setting", latency: "the time that its answers take", robots: "its robots.txt", errors: "its errors",
+  refusals: "its requests for a pause", processor: "an order of a processor",
+};
+
+/** An instant, given in seconds since the epoch. */
+export const stamp = (instant) => new Date(instant * 1000).toLocaleString();
+
 export const SEVERITIES = { halt: "stands still", loss: "pages missing", slow: "slow", note: "to know" };

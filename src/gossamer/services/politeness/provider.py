@@ -303,9 +303,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """See the contract."""
         return heapq.nlargest(count, self.gates.slowed(), key=lambda one: one[1])
 
-    def held(self) -> Iterator[Held]:
-        """The hosts that have tasks and must wait. `O(n)` in the hosts that take turns."""
-        return self.gates.held(self._schedule, self.clock.monotonic())
+    def held(self, hosts: Iterable[str] | None = None) -> Iterator[Held]:
+        """Those of these hosts that must wait; without any, of all that have tasks, which takes `O(n)`."""
+        return self.gates.held(self._schedule if hosts is None else hosts, self.clock.monotonic())
 
     @property
     def network_probe(self) -> float | None:

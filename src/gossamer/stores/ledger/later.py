@@ -65,6 +65,12 @@ class LaterTasks:
             hosts[unpack(value[1:], value[0])[0].host] = None
         return Owed(urls, len(hosts), self._next, tuple(islice(hosts, names))) if urls else Owed()
 
+    def of(self, host: str, most: int) -> list[tuple[Task, float]]:
+        """The tasks of a host among the first `most`, each with the time that it waits for, in seconds since the epoch."""
+        rows = islice(self._store.scan("frontier", self._first, after(LATER)), most)
+        found = [(unpack(value[1:], value[0])[0], time_of(key)) for key, value in rows]
+        return [(task, due) for task, due in found if task.host == host]
+
     @staticmethod
     def put(tasks: Sequence[tuple[Task, float]], serial: int, batch: Batch) -> None:
         """Put tasks with their times into a batch; the numbers from `serial` on are theirs."""

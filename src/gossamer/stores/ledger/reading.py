@@ -18,7 +18,7 @@ from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.stores.ledger.aside import AsideTasks, find
 from gossamer.stores.ledger.hosts import LedgerHosts
-from gossamer.stores.ledger.keys import OWN_PREFIX, LedgerKeys
+from gossamer.stores.ledger.keys import OWN_PREFIX, LedgerKeys, after
 from gossamer.stores.ledger.later import Owed
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.plan import Marks
@@ -26,7 +26,7 @@ from gossamer.stores.ledger.queues import HostQueues
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.store import FAMILIES, RocksStore
-from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole
+from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole, queue_of
 
 _rows = msgspec.msgpack.Decoder(DocumentRow)
 
@@ -75,6 +75,16 @@ class LedgerReading(Provider[LedgerSheet]):
         """Up to so many rows behind a mark, in the same order, and the mark behind them; an empty one stands before all."""
         found = list(islice(self._store.scan("documents", mark, b"\xff" * 32), most))
         return [_rows.decode(data) for _, data in found], found[-1][0] + b"\x00" if found else mark
+
+    def documents_of(self, host: str) -> Iterator[DocumentRow]:
+        """The rows of one host's URLs, in no order that means anything."""
+        prefix = self._keys.host(host)
+        for _, data in self._store.scan("documents", prefix, after(prefix)):
+            yield _rows.decode(data)
+
+    def queue_of(self, host: str) -> Iterator[Task]:
+        """The tasks of one host that are not finished, without those for later: as they are handed out, what is in flight too."""
+        return queue_of(self._store, self._keys, host)
 
     def links_of(self, url: str) -> Links | None:
         """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""

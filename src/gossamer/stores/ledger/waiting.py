@@ -1,8 +1,10 @@
-"""The task of one URL, looked for where it waits: what tells a person why a page is not there yet.
+"""The task of one URL, looked for where it waits, and the queue of one host: what tells a person why a page is not there yet.
 
-Place in the flow: `gossamer why` asks, of a crawl that runs or rests. Nobody who crawls does: a search walks over a queue.
+Place in the flow: `gossamer why` and the dashboard ask, of a crawl that runs or rests. Nobody who crawls does: a search walks over
+a queue.
 """
 
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import msgspec
@@ -29,18 +31,34 @@ def find_waiting(store: RocksStore, keys: LedgerKeys, url: str, most: int) -> Wa
     prefix, text = CHUNK + host, url.encode()
     for key, value in islice(store.scan("frontier", prefix, after(prefix)), most):
         if text in value:
-            level, serial = key[-9], int.from_bytes(key[-8:])
-            cursor = cursors.get(level, Cursor())
-            for index, task in enumerate(unpack(value, level)):
-                place = (serial << PLACE_BITS) + index
-                if task.url == url and place >= cursor.place and place not in cursor.finished:
-                    return Waiting(task)
+            found = next((task for task in _unfinished(cursors, key, value) if task.url == url), None)
+            if found is not None:
+                return Waiting(found)
     for key, value in islice(store.scan("frontier", LATER, after(LATER)), most):
         if text in value:  # as part of another URL too, so that the task itself is looked at
             [task] = unpack(value[1:], value[0])
             if task.url == url:
                 return Waiting(task, time_of(key))
     return None
+
+
+def queue_of(store: RocksStore, keys: LedgerKeys, name: str) -> Iterator[Task]:
+    """The tasks of a host that are not finished, lane by lane, the first to be handed out first, those in flight among them."""
+    host = keys.host(name)
+    cursors = unpack_cursors(store.get("hosts", host + CURSOR))
+    prefix = CHUNK + host
+    for key, value in store.scan("frontier", prefix, after(prefix)):
+        yield from _unfinished(cursors, key, value)
+
+
+def _unfinished(cursors: Mapping[int, Cursor], key: bytes, value: bytes) -> Iterator[Task]:
+    """The tasks of one chunk that are not finished."""
+    level, serial = key[-9], int.from_bytes(key[-8:])
+    cursor = cursors.get(level, Cursor())
+    for index, task in enumerate(unpack(value, level)):
+        place = (serial << PLACE_BITS) + index
+        if place >= cursor.place and place not in cursor.finished:
+            yield task
 
 
 def is_looked_at_whole(store: RocksStore, keys: LedgerKeys, url: str, most: int) -> bool:
