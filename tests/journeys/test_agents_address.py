@@ -1,9 +1,11 @@
 """An address where several agents have hosts is asked as by one crawler: the server's own log says so."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.journeys.test_agents import crawled, until
 
 from gossamer.assembly.agency.crawl import DividedCrawl
 from gossamer.assembly.options import CrawlOptions
@@ -11,7 +13,6 @@ from gossamer.flow.sheet import build
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit.trace import read_trace
 from gossamer.simweb.graph import WebGraph
-from tests.journeys.test_agents import crawled, until
 
 GAP = 0.05
 
@@ -45,6 +46,6 @@ def test_two_agents_keep_the_delay_of_an_address_that_they_share(tmp_path: Path,
     for name in ("agent-00", "agent-01"):
         assert (tmp_path / f"crawl/logs/{name}.jsonl").stat().st_size, "both have asked there"
     starts = sorted(read_trace(log).start.tolist())
-    gaps = [(after - before) / 1e6 for before, after in zip(starts, starts[1:], strict=False)]
+    gaps = [(after - before) / 1e6 for before, after in pairwise(starts)]
     # The server's clock reads late where the machine is busy, and a gap that follows is shorter by as much.
     assert sum(gap < GAP / 2 for gap in gaps) <= len(gaps) // 20, sorted(gaps)[:20]

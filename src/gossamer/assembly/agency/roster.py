@@ -28,7 +28,7 @@ from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.graph import Graph
-from gossamer.model.agents import agent_name, at_work, member
+from gossamer.model.agents import agent_name, at_work, member, working_members
 from gossamer.model.errors import UsageError
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
@@ -82,6 +82,11 @@ class Roster:
         if self.has_changed or members != self.members:
             check_can_change(graph.wiring, self._directory)
 
+    @property
+    def working(self) -> tuple[str, ...]:
+        """Those that have not left."""
+        return working_members(self.members)
+
     def ring(self, graph: Graph) -> RingDesignation:
         """Says whose a host is."""
         return RingDesignation(RingSheet(members=self.members, **ring_rule(graph.wiring)))
@@ -94,9 +99,13 @@ class Roster:
 
     def want(self, graph: Graph, number: int) -> None:
         """Let the crawl have so many agents as soon as it rests. Raises as the constructor; then nothing has changed."""
+        self._wanted = self.with_number(graph, number)
+
+    def with_number(self, graph: Graph, number: int) -> tuple[str, ...]:
+        """The members with so many of them at work. Raises as the constructor."""
         members = with_number(self.members, number)
         self.check(graph, members)
-        self._wanted = members
+        return members
 
     def let_go(self, graph: Graph, agent: str) -> bool:
         """Let an agent leave as soon as the crawl rests; False where it has to stay."""

@@ -79,13 +79,9 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             crawl.stop()
             return Done("stopping: what is in flight is finished first")
         case Change():
-<<<<<<< HEAD
             return Done(await _changed(crawl, dict(request.values)))
-=======
-            return Done(await steering.set_values(crawl, request.values))
         case SetHost():
             return Done(await steering.set_host(crawl, request.name, request.values))
->>>>>>> main
         case BlockHosts():
             return Done(await steering.block(crawl, request.names))
         case _:
@@ -100,10 +96,13 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case Checkpoints():
             return Listed((await crawl.standing(units=False)).checkpoints)
         case CheckChange():
-            steering.check_values(crawl, request.values)
+            values = dict(request.values)
+            if (number := values.pop("agents", None)) is not None:
+                crawl.check_number(_agents(number))
+            steering.check_values(crawl, values)
             return Done("these values do")
         case ReadGraph():
-            return _told(graph_picture(crawl.graph, crawl.members))
+            return _told(graph_picture(crawl.graph, crawl.roster.working))
         case Why():
             return await crawl.line_to(host_of(request.url)).ask(request)
         case ReadHost():
@@ -118,12 +117,19 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
 async def _changed(crawl: "DividedCrawl", values: dict[str, str]) -> str:
     """Change settings, and the number of agents, which is no unit's."""
     number = values.pop("agents", None)
-    agents = None if number is None else build(CrawlOptions, {"agents": number}).agents
+    agents = None if number is None else _agents(number)
+    if agents is not None:
+        crawl.check_number(agents)
     told = [await steering.set_values(crawl, values)] if values else []
     if agents is not None:
         crawl.resize(agents)
         told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
     return ", ".join(told)
+
+
+def _agents(text: str) -> int:
+    """So many agents. Raises SettingError: it is no such number."""
+    return build(CrawlOptions, {"agents": text}).agents or 1
 
 
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:

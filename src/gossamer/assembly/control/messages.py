@@ -312,13 +312,14 @@ class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
     granted: dict[str, tuple[int, float]]
     """Address -> number of the turn, and the seconds after which it begins."""
     recalled: list[str]
-    noted: dict[str, int]
+    returned: dict[str, int]
+    """Address -> number of the turn of which the supervisor knows that it has ended."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Take them."""
         from gossamer.assembly.control.steering import as_agent
 
-        as_agent(crawl).take_turns(self.granted, self.recalled, self.noted)
+        as_agent(crawl).take_turns(self.granted, self.recalled, self.returned)
         return Done("it is known")
 
 

@@ -4,7 +4,8 @@ from math import inf
 
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Answer, Task
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 
 THERE, OTHER = "192.0.2.1", "192.0.2.2"
 
