@@ -63,7 +63,7 @@ class Browser:
 
     def order(self, key: str, word: str, **fields: Any) -> tuple[int, Any]:
         status, body = self.ask(f"/api/crawls/{key}/{word}", "POST", fields)
-        return status, json.loads(body)
+        return status, json.loads(body) if status != 403 else body.decode()
 
 
 @contextlib.contextmanager
@@ -158,7 +158,7 @@ def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
         assert browser.order(key, "set", values={"delay": "2s"}, do="stop")[0] == 200, (
             "the address says what is ordered"
         )
-        assert browser.ask(f"/api/crawls/{key}/rewire", "POST", {"change": "x"})[0] == 400
+        assert browser.ask(f"/api/crawls/{key}/rewire", "POST", {"change": "x"})[0] == 400, "a form is no change file"
         [child] = children(crawl.pid)
         os.kill(child, signal.SIGKILL)
         assert any("the dashboard has ended" in line for line in crawl.stderr)
@@ -231,11 +231,69 @@ def test_every_setting_says_what_it_takes_and_several_change_together_or_not_at_
             for word in ("check-set", "set"):
                 assert browser.order(key, word, values={**good, **bad})[0] == 409
         assert setting("politeness.delay")["value"] == 0.0
+        assert browser.order(key, "layout", places={"frontier": [1, 2]})[0] == 200
+        assert browser.json(f"/api/crawls/{key}/layout") == {"places": {"frontier": [1.0, 2.0]}, "is_still": False}
+        assert browser.order(key, "layout", places={"frontier": "x"})[0] == 400
         assert browser.order(key, "set", values=good)[0] == 200
         assert (setting("politeness.delay")["value"], setting("frontier.concurrency")["value"]) == (3.0, 4)
     with dashboard(environment, tmp_path / "c") as (_, read):
         browser = read
+        assert read.order(key, "layout", places={})[0] == 403
         assert setting("politeness.delay")["value"] == 3.0, "a crawl at rest shows what it would go on with"
+
+
+def test_a_form_changes_the_graph_by_names_alone_and_takes_it_back(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c", "--dashboard", "0") as crawl:
+        assert crawl.stderr is not None
+        address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
+        browser, key = Browser(address), key_of(tmp_path / "c")
+
+        def carriers() -> dict[str, list[str]]:
+            found = browser.json(f"/api/crawls/{key}/graph")["connectors"]
+            return {one["name"]: [*one["producers"], *one["consumers"]] for one in found}
+
+        before = carriers()
+        assert "near-duplicates" in browser.json("/api/catalog")["components"]
+        change = {
+            "connectors": {"alike": {"address": "local:"}},
+            "components": {
+                "near": {"use": "near-duplicates", "ports": {"inbox": "processed", "outbox": "alike"},
+                         "providers": {"index": "prints"}},
+                "links": {"ports": {"inbox": "alike"}},
+            },
+            "providers": {"prints": {"use": "memory-fingerprints"}},
+        }  # fmt: skip
+        status, told = browser.order(key, "rewire", change=change)
+        assert (status, told["is_done"], "adds component 'near'" in told["told"]) == (200, False, True), told
+        assert 'use = "near-duplicates"' in told["text"]
+        (tmp_path / "change.toml").write_text(told["text"])
+        line = [
+            sys.executable,
+            "-m",
+            "gossamer",
+            "rewire",
+            str(tmp_path / "c"),
+            str(tmp_path / "change.toml"),
+            "--check",
+        ]
+        assert subprocess.check_output(line, text=True, env=environment).strip() == told["told"]
+        assert carriers() == before, "a difference that is only shown changes nothing"
+        assert browser.order(key, "rewire", change=change, apply=True)[0] == 200
+        assert carriers()["alike"] == ["near", "links"]
+        bad: list[dict[str, Any]] = [
+            {},
+            {"components": {"x": {"use": "os:system"}}},
+            {"components": {"x": {"use": "nowhere"}}},
+            {"components": {"links": {"process": "elsewhere"}}},
+            {"connectors": {"alike": {"address": "unix:/tmp/x"}}},
+            {"connectors": {"alike": {"address": "tcp:10.0.0.1:80"}}},
+            {"remove": ["components.frontier"]},
+        ]
+        for one in bad:
+            for applied in (False, True):
+                assert browser.order(key, "rewire", change=one, apply=applied)[0] in (400, 409), one
+        assert browser.order(key, "undo")[0] == 200
+        assert carriers() == before
 
 
 def children(process: int) -> list[int]:

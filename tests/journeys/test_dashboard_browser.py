@@ -203,6 +203,83 @@ def test_settings_are_edited_checked_and_applied_together(
         assert [one for one in page.errors if "409" not in one] == []
 
 
+def test_the_graph_is_a_picture_that_is_dragged_searched_and_remembered(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, _):
+            page.goto(full)
+            page.click("text=Topology")
+            node = page.locator("g.node[data-name=fetch]")
+            node.wait_for()
+            assert page.locator("g.node").count() == page.locator("table").nth(1).locator("tbody tr").count()
+            assert serious(page) == []
+            page.click("#still")
+            box = node.locator("circle").bounding_box()
+            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + 60, y + 40, steps=5)
+            page.mouse.up()
+            moved = node.locator("circle").bounding_box()
+            assert abs(moved["x"] - box["x"] - 60) < 2 and abs(moved["y"] - box["y"] - 40) < 2
+            page.fill("#find-unit", "url-seen")
+            page.press("#find-unit", "Enter")
+            page.wait_for_selector("#told h3:text-is('url-seen')")
+            seen = page.locator("g.node[data-name=url-seen]")
+            before = seen.get_attribute("transform")
+            assert page.evaluate("document.activeElement.dataset.name") == "url-seen"
+            page.keyboard.press("ArrowRight")
+            assert seen.get_attribute("transform") != before, "a unit is moved by the keyboard too"
+            page.click("#keep")
+            page.wait_for_selector("main p:text('is kept')")
+            places = node.get_attribute("transform"), seen.get_attribute("transform")
+            page.reload()
+            node.wait_for()
+            assert (node.get_attribute("transform"), seen.get_attribute("transform")) == places
+            assert page.get_attribute("#still", "aria-pressed") == "true"
+            page.set_viewport_size({"width": 360, "height": 700})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.errors == []
+
+
+def test_the_graph_is_changed_by_a_form_and_changed_back(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, _):
+            page.goto(full)
+            page.click("text=Change the graph")
+            page.wait_for_selector("#which option:text-is('frontier')", state="attached")
+            assert serious(page) == []
+            page.select_option("#which", "fetch")
+            page.fill("#workers", "3")
+            page.click("#put")
+            page.select_option("#table", "connectors")
+            page.select_option("#which", "tasks")
+            page.fill("#capacity", "4")
+            page.press("#capacity", "Enter")
+            page.click("#check")
+            page.wait_for_selector("main p:text(\"changes component 'fetch'\")")
+            assert "workers = 3" in page.inner_text("#change") and "capacity = 4" in page.inner_text("#change")
+            assert serious(page) == []
+            page.click("#apply")
+            page.wait_for_selector("main p:text('Done')")
+            page.select_option("#which", "fetch")
+            assert page.input_value("#workers") == "3"
+            page.click("#undo")
+            page.wait_for_selector("main p:text(\"changes connector 'tasks'\")")
+            page.select_option("#which", "fetch")
+            assert page.input_value("#workers") != "3"
+            page.set_viewport_size({"width": 360, "height": 700})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.errors == []
+
+
 def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
     page: Any, rested: Path, environment: dict[str, str]
 ) -> None:

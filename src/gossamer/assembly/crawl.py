@@ -329,6 +329,10 @@ class Crawl:
         """
         return await self._live.rewire(change)
 
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        return self._live.foreseen(change)
+
     async def undo(self) -> Difference:
         """Take the last change of the graph back. Raises as :meth:`rewire`."""
         return await self._live.undo()

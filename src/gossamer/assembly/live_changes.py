@@ -75,6 +75,10 @@ class LiveChanges:
             raise
         return done
 
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        return self._running.foreseen(lambda wiring: with_protocols(change(wiring)), self._plan.planned)
+
     async def undo(self) -> Difference:
         """Take the last change of the graph back. Raises as :meth:`rewire`."""
         last = self._running.history[-1:]

@@ -16,6 +16,7 @@ from gossamer.assembly.control.messages import (
     Change,
     Checkpoint,
     Checkpoints,
+    CheckRewire,
     Continue,
     ControlRequest,
     Listed,
@@ -139,8 +140,9 @@ def set_(directory: str, pairs: Sequence[str], host: str | None) -> None:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("change", metavar="[CHANGE.toml]", default="")
+@click.option("--check", is_flag=True, help="Only say what CHANGE.toml would change.")
 @click.option("--undo", is_flag=True, help="Take the last change back; settings that were changed since stay.")
-def rewire(directory: str, change: str, undo: bool) -> None:
+def rewire(directory: str, change: str, check: bool, undo: bool) -> None:
     """Change the graph of a running crawl while it works: units and connectors are added, exchanged and removed.
 
     CHANGE.toml has the syntax of a wiring; `-` reads standard input. An entry with `use` (for a connector: `address`) adds a
@@ -153,7 +155,7 @@ def rewire(directory: str, change: str, undo: bool) -> None:
     gossamer rewire mycrawl change.toml
     gossamer rewire mycrawl --undo
     """
-    if bool(change) == undo:
+    if bool(change) == undo or (check and undo):
         raise click.UsageError("give either CHANGE.toml or --undo")
     if undo:
         _do(directory, Undo(), LONGEST)
@@ -166,7 +168,8 @@ def rewire(directory: str, change: str, undo: bool) -> None:
     if not text.strip() or len(text) > MAX_CHANGE:
         told = f"has {len(text)} characters; a change has at most {MAX_CHANGE}" if text.strip() else "is empty"
         raise UsageError(f"{change}: {told}; see `gossamer rewire --help`")
-    _do(directory, Rewire(text, Path(change).name), LONGEST)
+    kind = CheckRewire if check else Rewire
+    _do(directory, kind(text, Path(change).name), LONGEST)
 
 
 @click.command()

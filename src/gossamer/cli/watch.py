@@ -54,7 +54,7 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
 
     console = Console()
     # What cannot be looked at at all is refused before the screen is taken.
-    now, past, due = looking.look(), _past(looking.directory), time.monotonic() + FINE
+    now, past, due = looking.look(), past_speeds(looking.directory), time.monotonic() + FINE
     with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             told = ""
@@ -63,7 +63,7 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
             except CrawlDirectoryError as error:
                 told = str(error)
             if time.monotonic() >= due:
-                past, due = _past(looking.directory), time.monotonic() + FINE
+                past, due = past_speeds(looking.directory), time.monotonic() + FINE
             lines = overview(now, past, console.width, time.time())
             if told:
                 lines.insert(0, Text(told, "bold red"))
@@ -71,6 +71,6 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
             time.sleep(interval)
 
 
-def _past(directory: Path) -> list[float]:
+def past_speeds(directory: Path) -> list[float]:
     """Pages a second over the last time, by the samples of the crawl."""
     return speeds(combined(read_samples(directory, utc_text(time.time() - PAST))))

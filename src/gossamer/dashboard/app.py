@@ -20,10 +20,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.dashboard import asking, describing
+from gossamer.dashboard import asking, describing, rewiring
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
+from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.streaming import Streams
 from gossamer.flow.errors import FlowError
@@ -97,8 +98,12 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}/hosts", _hosts),
             route("/api/crawls/{key}/host", _host),
             route("/api/crawls/{key}/graph", _graph),
+            route("/api/crawls/{key}/layout", _layout),
+            route("/api/crawls/{key}/layout", _lay_out, "POST"),
             route("/api/crawls/{key}/story", _story),
             route("/api/crawls/{key}/document", _document),
+            route("/api/catalog", _catalog),
+            route("/api/crawls/{key}/rewire", _rewire, "POST"),
             Route("/api/crawls/{key}/events", events),
             route("/api/crawls/{key}/{order}", _order, "POST"),
             Route("/metrics", metrics),
@@ -183,6 +188,25 @@ async def _host(request: Request, crawls: Crawls) -> object:
 async def _graph(request: Request, crawls: Crawls) -> object:
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(asking.graph_of, shown.directory)
+
+
+async def _layout(request: Request, crawls: Crawls) -> Layout:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(read_layout, layouts_folder(), shown.key)
+
+
+async def _lay_out(request: Request, crawls: Crawls) -> Layout:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
+
+
+async def _catalog(request: Request, crawls: Crawls) -> rewiring.Offered:
+    return rewiring.names_offered()
+
+
+async def _rewire(request: Request, crawls: Crawls) -> rewiring.Rewired:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(rewiring.rewire, shown.directory, await request.body())
 
 
 async def _story(request: Request, crawls: Crawls) -> object:

@@ -25,7 +25,7 @@ from gossamer.assembly.control.messages import (
 from gossamer.assembly.control.picture import GraphPicture, graph_picture
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.olden import with_roles
-from gossamer.model.agents import working_members
+from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.stores.members import members_of
 
@@ -94,9 +94,7 @@ def graph_of(directory: Path) -> GraphPicture:
         from gossamer.assembly.catalog import catalog
         from gossamer.flow.planning import plan
 
-        return graph_picture(
-            plan(with_roles(read_wiring(directory)), catalog()), working_members(members_of(directory))
-        )
+        return graph_picture(plan(with_roles(read_wiring(directory)), catalog()), at_work(members_of(directory)))
 
 
 def _at_rest(directory: Path, request: BlockHosts | Checkpoint) -> str:

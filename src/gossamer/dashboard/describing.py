@@ -9,6 +9,8 @@ from gossamer._version import __version__
 from gossamer.assembly.control.picture import GraphPicture
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
+from gossamer.dashboard.layouts import Layout
+from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
 from gossamer.operations.hosts import HostPicture
 from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
@@ -21,9 +23,21 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = [CrawlStanding, Story, ArchivedView, HostPage, HostPicture, GraphPicture, *ORDERS.values()]
+    kinds = [
+        CrawlStanding,
+        Story,
+        ArchivedView,
+        HostPage,
+        HostPicture,
+        GraphPicture,
+        Layout,
+        Offered,
+        Rewiring,
+        Rewired,
+        *ORDERS.values(),
+    ]
     schemas, parts = msgspec.json.schema_components(kinds, ref_template=_REF)
-    standing, story, archived, hosts, host, graph, *orders = schemas
+    standing, story, archived, hosts, host, graph, layout, names, rewiring, rewired, *orders = schemas
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
@@ -61,6 +75,17 @@ def openapi() -> dict[str, Any]:
             graph,
             crawl,
         ),
+        "/api/crawls/{key}/layout": {
+            **_get("Give the places of units in the picture of the graph, as this user left them.", layout, crawl),
+            **_post("Keep them.", layout, layout, crawl),
+        },
+        "/api/catalog": _get("Give the names that a change of a graph may use.", names),
+        "/api/crawls/{key}/rewire": _post(
+            "Change the graph of a running crawl by names of the catalog, or say what that would change.",
+            rewiring,
+            rewired,
+            crawl,
+        ),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")
         ),
@@ -86,14 +111,8 @@ def openapi() -> dict[str, Any]:
         },
     }
     for (word, kind), schema in zip(ORDERS.items(), orders, strict=True):
-        paths[f"/api/crawls/{{key}}/{word}"] = {
-            "post": {
-                "summary": (kind.__doc__ or word).partition("\n")[0],
-                "parameters": [crawl],
-                "requestBody": {"content": {"application/json": {"schema": schema}}},
-                "responses": {"200": _answer({"type": "object", "properties": {"done": {"type": "string"}}})},
-            }
-        }
+        done = {"type": "object", "properties": {"done": {"type": "string"}}}
+        paths[f"/api/crawls/{{key}}/{word}"] = _post((kind.__doc__ or word).partition("\n")[0], schema, done, crawl)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Gossamer dashboard", "version": __version__},
@@ -105,6 +124,17 @@ def openapi() -> dict[str, Any]:
 
 def _get(summary: str, schema: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
     return {"get": {"summary": summary, "parameters": list(parameters), "responses": {"200": _answer(schema)}}}
+
+
+def _post(summary: str, body: dict[str, Any], schema: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "post": {
+            "summary": summary,
+            "parameters": list(parameters),
+            "requestBody": {"content": {"application/json": {"schema": body}}},
+            "responses": {"200": _answer(schema)},
+        }
+    }
 
 
 def _answer(schema: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.performing import Aside, forget
 from gossamer.flow.runner import Runner
 from gossamer.flow.sheet import Sheet, change
+from gossamer.flow.steps import steps
 from gossamer.flow.unit import Unit
 from gossamer.flow.units import Units
 from gossamer.flow.wiring import MAIN_PROCESS, Wiring
@@ -230,6 +231,16 @@ class RunningGraph(Units):
                 nothing has changed.
         """
         return await self._change(self._become(change, planner))
+
+    def foreseen(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
+        """What :meth:`apply` would change, as far as that can be said before anything new starts.
+
+        Raises:
+            FlowError: the wiring is wrong, or this graph cannot become it while it runs.
+        """
+        then = planner(change(self.wiring))
+        steps(self.whole, then, self.process)
+        return Difference.between(self.wiring, then.wiring)
 
     async def undo(self, planner: Planner) -> Difference:
         """Take the last change back; settings that were changed since stay. Raises as :meth:`apply`."""

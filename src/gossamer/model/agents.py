@@ -33,11 +33,6 @@ def at_work(members: Iterable[str]) -> tuple[str, ...]:
     return tuple(one.agent for one in map(member, members) if one.capacity)
 
 
-def working_members(members: Iterable[str]) -> tuple[str, ...]:
-    """Those members that have not left, in order. Raises as :func:`member`."""
-    return tuple(text for text in members if member(text).capacity)
-
-
 def agent_name(number: int) -> str:
     """The name of the agent with this number, counted from 0."""
     return f"agent-{number:02d}"

@@ -20,7 +20,8 @@ _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 _BYTES.never_capture = True
 _BYTES.case_sensitive = False
-_OF_RDFA = re2.compile(signs.RDFA, _BYTES)
+# What stands before the name of an attribute: `data-property` and `xmlns:rev` are others, and documentation is full of them.
+_OF_RDFA = re2.compile(rb"[\t\n\f\r /\"'](?:" + signs.RDFA + b")", _BYTES)
 _ITEM = b"itemscope"
 _OF_MICRODATA = re2.compile(_ITEM, _BYTES)
 _LD_JSON = b"ld+json"

@@ -119,7 +119,7 @@ def test_dates_are_filters(crawl: Path, capsys: pytest.CaptureFixture[str]) -> N
     hits = msgspec.json.decode(capsys.readouterr().out)["hits"]
     assert sorted(hit["url"] for hit in hits) == [url(2), url(3)]
     assert main(["search", str(crawl), "", "--since", "soon"]) == 2
-    assert "write a date" in capsys.readouterr().err
+    assert "write a time" in capsys.readouterr().err
 
 
 def test_texts_of_links_find_the_page_that_they_lead_to(crawl: Path) -> None:

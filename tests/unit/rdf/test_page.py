@@ -97,6 +97,27 @@ def test_what_stands_in_the_body_is_found(body: str, document: Any) -> None:
     assert structured_data(page).triples
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div xmlns:rev='http://a.test/'>",
+        "<i data-property=a>",
+        "<i data-rev='x'>",
+        "<p>typeof = 3, myvocab=2",
+        "<i :property=a>",
+    ],
+)
+def test_attributes_whose_names_only_end_alike_are_no_sign(body: str, document: Any) -> None:
+    assert sign_of(document(f"<!doctype html><title>t</title><body>{body}text")).is_nothing
+
+
+@pytest.mark.parametrize(
+    "body", ["<i\nproperty=a>", "<i id='x'property=a>", '<i id="x"typeof=a>', "<i/rev=a>", "<i\tVOCAB = a>"]
+)
+def test_whatever_may_stand_before_an_attribute_does_not_hide_it(body: str, document: Any) -> None:
+    assert sign_of(document(f"<!doctype html><title>t</title><body>{body}text")).rdfa
+
+
 def test_a_page_that_the_parser_may_not_see_keeps_its_scripts(document: Any) -> None:
     nested = "<p property=x>" + "<div>" * 20_000
     page = document(f'<script type="application/ld+json">{{"http://s.test/n": 1}}</script>{nested}')

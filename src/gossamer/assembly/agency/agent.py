@@ -237,6 +237,10 @@ class AgentRun:
         """
         raise UsageError("the graph of one agent cannot be changed by itself")
 
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Refuse, as :meth:`rewire`."""
+        raise UsageError("the graph of one agent cannot be changed by itself")
+
     async def undo(self) -> Difference:
         """Refuse, as :meth:`rewire`."""
         raise UsageError("the graph of one agent cannot be changed by itself")

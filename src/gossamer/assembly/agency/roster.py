@@ -28,7 +28,7 @@ from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.graph import Graph
-from gossamer.model.agents import agent_name, at_work, member, working_members
+from gossamer.model.agents import agent_name, at_work, member
 from gossamer.model.errors import UsageError
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
@@ -81,11 +81,6 @@ class Roster:
         check_can_divide(graph, members, self._directory)
         if self.has_changed or members != self.members:
             check_can_change(graph.wiring, self._directory)
-
-    @property
-    def working(self) -> tuple[str, ...]:
-        """Those that have not left."""
-        return working_members(self.members)
 
     def ring(self, graph: Graph) -> RingDesignation:
         """Says whose a host is."""

@@ -35,6 +35,7 @@ from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
+from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
 
@@ -102,7 +103,7 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             steering.check_values(crawl, values)
             return Done("these values do")
         case ReadGraph():
-            return _told(graph_picture(crawl.graph, crawl.roster.working))
+            return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
         case Why():
             return await crawl.line_to(host_of(request.url)).ask(request)
         case ReadHost():

@@ -162,6 +162,20 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
         return {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
 
 
+class CheckRewire(ControlRequest, frozen=True, tag="check-rewire"):
+    """What would :class:`Rewire` change? Nothing is changed."""
+
+    steers = False
+    change: ChangeText
+    source: Annotated[str, msgspec.Meta(max_length=4096)] = "change"
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.flow.difference import changed
+
+        return Done(crawl.foreseen(lambda wiring: changed(wiring, self.change, self.source)).told)
+
+
 class Undo(ControlRequest, frozen=True, tag="undo"):
     """Take the last change of the graph back."""
 

@@ -93,6 +93,10 @@ class Steerable(Settable, Protocol):
         """End at once."""
         ...
 
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What a change of the graph would come to; changes nothing."""
+        ...
+
     async def undo(self) -> Difference:
         """Take the last change of the graph back."""
         ...

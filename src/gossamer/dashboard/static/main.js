@@ -4,8 +4,10 @@ import { h, replace, table } from "./dom.js";
 import { host } from "./host.js";
 import { hosts } from "./hosts.js";
 import { overview } from "./overview.js";
+import { rewire } from "./rewire.js";
 import { settings } from "./settings.js";
 import { story } from "./story.js";
+import { topology } from "./topology.js";
 import { units } from "./units.js";
 import { count } from "./words.js";
 
@@ -25,13 +27,15 @@ function route() {
   else if (page === "host") leave = host(content, key, rest ?? "", session, (text) => { alive.textContent = text; });
   else if (page === "units") leave = units(content, key, (text) => { alive.textContent = text; });
   else if (page === "settings") leave = settings(content, key, rest ?? "", session, (text) => { alive.textContent = text; });
+  else if (page === "topology") leave = topology(content, key, session, (text) => { alive.textContent = text; });
+  else if (page === "rewire") leave = rewire(content, key, session, (text) => { alive.textContent = text; });
   else if (page === "why") leave = story(content, key, rest ?? "");
   else leave = overview(content, key, session, (text) => { alive.textContent = text; });
 }
 
 function tabs(key, page) {
   const link = (text, path, isHere) => h("li", {}, h("a", { href: `#/${encodeURIComponent(key)}${path}`, "aria-current": isHere ? "page" : null }, text));
-  return h("ul", { class: "tabs" }, link("Overview", "", !page), link("Hosts", "/hosts", page === "hosts" || page === "host"), link("Units", "/units", page === "units"), link("Settings", "/settings", page === "settings"), link("Why this URL", "/why", page === "why"));
+  return h("ul", { class: "tabs" }, link("Overview", "", !page), link("Hosts", "/hosts", page === "hosts" || page === "host"), link("Units", "/units", page === "units"), link("Topology", "/topology", page === "topology"), link("Change the graph", "/rewire", page === "rewire"), link("Settings", "/settings", page === "settings"), link("Why this URL", "/why", page === "why"));
 }
 
 /** All crawls. */
