@@ -14,7 +14,8 @@ from gossamer.model.orders import Delay
 from gossamer.model.task import Task
 from gossamer.model.visit import Record
 from gossamer.services.orders import ORDERS, ProcessorOrders
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.recovery import restore

@@ -5,7 +5,8 @@ import pytest
 
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Answer, Task
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.testing import check_politeness
 from gossamer.testing.clock import FakeClock
 

@@ -17,7 +17,8 @@ from gossamer.cli.main import main
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.model.task import Task
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
 

@@ -49,7 +49,8 @@ from gossamer.contracts.tables import Table, column
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.stores.files import LastWrites
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 

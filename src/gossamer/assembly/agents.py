@@ -79,6 +79,9 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         connectors={**wiring.connectors, **connectors},
         components={**wiring.components, **changed, **components},
     )
+    for unit, plan in wiring.providers.items():
+        if plan.use == "politeness":
+            made = wirings.with_settings(made, unit, {"address_turns": True})
     return _with_own_files(made, agent)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gossamer.flow.graph import Graph
 from gossamer.flow.quantities import show_bytes
-from gossamer.services.politeness.provider import PolitenessSheet
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.services.robots.provider import RobotsSheet
 from gossamer.stages.fetch.http_sheet import HttpSheet
 

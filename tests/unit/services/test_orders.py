@@ -12,7 +12,8 @@ from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.task import Task
 from gossamer.model.visit import Record
 from gossamer.services.orders import ProcessorOrders
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storing import visit

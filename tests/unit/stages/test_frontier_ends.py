@@ -15,7 +15,8 @@ from gossamer.model.requesting import requested
 from gossamer.model.ruling import What
 from gossamer.model.task import Answer, Arrived, Committed, Task
 from gossamer.model.url import host_of
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.services.robots.provider import IgnoreRobots
 from gossamer.stages.frontier.component import Frontier
 from gossamer.stages.frontier.lingering import RetriesWaiting

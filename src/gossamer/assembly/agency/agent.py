@@ -8,7 +8,7 @@ so: what it has is kept, and the crawl can go on.
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +30,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.rowlog import log_path
@@ -57,6 +58,10 @@ class AgentNews(msgspec.Struct, frozen=True):
     """It has nothing in flight, and owes nobody anything."""
     wants_pages: bool = False
     """It has work, and will have used up its share soon."""
+    wants_turns: list[str] = []
+    """Addresses that it would ask."""
+    turns_back: dict[str, tuple[int, float]] = {}
+    """Address -> number of the turn that has ended, and the seconds in which nobody may ask there."""
     limit: str = ""
     """The limit that it has reached, by its setting's name."""
     logged: int = 0
@@ -159,6 +164,8 @@ class AgentRun:
         in_flight = int(frontier.metrics.snapshot()["in_flight"])
         owes_nothing = not counters.get("owed", 0)
         is_at_rest = owes_nothing and frontier.is_at_rest()
+        polite = self.units.providers(HostPoliteness)
+        wants, back = polite[0].turns() if polite else ([], {})
         return AgentNews(
             AgentReport(self.agent, self._life, commits, is_at_rest),
             pages=counters.get("pages", 0),
@@ -167,9 +174,19 @@ class AgentRun:
             is_settled=owes_nothing and not in_flight,
             share=frontier.sheet.page_share,
             wants_pages=frontier.wants_pages and not is_at_rest,
+            wants_turns=wants,
+            turns_back=back,
             limit=frontier.limit or self._work.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
         )
+
+    def take_turns(
+        self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
+    ) -> None:
+        """Addresses that it may ask, or no longer. See :meth:`HostPoliteness.take_turns`."""
+        for polite in self.units.providers(HostPoliteness):
+            polite.take_turns(granted, recalled, noted)
+        self.units.frontier.signal("tasks")
 
     def finish(self) -> None:
         """End as a crawl does that has nothing left."""

@@ -40,6 +40,7 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
+from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
@@ -189,7 +190,12 @@ class DividedCrawl:
         before = self._supervisor
         self.roster.look_at_left()
         self._orders = self.roster.orders(self.graph, self._folder)
-        self._supervisor = Supervisor(self._orders, self._folder, self.report, lets_go=self._lets_go)
+        gap = 0.0
+        if "politeness" in self.graph.providers and isinstance(
+            sheet := self.graph.sheet("politeness"), PolitenessSheet
+        ):
+            gap = rules_of(sheet).address.gap
+        self._supervisor = Supervisor(self._orders, self._folder, self.report, gap=gap, lets_go=self._lets_go)
         self._limit_by_frontier()
         if before is not None:
             self._supervisor.is_paused = before.is_paused
@@ -205,6 +211,12 @@ class DividedCrawl:
     def _lets_go(self, agent: str) -> bool:
         return self.roster.let_go(self.graph, agent)
 
+    def check_number(self, number: int) -> None:
+        """Refuse a number of agents that the crawl cannot have. Raises as :meth:`resize`."""
+        if self.supervisor.is_stopping or self.supervisor.limit:
+            raise UsageError("the crawl is about to end; its agents stay as they are")
+        self.roster.with_number(self.graph, number)
+
     def resize(self, number: int) -> None:
         """Let the crawl have so many agents, in some seconds.
 
@@ -212,8 +224,7 @@ class DividedCrawl:
             UsageError: it cannot have them, or is about to end. Nothing has changed.
             WiringError: likewise.
         """
-        if self.supervisor.is_stopping or self.supervisor.limit:
-            raise UsageError("the crawl is about to end; its agents stay as they are")
+        self.check_number(number)
         if number != len(self.supervisor.agents):
             self.roster.want(self.graph, number)
             self.supervisor.rest()

@@ -94,9 +94,13 @@ class Roster:
 
     def want(self, graph: Graph, number: int) -> None:
         """Let the crawl have so many agents as soon as it rests. Raises as the constructor; then nothing has changed."""
+        self._wanted = self.with_number(graph, number)
+
+    def with_number(self, graph: Graph, number: int) -> tuple[str, ...]:
+        """The members with so many of them at work. Raises as the constructor."""
         members = with_number(self.members, number)
         self.check(graph, members)
-        self._wanted = members
+        return members
 
     def let_go(self, graph: Graph, agent: str) -> bool:
         """Let an agent leave as soon as the crawl rests; False where it has to stay."""

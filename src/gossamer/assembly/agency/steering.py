@@ -97,7 +97,10 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case Checkpoints():
             return Listed((await crawl.standing(units=False)).checkpoints)
         case CheckChange():
-            steering.check_values(crawl, request.values)
+            values = dict(request.values)
+            if (number := values.pop("agents", None)) is not None:
+                crawl.check_number(_agents(number))
+            steering.check_values(crawl, values)
             return Done("these values do")
         case ReadGraph():
             return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
@@ -115,12 +118,19 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
 async def _changed(crawl: "DividedCrawl", values: dict[str, str]) -> str:
     """Change settings, and the number of agents, which is no unit's."""
     number = values.pop("agents", None)
-    agents = None if number is None else build(CrawlOptions, {"agents": number}).agents
+    agents = None if number is None else _agents(number)
+    if agents is not None:
+        crawl.check_number(agents)
     told = [await steering.set_values(crawl, values)] if values else []
     if agents is not None:
         crawl.resize(agents)
         told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
     return ", ".join(told)
+
+
+def _agents(text: str) -> int:
+    """So many agents. Raises SettingError: it is no such number."""
+    return build(CrawlOptions, {"agents": text}).agents or 1
 
 
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.agency.agent import AgentNews
-from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.agent_process import AgentProcess
+from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.orders import AgentOrders, part_of
-from gossamer.assembly.agency.restarts import Restarts
 from gossamer.assembly.agency.shares import Borrower, lent
-from gossamer.assembly.control.messages import ControlRequest, Finish, News, Pause, SetAgent, Stop
+from gossamer.assembly.agency.turns import AddressTurns
+from gossamer.assembly.control.messages import ControlRequest, Finish, LendTurns, Pause, SetAgent, Stop
 from gossamer.assembly.quiescence import Quiescence
-from gossamer.flow import python
 from gossamer.flow.errors import ComponentFailed, WiringError
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 
@@ -48,89 +48,6 @@ class AgentEnded(GossamerError):
         self.exit_code = exit_code
 
 
-class AgentProcess:
-    """One agent, as its supervisor sees it."""
-
-    def __init__(self, name: str, folder: Path, directory: Path, report: Callable[[str], None]) -> None:
-        self.name = name
-        self.line = AgentLine(directory, name)
-        self.restarts = Restarts()
-        self.news: AgentNews | None = None
-        """What it said last in this life."""
-        self.has_begun = False
-        """It was at work, in this life or an earlier one."""
-        self.is_held = False
-        """It was told to pause, in this life."""
-        self.process: asyncio.subprocess.Process | None = None
-        self._folder = folder
-        self._report = report
-        self._first_commits = -1
-        self._last_line = ""
-
-    def __repr__(self) -> str:
-        return f"<AgentProcess {self.name}, {self.restarts.count} deaths>"
-
-    @property
-    def has_worked(self) -> bool:
-        """It has committed something in this life."""
-        return self.news is not None and self.news.report.commits > self._first_commits
-
-    @property
-    def is_alive(self) -> bool:
-        """Its process runs."""
-        return self.process is not None and self.process.returncode is None
-
-    async def run_once(self) -> int:
-        """Run it until it ends; returns its exit status, or the signal below zero."""
-        # A session of its own: Ctrl-C in the terminal reaches the supervisor, and the supervisor ends this.
-        self.news, self._first_commits, self.is_held = None, -1, False
-        self.process = process = await asyncio.create_subprocess_exec(
-            *python.command("gossamer.assembly.agency.process", str(self._folder), self.name),
-            env=python.environment(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        try:
-            await self._tell(process)
-            return await process.wait()
-        finally:
-            self.line.close()
-
-    async def _tell(self, process: asyncio.subprocess.Process) -> None:
-        """Report what it says; the last line is kept until it is known whether it was why the agent ended."""
-        assert process.stderr is not None
-        self._last_line = ""
-        while line := await _line(process.stderr):
-            if self._last_line:
-                self._report(f"{self.name}: {self._last_line}")
-            self._last_line = line
-
-    def told_last(self, *, is_why: bool) -> str:
-        """What it said last; reported here, unless it is why it ended and whoever asks says so."""
-        line, self._last_line = self._last_line, ""
-        if line and not is_why:
-            self._report(f"{self.name}: {line}")
-        return line
-
-    async def ask_news(self) -> AgentNews | None:
-        """What it has come to; None where it does not answer."""
-        try:
-            news: AgentNews = await self.line.told(News(), AgentNews)
-        except (AgentSilent, AgentRefused):
-            return None
-        self.news, self.has_begun = news, True
-        if self._first_commits < 0:
-            self._first_commits = news.report.commits
-        return news
-
-    def kill(self) -> None:
-        """End it at once."""
-        if self.is_alive and self.process is not None:
-            self.process.kill()
-
-
 class Supervisor:
     """The agents of one crawl."""
 
@@ -140,6 +57,7 @@ class Supervisor:
         folder: Path,
         report: Callable[[str], None],
         *,
+        gap: float = 0.0,
         lets_go: Callable[[str], bool] = lambda agent: False,
     ) -> None:
         """Nobody is started yet.
@@ -148,6 +66,7 @@ class Supervisor:
             orders: what they are to run, as it is written in `folder`.
             folder: where they meet.
             report: takes lines for people.
+            gap: seconds that an address is left alone between two requests.
             lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
         """
         self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
@@ -167,6 +86,7 @@ class Supervisor:
         self._report = report
         self._lets_go = lets_go
         self._is_torn = False
+        self._turns = AddressTurns(gap)
         self._resting_since = (0, 0.0)
         self._quiescence = Quiescence(self.agents)
         self._is_over = asyncio.Event()
@@ -252,6 +172,7 @@ class Supervisor:
             told = await asyncio.gather(*map(self._news_of, self.agents.values()))
             news = [one for one in told if one is not None]
             self._limit(news)
+            await self._lend_turns(news)
             if self.limit and not self.is_resting:
                 break
             if self.is_resting:
@@ -263,6 +184,15 @@ class Supervisor:
             elif self.max_pages is not None:
                 await self._lend(self.max_pages, news)
         await self._end(Finish())
+
+    async def _lend_turns(self, news: Iterable[AgentNews]) -> None:
+        """Let agents ask addresses one after the other."""
+        now = time.monotonic()
+        for one in news:
+            self._turns.hear(one.report.agent, one.report.life, one.wants_turns, one.turns_back, now)
+        for name, told in self._turns.decide(now).items():
+            with contextlib.suppress(AgentSilent, AgentRefused):
+                await self.agents[name].line.do(LendTurns(told.granted, told.recalled, told.noted))
 
     def _has_come_to_rest(self, news: Sequence[AgentNews]) -> bool:
         """Whether agents that are to rest have nothing in flight and owe nothing; or do nothing any more to come there."""
@@ -376,21 +306,6 @@ class Supervisor:
                 f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again"
             )
             agent.kill()
-
-
-async def _line(reader: asyncio.StreamReader) -> str:
-    """The next line, without its end; a very long one is cut. Empty at the end."""
-    while True:
-        try:
-            data = await reader.readuntil(b"\n")
-        except asyncio.IncompleteReadError as error:
-            data = error.partial
-            if not data:
-                return ""
-        except asyncio.LimitOverrunError as error:
-            data = await reader.read(error.consumed or 1)
-        if text := data.decode("utf-8", "replace").strip():
-            return text
 
 
 def _death(code: int) -> str:

@@ -319,6 +319,24 @@ class SetAgent(ControlRequest, frozen=True, tag="set-agent"):
         return Done("it is set")
 
 
+class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
+    """Which addresses this agent may ask, says its supervisor (:mod:`gossamer.assembly.agency.turns`)."""
+
+    steers = False
+    granted: dict[str, tuple[int, float]]
+    """Address -> number of the turn, and the seconds after which it begins."""
+    recalled: list[str]
+    returned: dict[str, int]
+    """Address -> number of the turn of which the supervisor knows that it has ended."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Take them."""
+        from gossamer.assembly.control.steering import as_agent
+
+        as_agent(crawl).take_turns(self.granted, self.recalled, self.returned)
+        return Done("it is known")
+
+
 #: Everything that ships and can be asked.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(ControlRequest.__subclasses__())
 

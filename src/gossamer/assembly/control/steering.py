@@ -5,7 +5,7 @@ is written into `crawl.toml` before it is answered: a resumed crawl goes by it. 
 declared (:mod:`~gossamer.assembly.control.messages`); what several of them need stands here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -112,6 +112,12 @@ class SteerableAgent(Protocol):
 
     def finish(self) -> None:
         """End as one that has nothing left."""
+        ...
+
+    def take_turns(
+        self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
+    ) -> None:
+        """Addresses that it may ask, or no longer."""
         ...
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:

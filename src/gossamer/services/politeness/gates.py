@@ -83,10 +83,10 @@ class Gates:
         self._hosts: dict[str, AskedHost] = {}
         known = self.rules
         self._domains = SharedPlaces(known.domain, known.domain_on_loopback, known.per_host)
-        self._addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
+        self.addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
 
     def __repr__(self) -> str:
-        return f"<Gates {len(self._hosts)} hosts, {len(self._domains)} domains, {len(self._addresses)} addresses>"
+        return f"<Gates {len(self._hosts)} hosts, {len(self._domains)} domains, {len(self.addresses)} addresses>"
 
     # -- asking
 
@@ -101,7 +101,7 @@ class Gates:
         """
         until = -inf
         where: Place | None = None
-        own, shared, there = self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)
+        own, shared, there = self._hosts.get(host), self._domains.get(domain), self.addresses.get(address)
         if own is not None:
             until, where = inf if own.live >= own.limit else own.next, own
         if shared is not None:
@@ -134,7 +134,7 @@ class Gates:
             ValueError: it may not yet.
         """
         entry = self._hosts.get(host)
-        shared, there = self._domains.get(domain), self._addresses.get(address)
+        shared, there = self._domains.get(domain), self.addresses.get(address)
         for place in (entry, shared, there):
             if place is not None and (place.live >= place.limit or place.next > now):
                 raise ValueError(f"{host} may not be asked yet")
@@ -152,7 +152,7 @@ class Gates:
         on_loopback = not host  # files of this machine have none
         if address:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
-            self._addresses.enter(address, there, now, on_loopback=on_loopback, least=entry.most)
+            self.addresses.enter(address, there, now, on_loopback=on_loopback, least=entry.most)
         self._domains.enter(domain, shared, now, on_loopback=on_loopback, least=entry.most)
         return self._crawl.begin(host, now)
 
@@ -179,7 +179,7 @@ class Gates:
             raise KeyError(f"{host} has no live request")
         entry.live -= 1
         self._domains.leave(domain)
-        self._addresses.leave(address)
+        self.addresses.leave(address)
         outcome = answer.outcome
         if outcome in UNASKED:
             self.network.unasked(host)
@@ -241,7 +241,7 @@ class Gates:
             entry.rules, entry.most = pace_of(host, rules), live_of(host, rules)
             entry.settle()
         self._domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
-        self._addresses.change(rules.address, rules.address_on_loopback, rules.per_host)
+        self.addresses.change(rules.address, rules.address_on_loopback, rules.per_host)
 
     # -- what is known
 
@@ -344,7 +344,7 @@ class Gates:
 
     def places(self, host: str, domain: str, address: str) -> tuple[Place | None, ...]:
         """The places that a request of this host takes a share of."""
-        return self._hosts.get(host), self._domains.get(domain), self._addresses.get(address)
+        return self._hosts.get(host), self._domains.get(domain), self.addresses.get(address)
 
     # -- inside
 

@@ -9,28 +9,24 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Literal, TypeVar
+from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
 from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import UsageError
-from gossamer.model.host_table import HostTable
 from gossamer.model.ruling import DONE, Ruling
 from gossamer.model.task import Answer, Task
 from gossamer.services.politeness.blocklist import Blocklist
-from gossamer.services.politeness.circuit import STRIKES
 from gossamer.services.politeness.domains import registered_domain
 from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.held import Held
 from gossamer.services.politeness.notes import HostNote
-from gossamer.services.politeness.pace import PaceRules, Reason
-from gossamer.services.politeness.places import Share
-from gossamer.services.politeness.retries import WAITS
-from gossamer.services.politeness.rules import GateRules
+from gossamer.services.politeness.pace import Reason
 from gossamer.services.politeness.schedule import Schedule
+from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.services.politeness.waiting import DAY
 
 #: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (design promise 4).
@@ -40,81 +36,8 @@ SEED = 1
 V = TypeVar("V")
 
 
-class PolitenessSheet(Sheet, frozen=True):
-    """Settings of :class:`HostPoliteness`. All are live."""
-
-    delay: Annotated[
-        float | Literal["auto"],
-        setting(
-            "Wait this long between two requests to a host; `auto` follows its latency, between floor and cap.",
-            unit="s",
-        ),
-    ] = "auto"
-    factor: Annotated[float, setting("With `auto`, wait this multiple of the host's latency.", ge=0)] = 5.0
-    floor: Annotated[float, setting("Wait at least this long with `auto`.", unit="s", ge=0)] = 1.0
-    cap: Annotated[float, setting("Wait at most this long with `auto`, while all is well.", unit="s", ge=0)] = 30.0
-    per_host: Annotated[
-        int,
-        setting(
-            "Have at most this many requests in flight to one host; more than 1 only if you own it.",
-            unit="requests",
-            ge=1,
-        ),
-    ] = 1
-    delays: Annotated[
-        dict[str, float | Literal["auto"]],
-        setting("Wait so many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
-    ] = msgspec.field(default_factory=dict)
-    lives: Annotated[
-        dict[str, Annotated[int, msgspec.Meta(ge=1)]],
-        setting("Have at most this many requests in flight to these hosts, as `*.example.org`, instead of `per_host`."),
-    ] = msgspec.field(default_factory=dict)
-    domain_delay: (
-        Annotated[
-            float,
-            setting(
-                "Wait this long between the starts of two requests to one registered domain; default: 0.25 s off loopback.",
-                unit="s",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
-    domain_live: Annotated[
-        int, setting("Have at most this many requests in flight to one registered domain.", unit="requests", ge=1)
-    ] = 4
-    ip_delay: (
-        Annotated[
-            float,
-            setting(
-                "Wait this long between the starts of two requests to one address; default: 0.25 s off loopback.",
-                unit="s",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
-    ip_live: Annotated[
-        int, setting("Have at most this many requests in flight to one address, off loopback.", unit="requests", ge=1)
-    ] = 4
-    rate: (
-        Annotated[float, setting("Fetch at most this many pages a second in the whole crawl.", unit="pages/s", gt=0)]
-        | None
-    ) = None
-    bandwidth: (
-        Annotated[
-            float, setting("Read at most this many bytes of bodies a second in the whole crawl.", unit="bytes/s", gt=0)
-        ]
-        | None
-    ) = None
-    retries: Annotated[
-        tuple[float, ...],
-        setting("Wait this many seconds before the second and each further try of a page or of an endpoint."),
-    ] = WAITS
-    strikes: Annotated[int, setting("Only probe a host after this many failures in a row.", unit="failures", ge=1)] = (
-        STRIKES
-    )
-    blocked: Annotated[tuple[str, ...], setting("Ask these hosts and domains no more, as `example.org`.")] = ()
+#: Addresses that are asked for at once: more than an agent can ask in a round of its supervisor's.
+WANTED_AT_ONCE = 1_000
 
 
 class _Flight(msgspec.Struct):
@@ -138,6 +61,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
         super().__init__(sheet)
         draw = random.Random(SEED).random
         self.gates = Gates(rules_of(self.sheet), draw=draw)
+        if self.sheet.address_turns:
+            self.gates.addresses.ask_by_turns()
         self._blocklist = _blocklist(self.sheet)
         self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against)
         self._closed = Blocklist()
@@ -210,6 +135,33 @@ class HostPoliteness(Provider[PolitenessSheet]):
         if flights[0].ruling is None:
             self.answered(answer)
         return flights[0].ruling or DONE
+
+    # -- turns at addresses
+
+    def turns(self) -> tuple[list[str], dict[str, tuple[int, float]]]:
+        """Addresses that hosts wait for, up to a number; and those whose turns have ended, with the number of the turn and the
+        seconds in which nobody may ask there."""
+        places, now = self.gates.addresses, self.clock.monotonic()
+        back = {name: (number, max(0.0, opens - now)) for name, (number, opens) in places.back.items()}
+        return list(islice(places.wanted, WANTED_AT_ONCE)), back
+
+    def take_turns(
+        self, granted: Mapping[str, tuple[int, float]], recalled: Iterable[str], noted: Mapping[str, int]
+    ) -> None:
+        """What the lender of turns has decided.
+
+        Args:
+            granted: address -> number of the turn, and the seconds after which it begins.
+            recalled: addresses whose turns are to end.
+            noted: address -> number of the turn of which the lender knows that it has ended.
+        """
+        places, now = self.gates.addresses, self.clock.monotonic()
+        for name, number in noted.items():
+            places.noted(name, number)
+        for name in recalled:
+            places.recall(name, is_wanted=self._schedule.waits_at(places.get(name)))
+        for name, (number, wait) in granted.items():
+            self._schedule.opened(places.lend(name, number, now + wait))
 
     # -- what else is known of a host
 
@@ -333,35 +285,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
     def forget(self, host: str) -> bool:
         """See the contract."""
         return self.gates.forget(host, self.clock.monotonic())
-
-
-def rules_of(sheet: PolitenessSheet) -> GateRules:
-    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (design question 12)."""
-    usual = GateRules()
-    delay = None if sheet.delay == "auto" else sheet.delay
-    domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay
-    address = usual.address.gap if sheet.ip_delay is None else sheet.ip_delay
-    return GateRules(
-        pace=PaceRules(delay=delay, factor=sheet.factor, floor=sheet.floor, cap=sheet.cap),
-        per_host=sheet.per_host,
-        domain=Share(sheet.domain_live, domain),
-        address=Share(sheet.ip_live, address),
-        domain_on_loopback=Share(sheet.domain_live, sheet.domain_delay or 0.0),
-        address_on_loopback=Share(usual.address_on_loopback.live, sheet.ip_delay or 0.0),
-        pages_per_second=sheet.rate,
-        bytes_per_second=sheet.bandwidth,
-        waits=sheet.retries,
-        strikes=sheet.strikes,
-        delays=_by_host("delays", {host: -1.0 if one == "auto" else one for host, one in sheet.delays.items()}),
-        lives=_by_host("lives", sheet.lives),
-    )
-
-
-def _by_host(name: str, values: Mapping[str, V]) -> HostTable[V]:
-    try:
-        return HostTable(values)
-    except UsageError as error:
-        raise SettingError(f"setting {name!r}: {error}") from None
 
 
 def _blocklist(sheet: PolitenessSheet) -> Blocklist:

@@ -143,6 +143,16 @@ class Schedule:
             if parking is not None and not parking.stamp:
                 self._arm(parking)
 
+    def opened(self, place: Place) -> None:
+        """A place may be asked again: whoever waits there may go on."""
+        parking = self._parkings.get(place)
+        if parking is not None:
+            self._arm(parking)
+
+    def waits_at(self, place: Place | None) -> bool:
+        """Whether a host waits beside this place."""
+        return place is not None and place in self._parkings
+
     def reconsider(self) -> None:
         """Look at every waiting host anew: some may go on earlier than they were told. `O(n log n)`.
 

@@ -5,7 +5,8 @@ from gossamer.model.requesting import requested
 from gossamer.model.ruling import What
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, answer_of
-from gossamer.services.politeness.provider import HostPoliteness, PolitenessSheet
+from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.sheet import PolitenessSheet
 from gossamer.testing.clock import FakeClock
 
 

@@ -1,0 +1,109 @@
+"""Who may ask an address: one agent at a time, in turns, where several have hosts there. Pure.
+
+Place in the flow: the supervisor tells after each round which addresses agents want and which they give back, and passes on what is
+decided. An agent asks an address only while it has the turn, by its own rules; it gives the turn back when it is told to, as soon
+as nothing is in flight there, with the seconds that the next request has to wait. So limits of an address hold for all agents
+together. Nothing is kept: an agent that dies loses its turns, and a supervisor that comes back starts agents that have none.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+#: Seconds after which an agent is told to give an address back that another one wants. A shorter turn costs each of them more
+#: rounds in which nobody asks, a longer one lets hosts wait.
+TURN = 2.0
+
+
+class Lent(msgspec.Struct):
+    """What one agent is to be told."""
+
+    granted: dict[str, tuple[int, float]] = {}
+    """Address -> number of the turn, and the seconds that it has to wait."""
+    recalled: list[str] = []
+    noted: dict[str, int] = {}
+    """Addresses that it has given back, with the numbers of the turns."""
+
+    @property
+    def is_empty(self) -> bool:
+        """There is nothing to tell."""
+        return not (self.granted or self.recalled or self.noted)
+
+
+class _Address:
+    """One address that is lent, or waited for."""
+
+    __slots__ = ("agent", "begun", "is_recalled", "number", "open_at", "queue")
+
+    def __init__(self) -> None:
+        self.agent = ""
+        self.number = 0
+        self.begun = 0.0
+        self.is_recalled = False
+        self.open_at = 0.0
+        self.queue: deque[str] = deque()
+
+
+class AddressTurns:
+    """The turns of all addresses."""
+
+    def __init__(self, gap: float) -> None:
+        """Nobody has a turn; `gap` is how many seconds an address is left alone between two requests."""
+        self._gap = gap
+        self._addresses: dict[str, _Address] = {}
+        self._lives: dict[str, str] = {}
+        self._told: dict[str, Lent] = {}
+        self._number = 0
+
+    def __repr__(self) -> str:
+        return f"<AddressTurns of {len(self._addresses)} addresses>"
+
+    def hear(
+        self, agent: str, life: str, wants: Iterable[str], back: Mapping[str, tuple[int, float]], now: float
+    ) -> None:
+        """What an agent says.
+
+        Args:
+            agent: its name.
+            life: differs for each process of it: one that came back has no turns.
+            wants: addresses that it would ask.
+            back: address -> number of the turn that it has ended, and the seconds that the next request has to wait.
+            now: monotonic seconds.
+        """
+        if self._lives.get(agent, life) != life:
+            for name in [name for name, one in self._addresses.items() if one.agent == agent]:
+                self._free(name, now + self._gap)
+        self._lives[agent] = life
+        told = self._told.setdefault(agent, Lent({}, [], {}))
+        for name, (number, wait) in back.items():
+            told.noted[name] = number
+            known = self._addresses.get(name)
+            if known is not None and (known.agent, known.number) == (agent, number):
+                self._free(name, now + wait)
+        for name in wants:
+            known = self._addresses.setdefault(name, _Address())
+            if known.agent == agent and not known.is_recalled:
+                told.granted[name] = known.number, max(0.0, known.open_at - now)
+            elif known.agent != agent and agent not in known.queue:
+                known.queue.append(agent)
+
+    def decide(self, now: float) -> dict[str, Lent]:
+        """What is to be told, by agent; the same again where it was not heard."""
+        for name, one in list(self._addresses.items()):
+            if one.agent and one.queue and (one.is_recalled or now - one.begun >= TURN):
+                one.is_recalled = True
+                self._told.setdefault(one.agent, Lent({}, [], {})).recalled.append(name)
+            elif not one.agent and one.queue:
+                self._number += 1
+                one.agent, one.number, one.begun, one.is_recalled = one.queue.popleft(), self._number, now, False
+                told = self._told.setdefault(one.agent, Lent({}, [], {}))
+                told.granted[name] = one.number, max(0.0, one.open_at - now)
+            elif not one.agent and one.open_at <= now:
+                del self._addresses[name]
+        told_now, self._told = self._told, {}
+        return {agent: lent for agent, lent in told_now.items() if not lent.is_empty}
+
+    def _free(self, name: str, open_at: float) -> None:
+        one = self._addresses[name]
+        one.agent, one.is_recalled, one.open_at = "", False, open_at

@@ -1,0 +1,134 @@
+"""The settings of politeness, and the rules that follow from them.
+
+Place in the flow: :mod:`provider` has the sheet, and makes rules for :mod:`gates` of it.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+from gossamer.flow.errors import SettingError
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.model.errors import UsageError
+from gossamer.model.host_table import HostTable
+from gossamer.services.politeness.circuit import STRIKES
+from gossamer.services.politeness.pace import PaceRules
+from gossamer.services.politeness.places import Share
+from gossamer.services.politeness.retries import WAITS
+from gossamer.services.politeness.rules import GateRules
+
+V = TypeVar("V")
+
+
+class PolitenessSheet(Sheet, frozen=True):
+    """Settings of :class:`HostPoliteness`. All are live."""
+
+    delay: Annotated[
+        float | Literal["auto"],
+        setting(
+            "Wait this long between two requests to a host; `auto` follows its latency, between floor and cap.",
+            unit="s",
+        ),
+    ] = "auto"
+    factor: Annotated[float, setting("With `auto`, wait this multiple of the host's latency.", ge=0)] = 5.0
+    floor: Annotated[float, setting("Wait at least this long with `auto`.", unit="s", ge=0)] = 1.0
+    cap: Annotated[float, setting("Wait at most this long with `auto`, while all is well.", unit="s", ge=0)] = 30.0
+    per_host: Annotated[
+        int,
+        setting(
+            "Have at most this many requests in flight to one host; more than 1 only if you own it.",
+            unit="requests",
+            ge=1,
+        ),
+    ] = 1
+    delays: Annotated[
+        dict[str, float | Literal["auto"]],
+        setting("Wait so many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
+    ] = msgspec.field(default_factory=dict)
+    lives: Annotated[
+        dict[str, Annotated[int, msgspec.Meta(ge=1)]],
+        setting("Have at most this many requests in flight to these hosts, as `*.example.org`, instead of `per_host`."),
+    ] = msgspec.field(default_factory=dict)
+    domain_delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one registered domain; default: 0.25 s off loopback.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    domain_live: Annotated[
+        int, setting("Have at most this many requests in flight to one registered domain.", unit="requests", ge=1)
+    ] = 4
+    ip_delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one address; default: 0.25 s off loopback.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    ip_live: Annotated[
+        int, setting("Have at most this many requests in flight to one address, off loopback.", unit="requests", ge=1)
+    ] = 4
+    address_turns: Annotated[
+        bool,
+        setting(
+            "Ask an address only in turns that a supervisor lends, since other agents of the crawl may have hosts there.",
+            restart="it is so where several agents share a crawl",
+        ),
+    ] = False
+    rate: (
+        Annotated[float, setting("Fetch at most this many pages a second in the whole crawl.", unit="pages/s", gt=0)]
+        | None
+    ) = None
+    bandwidth: (
+        Annotated[
+            float, setting("Read at most this many bytes of bodies a second in the whole crawl.", unit="bytes/s", gt=0)
+        ]
+        | None
+    ) = None
+    retries: Annotated[
+        tuple[float, ...],
+        setting("Wait this many seconds before the second and each further try of a page or of an endpoint."),
+    ] = WAITS
+    strikes: Annotated[int, setting("Only probe a host after this many failures in a row.", unit="failures", ge=1)] = (
+        STRIKES
+    )
+    blocked: Annotated[tuple[str, ...], setting("Ask these hosts and domains no more, as `example.org`.")] = ()
+
+
+def rules_of(sheet: PolitenessSheet) -> GateRules:
+    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (design question 12)."""
+    usual = GateRules()
+    delay = None if sheet.delay == "auto" else sheet.delay
+    domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay
+    address = usual.address.gap if sheet.ip_delay is None else sheet.ip_delay
+    return GateRules(
+        pace=PaceRules(delay=delay, factor=sheet.factor, floor=sheet.floor, cap=sheet.cap),
+        per_host=sheet.per_host,
+        domain=Share(sheet.domain_live, domain),
+        address=Share(sheet.ip_live, address),
+        domain_on_loopback=Share(sheet.domain_live, sheet.domain_delay or 0.0),
+        address_on_loopback=Share(usual.address_on_loopback.live, sheet.ip_delay or 0.0),
+        pages_per_second=sheet.rate,
+        bytes_per_second=sheet.bandwidth,
+        waits=sheet.retries,
+        strikes=sheet.strikes,
+        delays=_by_host("delays", {host: -1.0 if one == "auto" else one for host, one in sheet.delays.items()}),
+        lives=_by_host("lives", sheet.lives),
+    )
+
+
+def _by_host(name: str, values: Mapping[str, V]) -> HostTable[V]:
+    try:
+        return HostTable(values)
+    except UsageError as error:
+        raise SettingError(f"setting {name!r}: {error}") from None

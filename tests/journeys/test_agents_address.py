@@ -1,0 +1,51 @@
+"""An address where several agents have hosts is asked as by one crawler: the server's own log says so."""
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.journeys.test_agents import crawled, until
+
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.sheet import build
+from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
+from gossamer.simweb.audit.trace import read_trace
+from gossamer.simweb.graph import WebGraph
+
+GAP = 0.05
+
+
+@pytest.mark.parametrize("kills", [0, pytest.param(2, marks=pytest.mark.long)])
+def test_two_agents_keep_the_delay_of_an_address_that_they_share(tmp_path: Path, kills: int) -> None:
+    log = tmp_path / "requests.log"
+    spec = WebSpec(seed=4, pages=24, hosts=8, size_median=500, links=8, trap_share=0, flaky_share=0, dead_link_share=0)
+    with beside(spec, ServeOptions(log=log)) as port:
+        given = {
+            "output": str(tmp_path / "crawl"),
+            "scope": "any",
+            "delay": 0,
+            "domain_delay": 0,
+            "ip_delay": GAP,
+            "resolve": [f"*.sim=127.0.0.1:{port}"],
+            "allow_network": ["127.0.0.0/8"],
+            "agents": 2,
+        }
+        job = DividedCrawl([WebGraph(SimWeb(spec)).url(0)], build(CrawlOptions, given), tables=False)
+
+        async def kill(job: DividedCrawl) -> None:
+            await until(lambda: job._supervisor is not None)
+            for agent in list(job.supervisor.agents.values())[:kills]:
+                await until(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
+                agent.kill()
+
+        summary = asyncio.run(crawled(job, kill))
+    assert summary.state == "finished"
+    assert summary.pages >= 20
+    for name in ("agent-00", "agent-01"):
+        assert (tmp_path / f"crawl/logs/{name}.jsonl").stat().st_size, "both have asked there"
+    starts = sorted(read_trace(log).start.tolist())
+    gaps = [(after - before) / 1e6 for before, after in pairwise(starts)]
+    # The server's clock reads late where the machine is busy, and a gap that follows is shorter by as much.
+    assert sum(gap < GAP / 2 for gap in gaps) <= len(gaps) // 20, sorted(gaps)[:20]
