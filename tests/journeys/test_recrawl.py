@@ -148,6 +148,21 @@ def test_validators_are_sent_back_and_a_304_is_archived_and_takes_nothing_away(t
     assert b"server-not-modified" in _unzipped(records)
 
 
+def test_an_etag_that_changes_at_every_answer_is_no_change(tmp_path: Path) -> None:
+    asked_with: list[str] = []
+
+    def answer(request: FakeRequest) -> FakePage:
+        asked_with.append(request.header("if-none-match"))
+        return FakePage(html("a", []), headers=(("ETag", f'"{len(asked_with)}"'),))
+
+    with FakeWeb({"/": answer}) as web:
+        crawl(web, tmp_path / "c")
+        for day in (1, 2):
+            again(tmp_path / "c", day)
+    assert asked_with == ["", '"1"', '"2"'], "each visit asks with the newest"
+    assert rows(tmp_path / "c", "change, judged_by")[1:] == [("unchanged", "digest")] * 2
+
+
 def test_a_304_that_nobody_asked_for_says_nothing(tmp_path: Path) -> None:
     with FakeWeb({"/": html("a", [])}) as web:
         crawl(web, tmp_path / "c")
