@@ -295,7 +295,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             count = len(web.requests)
             known["why"] = await ask(Why("http://www.h0.test/p0"))
             known["graph"] = await ask(ReadGraph())
-            await ask(SetHost("www.h1.test", {"max_pages": "9"}))
+            await ask(SetHost("www.h1.test", {"max_pages": str(2 * PAGES)}))
             known["host"] = await ask(ReadHost("www.h1.test"))
             with pytest.raises(SteeringRefused, match="stop it first"):
                 await ask(Rewire("[components.x]\nuse = 'tally'"))
@@ -316,7 +316,9 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
     assert known["while paused"] <= 1, "what was in flight when it paused"
     assert b'"is_seen":true' in bytes(known["why"].value)
     assert b'"agents":["agent-00","agent-01"]' in bytes(known["graph"].value)
-    assert b'"given":{"max_pages":9}' in bytes(known["host"].value), "the agent that has the host answers"
+    assert b'"given":{"max_pages":%d}' % (2 * PAGES) in bytes(known["host"].value), (
+        "the agent that has the host answers"
+    )
     assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", HOSTS * PAGES - PAGES - 5)
     log = (directory / "logs/steering.jsonl").read_text()
     assert [json.loads(line)["do"] for line in log.splitlines()] == ["pause", "set", "block", "set-host", "continue"]

@@ -66,7 +66,7 @@ class Proportional(Provider[ProportionalSheet]):
 
 
 class NutchSheet(Sheet, frozen=True):
-    """Settings of :class:`NutchAdaptive`, with Nutch's own defaults."""
+    """Settings of :class:`NutchAdaptive`, with the defaults of Nutch's file `nutch-default.xml`."""
 
     first: Annotated[float, setting("Wait this long after the first visit.", unit="s", gt=0)] = 30 * 86_400.0
     longer: Annotated[float, setting("Lengthen the wait by this share where nothing changed.", ge=0)] = 0.4
@@ -91,7 +91,7 @@ class NutchAdaptive(Provider[NutchSheet]):
 
 
 class StormCrawlerSheet(Sheet, frozen=True):
-    """Settings of :class:`StormCrawlerAdaptive`, with StormCrawler's own defaults."""
+    """Settings of :class:`StormCrawlerAdaptive`, with the values of the documentation of StormCrawler's `AdaptiveScheduler`."""
 
     first: Annotated[float, setting("Wait this long after the first visit.", unit="s", gt=0)] = 86_400.0
     longer: Annotated[float, setting("Lengthen the wait by this share where nothing changed.", ge=0)] = 0.5

@@ -86,7 +86,7 @@ def urls(hosts: int, pages: int) -> list[str]:
     return [f"http://h{host}.test/{page}" for host in range(hosts) for page in range(pages)]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_no_page_is_forgotten_and_none_comes_before_its_time_through_kills_and_failures(
     seed: int, tmp_path_factory: pytest.TempPathFactory
