@@ -152,9 +152,10 @@ def test_a_crawl_without_triples_and_a_store_of_another_version_are_refused(
     assert status == 2 and "--rdf" in said and len(said.splitlines()) == 1
     other = tmp_path / "other"
     shutil.copytree(crawl[0], other)
-    (other / "triples/store/CURRENT").write_text("MANIFEST-999999\n")
-    status, _, said = ask(capfd, other, NAMES)
-    assert status == 5 and "delete" in said and len(said.splitlines()) == 1
+    for current in ("MANIFEST-999999\n", "foreign bytes"):
+        (other / "triples/store/CURRENT").write_text(current)
+        status, _, said = ask(capfd, other, NAMES)
+        assert status == 5 and "delete" in said and len(said.splitlines()) == 1
 
 
 def test_a_store_that_was_deleted_is_made_again_by_the_question(

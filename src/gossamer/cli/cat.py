@@ -67,7 +67,7 @@ def _decoded(url: str, body: Body, applied: str) -> Iterator[bytes]:
         trouble = undone.error
         if undone.is_readable:
             if trouble:
-                print(f"gossamer: {url}: {trouble}; this is what came before", file=sys.stderr)
+                tell(f"{url}: {trouble}; this is what came before")
             return pieces(undone.data)
     if trouble:
         tell(f"{url}: {trouble}; written as it came")

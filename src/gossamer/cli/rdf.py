@@ -16,7 +16,6 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
 from gossamer.cli.fetch import OPTIONS
-from gossamer.cli.lines import shown
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.telling import tell
 from gossamer.model.errors import UsageError
@@ -85,7 +84,7 @@ async def _read(
         if "://" in name:
             url, response = await fetched(name, options)
             if not response.body:
-                tell(shown(f"{url}: no document ({response.outcome}{f', {response.error}' if response.error else ''})"))
+                tell(f"{url}: no document ({response.outcome}{f', {response.error}' if response.error else ''})")
                 return url, None
         else:
             url, response = read(NAMELESS if name == "-" else name, _standard_input(name), content_type)
@@ -110,10 +109,10 @@ def _write(data: StructuredData, form: str, url: str) -> None:
 
 def _warn(data: StructuredData) -> None:
     for warned in data.warnings:
-        tell(shown(f"{warned.kind}: {warned.about}"))
+        tell(f"{warned.kind}: {warned.about}")
     named = Counter(warned.kind for warned in data.warnings)
     for kind, count in sorted((data.counts - named).items()):
         tell(f"{kind}: {count}{' more' if kind in named else ''}")
     if data.dropped:
         rules = ", ".join(f"{rule} {count}" for rule, count in data.dropped.most_common())
-        tell(shown(f"dropped {data.dropped.total()} (see --all): {rules}"))
+        tell(f"dropped {data.dropped.total()} (see --all): {rules}")

@@ -36,7 +36,7 @@ def shell(source: str, content_type: str, **given: Any) -> int:
     if "://" in source:
         url, response = asyncio.run(fetched(source, read_options(given, None)))
         if not (response.headers or response.response_head):
-            tell(f"{shown(url)}: {response.outcome}: {shown(response.error)}")
+            tell(f"{url}: {response.outcome}: {response.error}")
             return 4
     else:
         url, response = read(source, None, content_type)

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Protocol
 
+from gossamer.cli.lines import shown
+
 #: Errors by which the reader of an output has gone for good: a closed pipe, a closed terminal.
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF})
 
@@ -18,9 +20,10 @@ _GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF})
 def tell(text: str) -> bool:
     """Print lines on standard error, each with the program's name; False if the reader has gone.
 
-    A line that cannot be written for another reason (a full disk) is dropped.
+    A line that cannot be written for another reason (a full disk) is dropped. Control characters are escaped: a message quotes
+    questions, URLs and answers of servers.
     """
-    return tell_plain("\n".join(f"gossamer: {line}" for line in text.splitlines()))
+    return tell_plain("\n".join(f"gossamer: {shown(line)}" for line in text.splitlines()))
 
 
 def tell_plain(text: str) -> bool:

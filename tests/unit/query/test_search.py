@@ -206,6 +206,15 @@ def test_hostile_titles_reach_no_terminal(kept: Open, page: Make, capsys: pytest
     assert "1 documents" in out and "\x1b" not in out and "\x07" not in out and "\u202e" not in out
 
 
+def test_a_hostile_question_cannot_speak_to_the_terminal(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", str(crawl)]) == 0
+    capsys.readouterr()
+    assert main(["search", str(crawl), "\x1b[31mfox\u202e ("]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and r"\x1b[31mfox\u202e (" in said
+    assert "\x1b" not in said and "\u202e" not in said
+
+
 def test_no_index_another_version_and_a_damaged_one_are_told_in_one_line(
     crawl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

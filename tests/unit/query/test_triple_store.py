@@ -213,6 +213,20 @@ def test_a_damaged_store_is_refused_in_one_line(crawl: Any, page: Make) -> None:
         feed(crawl.directory)
 
 
+@pytest.mark.parametrize("files", ["CURRENT", "MANIFEST-*", "*.sst"])
+def test_a_store_with_foreign_bytes_in_its_files_is_refused_in_one_line(crawl: Any, page: Make, files: str) -> None:
+    commit(crawl, visited(page, 1, 1, "one"))
+    feed(crawl.directory).close()
+    found = list((crawl.directory / "triples/store").glob(files))
+    assert found
+    for path in found:
+        path.write_bytes(b"x" * path.stat().st_size)
+    commit(crawl, visited(page, 2, 2, "two"))
+    with pytest.raises(CrawlDirectoryError, match=r"damaged.*delete") as caught:
+        feed(crawl.directory)
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_a_store_in_use_is_refused_in_one_line(crawl: Any, page: Make) -> None:
     commit(crawl, visited(page, 1, 1, "one"))
     with feed(crawl.directory) as store:

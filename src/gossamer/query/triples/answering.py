@@ -119,7 +119,7 @@ def main(arguments: list[str], open_store: Callable[[str], oxigraph.Store] = oxi
         return 0
     except MemoryError:
         return NO_MEMORY
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # the library raises a RuntimeError where files of the store are damaged
         sys.stderr.write(f"{' '.join(str(error).split())[:300]}\n")
         return 5
     return 0

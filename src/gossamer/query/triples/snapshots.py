@@ -36,7 +36,7 @@ def grant(store: TripleStore, folders: Iterable[Path]) -> None:
             try:
                 store.copy_to(folder / "copy")
                 (folder / "copy").rename(folder / STORE)
-            except OSError as error:
+            except (OSError, CrawlDirectoryError) as error:
                 (folder / _REFUSAL).write_text(str(error))
 
 

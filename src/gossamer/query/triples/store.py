@@ -4,10 +4,11 @@ It is a derived store: nothing in it is lost with it. When it was deleted, or th
 made again from the tables. One process has it open at a time; others read copies (:mod:`snapshots`).
 """
 
+import contextlib
 import functools
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyoxigraph as oxigraph
@@ -126,12 +127,13 @@ class TripleStore:
         """See the contract."""
         # What is added twice is there twice: the parser gives blank nodes new names each time.
         before = set(replaced)
-        if self._is_doubtful:
-            has = self.open().contains_named_graph
-            before.update(graph.url for graph in graphs if has(oxigraph.NamedNode(graph.iri)))
-        self.drop([graph.url for graph in graphs if graph.url in before])
-        if graphs:
-            self._add(graphs)
+        with _sound(self._place / STORE):
+            if self._is_doubtful:
+                has = self.open().contains_named_graph
+                before.update(graph.url for graph in graphs if has(oxigraph.NamedNode(graph.iri)))
+            self.drop([graph.url for graph in graphs if graph.url in before])
+            if graphs:
+                self._add(graphs)
 
     def put_in_order(self, least: int = _WORTH_ORDERING) -> bool:
         """Join the many files that batches leave, where enough was added since the last time; True where it was done.
@@ -145,7 +147,8 @@ class TripleStore:
         added, ordered = int(notes.get(_ADDED) or 0), int(notes.get(_ORDERED) or 0)
         if added - ordered < max(least, ordered // _PART):
             return False
-        self.open().optimize()
+        with _sound(self._place / STORE):
+            self.open().optimize()
         notes.put(_ORDERED, str(added))
         return True
 
@@ -165,8 +168,9 @@ class TripleStore:
 
     def drop(self, urls: Sequence[str]) -> None:
         """See the contract."""
-        for url in urls:
-            self.open().remove_graph(oxigraph.NamedNode(clean_iri(url)))
+        with _sound(self._place / STORE):
+            for url in urls:
+                self.open().remove_graph(oxigraph.NamedNode(clean_iri(url)))
 
     def empty(self, urls: Iterable[str]) -> None:
         """See the contract. Nothing of what was deleted stays on the disk."""
@@ -182,9 +186,11 @@ class TripleStore:
         """Make a copy that others can read. In the same file system it costs links, not bytes.
 
         Raises:
+            CrawlDirectoryError: the store is damaged.
             OSError: it cannot be made.
         """
-        self.open().backup(target)
+        with _sound(self._place / STORE):
+            self.open().backup(target)
 
 
 def opened_store(path: Path, how: type[oxigraph.Store]) -> oxigraph.Store:
@@ -198,7 +204,8 @@ def opened_store(path: Path, how: type[oxigraph.Store]) -> oxigraph.Store:
         CrawlDirectoryError: it cannot be opened; says why.
     """
     try:
-        return how(str(path))
+        with _sound(path):
+            return how(str(path))
     except (OSError, ValueError, SyntaxError) as error:
         reason = str(error).splitlines()[0]
         if "lock" in reason.lower():
@@ -206,6 +213,20 @@ def opened_store(path: Path, how: type[oxigraph.Store]) -> oxigraph.Store:
         raise CrawlDirectoryError(
             f"{path} cannot be opened ({reason}); delete {path.parent}, and it is made again"
         ) from None
+
+
+@contextlib.contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """Say in one line that the files of a store are damaged. The library raises a bare RuntimeError for it, at any use.
+
+    Raises:
+        CrawlDirectoryError: they are.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise CrawlDirectoryError(f"{path} is damaged ({reason}); delete {path.parent}, and it is made again") from None
 
 
 @functools.cache
