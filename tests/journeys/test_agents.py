@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.agency.meeting import living
 from gossamer.assembly.agency.restarts import MOST_VAIN
 from gossamer.assembly.agency.supervisor import AgentEnded
 from gossamer.assembly.control.at_rest import standing_at_rest
@@ -220,29 +221,54 @@ def wait_for(holds: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_supervisor_that_is_killed_takes_its_agents_along_and_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(8, marks=pytest.mark.long)])
+def test_agents_work_on_without_their_supervisor_and_the_next_one_takes_them_over(kills: int, tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
-    with web_of_hosts(latency=0.1) as web:
+    with web_of_hosts(pages=PAGES * kills, latency=0.05) as web:
+        given = ["--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
+        # The limit is reached before all is fetched: shares that were lent must not be lent again.
+        limit = HOSTS * PAGES * kills - 20
+        crawl = gossamer("crawl", seed_of(web), *given, "--agents", 2, "--max-pages", limit, "-o", directory)
+        agents: set[int] = set()
+        for kill in range(kills):
+            web.wait_for(len(web.requests) + 20)
+            wait_for(lambda: len(living(directory, ["agent-00", "agent-01"])) == 2)
+            found = set(living(directory, ["agent-00", "agent-01"]).values())
+            assert not kill or found == agents, "they are those of before"
+            agents = found
+            crawl.kill()
+            crawl.communicate(timeout=60)
+            web.wait_for(len(web.requests) + 10)
+            assert all(map(is_alive, agents)), "they work on"
+            crawl = gossamer("resume", directory, "--json")
+        out, told = crawl.communicate(timeout=60)
+        assert crawl.returncode == 0, told
+        assert "agent-00 and agent-01 went on without a supervisor" in told
+        summary = json.loads(out)
+        assert (summary["state"], summary["pages"]) == ("limit", limit)
+        assert len(web.requests) == limit, "nobody died who fetches"
+        wait_for(lambda: not any(map(is_alive, agents)))
+    urls = urls_in(directory / "logs/crawl.jsonl")
+    assert (len(urls), set(urls.values())) == (limit, {1})
+
+
+def test_agents_that_are_taken_over_with_other_settings_rest_and_begin_again(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(latency=0.05) as web:
         given = ["--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
         first = gossamer("crawl", seed_of(web), *given, "--agents", 2, "-o", directory)
         web.wait_for(20)
-        processes = holders(directory)
-        assert len(processes) == 3, "a supervisor and two agents"
+        before = living(directory, ["agent-00", "agent-01"])
         first.kill()
         first.communicate(timeout=60)
-        wait_for(lambda: not any(map(is_alive, processes)))
-        assert standing_at_rest(directory).state == "killed"
-        second = gossamer("resume", directory, "--json")
-        web.wait_for(60)
-        second.terminate()
+        second = gossamer("resume", directory, "--agents", 3, "--delay", "0.001", "--json")
         out, told = second.communicate(timeout=60)
-        assert second.returncode == 3, told
-        assert json.loads(out)["state"] == "stopped"
-        job = DividedCrawl([], options_for(web, directory, resume=True), tables=False)
-        summary = asyncio.run(crawled(job))
-        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
-    urls = urls_in(directory / "logs/crawl.jsonl")
-    assert (len(urls), set(urls.values())) == (HOSTS * PAGES, {1})
+        assert second.returncode == 0, told
+        assert "agent-02 joined" in told
+        assert json.loads(out)["pages"] == HOSTS * PAGES
+        assert not any(map(is_alive, before.values()))
+        assert len(web.requests) == HOSTS * PAGES
+    assert len(urls_in(directory / "logs/crawl.jsonl")) == HOSTS * PAGES
 
 
 def test_a_crawl_has_one_supervisor(tmp_path: Path) -> None:

@@ -42,6 +42,62 @@ def scratch(prefix: str = PREFIX, place: Path | None = None) -> Iterator[str]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def shared_scratch(place: Path | None = None) -> Iterator[str]:
+    """A new folder that other processes may hold as well (:func:`joined`); the last one that leaves removes it.
+
+    Args:
+        place: where it is made; the system's own directory for temporary files unless told.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    sweep(place)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+        descriptor = _locked(folder)
+        if descriptor is None:
+            continue
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if (folder / _LOCK).exists():
+            break
+        os.close(descriptor)  # a sweep came while the lock changed its kind
+    try:
+        yield str(folder)
+    finally:
+        _leave(folder, descriptor)
+
+
+@contextlib.contextmanager
+def joined(folder: Path) -> Iterator[Path | None]:
+    """Hold a folder that :func:`shared_scratch` has made, so that nobody sweeps it; None where it is gone."""
+    descriptor = _joined(folder)
+    try:
+        yield None if descriptor is None else folder
+    finally:
+        if descriptor is not None:
+            _leave(folder, descriptor)
+
+
+def _joined(folder: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if (folder / _LOCK).exists():
+                return descriptor
+        os.close(descriptor)
+    return None
+
+
+def _leave(folder: Path, descriptor: int) -> None:
+    """Let go of a folder; who is the last one removes it."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    os.close(descriptor)
+
+
 def sweep(place: Path | None = None) -> None:
     """Remove the folders in `place` (the system's own unless told) that nobody holds, and that are ours."""
     for folder in (place or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):

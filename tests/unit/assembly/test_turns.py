@@ -65,3 +65,27 @@ def test_an_address_that_nobody_asks_is_forgotten() -> None:
     assert repr(turns) == "<AddressTurns of 1 addresses>"
     turns.decide(2.3)
     assert repr(turns) == "<AddressTurns of 0 addresses>"
+
+
+def test_a_lender_that_comes_anew_takes_no_turn_from_who_has_it_and_opens_nothing_too_soon() -> None:
+    turns = AddressTurns(0.25)
+    turns.take_over({"a": {HERE: 7}, "b": {}}, 9, 50.0)
+    turns.hear("a", "1", [], {}, 50.0)
+    turns.hear("b", "1", [HERE, "192.0.2.2"], {}, 50.0)
+    told = turns.decide(50.0)
+    number, wait = told["b"].granted["192.0.2.2"]
+    assert (number, round(wait, 3)) == (10, 0.25), "whoever asked there last may have died since"
+    assert HERE not in told["b"].granted, "another agent has the turn"
+    assert turns.decide(50.0 + TURN)["a"].recalled == [HERE]
+    turns.hear("a", "1", [], {HERE: (7, 0.1)}, 53.0)
+    assert granted(turns.decide(53.0), "b")[0] == 11
+
+
+def test_turns_of_an_agent_that_dies_after_it_was_taken_over_are_free_after_a_gap() -> None:
+    turns = AddressTurns(0.25)
+    turns.take_over({"a": {HERE: 7}}, 0, 50.0)
+    turns.hear("a", "1", [], {}, 50.0)
+    turns.hear("b", "1", [HERE], {}, 51.0)
+    turns.hear("a", "2", [], {}, 51.0)
+    number, wait = granted(turns.decide(51.0), "b")
+    assert (number, round(wait, 3)) == (8, 0.25)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.stores.scratch import PREFIX, scratch, sweep
+from gossamer.stores.scratch import PREFIX, joined, scratch, shared_scratch, sweep
 
 #: A process that makes a folder and dies in it.
 _DYING = "import os; from gossamer.stores.scratch import scratch; held = scratch(); held.__enter__(); os._exit(9)"
@@ -44,3 +44,23 @@ def test_folders_of_processes_that_died_are_removed_and_no_others(
     assert set(tmp_path.iterdir()) == held | {foreign}
     living.communicate(b"\n")
     assert len(held) == 3
+
+
+def test_a_shared_folder_stays_while_anybody_holds_it_and_the_last_one_removes_it(tmp_path: Path) -> None:
+    with shared_scratch(tmp_path) as name:
+        folder = Path(name)
+        sweep(tmp_path)
+        assert folder.is_dir()
+        other = joined(folder)
+        assert other.__enter__() == folder
+    sweep(tmp_path)
+    assert folder.is_dir(), "somebody else holds it"
+    other.__exit__(None, None, None)
+    assert not folder.exists()
+    with joined(folder) as gone:
+        assert gone is None
+
+
+def test_a_folder_of_one_process_cannot_be_joined(tmp_path: Path) -> None:
+    with scratch(place=tmp_path) as name, joined(Path(name)) as found:
+        assert found is None

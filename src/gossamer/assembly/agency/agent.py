@@ -1,8 +1,8 @@
 """The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
 
 Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
-followers and the directory itself are the supervisor's. When the supervisor is gone, the agent stops as if a person had said
-so: what it has is kept, and the crawl can go on.
+followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and waits for
+another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from gossamer.assembly.agency.line import place_of
+from gossamer.assembly.agency.meeting import Solitude, Unheard
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.damage import bring_back, restored_lines
@@ -62,6 +63,12 @@ class AgentNews(msgspec.Struct, frozen=True):
     """Addresses that it would ask."""
     turns_back: dict[str, tuple[int, float]] = {}
     """Address -> number of the turn that has ended, and the seconds in which nobody may ask there."""
+    turns_held: dict[str, int] = {}
+    """Address -> number of the turn that it has. Told only to a supervisor that asks for the first time."""
+    is_ending: bool = False
+    """It was told to end."""
+    said: list[str] = []
+    """Lines for people that it could tell nobody since its supervisor was gone."""
     limit: str = ""
     """The limit that it has reached, by its setting's name."""
     logged: int = 0
@@ -77,7 +84,7 @@ class AgentRun:
         graph: Graph,
         directory: Path,
         folder: Path,
-        report: Callable[[str], None],
+        report: Callable[[str], bool],
         *,
         accept_loss: bool = False,
     ) -> None:
@@ -88,17 +95,21 @@ class AgentRun:
             graph: planned of its own wiring.
             directory: of the crawl.
             folder: where agents meet.
-            report: takes lines for people.
+            report: takes lines for people; says whether somebody hears them.
             accept_loss: go on without what is lost.
         """
         self.agent = agent
         self.directory = directory
-        self._report = report
+        self._unheard = Unheard(report)
+        self.report = self._unheard.tell
+        """Takes a line for people."""
+        self.solitude = Solitude(time.monotonic())
+        """How long no supervisor has asked."""
         self._accept_loss = accept_loss
-        self._work = CrawlWork(report, lambda: None)
+        self._work = CrawlWork(self.report, lambda: None)
         self._life = f"{os.getpid()}-{time.time_ns()}"
         aside = setting_aside(directory, agent)
-        self.graph_at_work = RunningGraph(graph, report=report, meeting=str(folder), aside=aside)
+        self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder), aside=aside)
         self._sampler = Sampler(self)
         self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
 
@@ -117,7 +128,7 @@ class AgentRun:
             await running.start()
             self._check_crawl()
             for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
-                self._report(line)
+                self.report(line)
             self.figures.begin()
             self.ledger.put_meta(ENDED, b"")
             await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
@@ -143,7 +154,7 @@ class AgentRun:
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
         """While the block runs, the supervisor can ask."""
-        control = ControlServer(place_of(self.directory, self.agent), self._steer, self._report)
+        control = ControlServer(place_of(self.directory, self.agent), self._steer, self.report)
         try:
             await control.start()
             async with self.figures.pulse.beating(), self._sampler.sampling():
@@ -156,8 +167,9 @@ class AgentRun:
 
     # -- what the supervisor asks
 
-    def news(self) -> AgentNews:
-        """What it has come to."""
+    def news(self, *, first: bool = False) -> AgentNews:
+        """What it has come to; `first` says that the supervisor has just taken the agent over."""
+        self.solitude.asked(time.monotonic())
         frontier, counters = self.units.frontier, self.ledger.counters()
         # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
         commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
@@ -176,6 +188,9 @@ class AgentRun:
             wants_pages=frontier.wants_pages and not is_at_rest,
             wants_turns=wants,
             turns_back=back,
+            turns_held=polite[0].turns_held() if polite and first else {},
+            is_ending=self.is_stopping,
+            said=self._unheard.taken(),
             limit=frontier.limit or self._work.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
         )

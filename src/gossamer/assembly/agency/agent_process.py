@@ -4,14 +4,22 @@ Place in the flow: :mod:`gossamer.assembly.agency.supervisor` has one for each a
 """
 
 import asyncio
+import contextlib
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.meeting import process_of
 from gossamer.assembly.agency.restarts import Restarts
 from gossamer.assembly.control.messages import News
 from gossamer.flow import python
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+
+#: Seconds between two looks at an agent that another supervisor has started: nobody is told when it ends.
+_LOOK = 0.1
 
 
 class AgentProcess:
@@ -28,6 +36,10 @@ class AgentProcess:
         self.is_held = False
         """It was told to pause, in this life."""
         self.process: asyncio.subprocess.Process | None = None
+        self.is_ending = False
+        """It was about to end in order when it was taken over, so its end says nothing of what a person wants."""
+        self._directory = directory
+        self._taken_over = 0
         self._folder = folder
         self._report = report
         self._first_commits = -1
@@ -44,12 +56,23 @@ class AgentProcess:
     @property
     def is_alive(self) -> bool:
         """Its process runs."""
-        return self.process is not None and self.process.returncode is None
+        return bool(self._taken_over) or (self.process is not None and self.process.returncode is None)
+
+    @property
+    def has_ended(self) -> bool:
+        """It was at work in this run, and is not any more."""
+        return not self.is_alive and (self.has_begun or self.process is not None)
+
+    def take_over(self, process: int) -> None:
+        """It is at work already: another supervisor has started it, and is gone."""
+        self._taken_over = process
 
     async def run_once(self) -> int:
         """Run it until it ends; returns its exit status, or the signal below zero."""
+        if self._taken_over:
+            return await self._outlived()
         # A session of its own: Ctrl-C in the terminal reaches the supervisor, and the supervisor ends this.
-        self.news, self._first_commits, self.is_held = None, -1, False
+        self.news, self._first_commits, self.is_held, self.is_ending = None, -1, False, False
         self.process = process = await asyncio.create_subprocess_exec(
             *python.command("gossamer.assembly.agency.process", str(self._folder), self.name),
             env=python.environment(),
@@ -63,6 +86,18 @@ class AgentProcess:
             return await process.wait()
         finally:
             self.line.close()
+
+    async def _outlived(self) -> int:
+        """Wait until one that was taken over ends. Its exit status is not ours to have: its ledger says how it ended."""
+        while process_of(self._directory, self.name) == self._taken_over:
+            await asyncio.sleep(_LOOK)
+        self._taken_over = 0
+        self.line.close()
+        return await asyncio.to_thread(self._last_status)
+
+    def _last_status(self) -> int:
+        with RocksLedger(LedgerSheet(directory=str(self._directory), agent=self.name)).looking() as ledger:
+            return 0 if ledger.is_clean else -signal.SIGKILL
 
     async def _tell(self, process: asyncio.subprocess.Process) -> None:
         """Report what it says; the last line is kept until it is known whether it was why the agent ended."""
@@ -80,21 +115,26 @@ class AgentProcess:
             self._report(f"{self.name}: {line}")
         return line
 
-    async def ask_news(self) -> AgentNews | None:
-        """What it has come to; None where it does not answer."""
+    async def ask_news(self, *, first: bool = False) -> AgentNews | None:
+        """What it has come to; None where it does not answer. `first` asks for what only a new supervisor has to know."""
         try:
-            news: AgentNews = await self.line.told(News(), AgentNews)
+            news: AgentNews = await self.line.told(News(first), AgentNews)
         except (AgentSilent, AgentRefused):
             return None
         self.news, self.has_begun = news, True
+        for line in news.said:
+            self._report(f"{self.name}: {line}")
         if self._first_commits < 0:
             self._first_commits = news.report.commits
         return news
 
     def kill(self) -> None:
         """End it at once."""
-        if self.is_alive and self.process is not None:
+        if self.process is not None and self.process.returncode is None:
             self.process.kill()
+        elif self._taken_over and process_of(self._directory, self.name) == self._taken_over:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._taken_over, signal.SIGKILL)
 
 
 async def _line(reader: asyncio.StreamReader) -> str:

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, standings_of, summary_of
-from gossamer.assembly.agency.orders import write_orders
+from gossamer.assembly.agency.meeting import meeting
+from gossamer.assembly.agency.orders import is_renewed, write_orders
 from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import Supervisor
+from gossamer.assembly.agency.taking_over import take_over
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.crawl import WARNINGS, came_to_nothing
 from gossamer.assembly.crawl_plan import CrawlPlan
@@ -37,6 +39,7 @@ from gossamer.flow.clock import SystemClock
 from gossamer.flow.connector import Statistics
 from gossamer.flow.sheet import change
 from gossamer.flow.wiring import Wiring
+from gossamer.model.agents import at_work
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
@@ -48,7 +51,6 @@ from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.merged_log import merge_logs
 from gossamer.stores.rowlog import LOG_PATH, log_path
-from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
@@ -130,16 +132,13 @@ class DividedCrawl:
         """Crawl to the end, or to :meth:`stop`."""
         self._began = time.monotonic()
         await check_addresses(self.seeds, self.graph, self.options, self.report)
-        with scratch() as folder:
-            self._folder = Path(folder)
-            return await self._run()
-
-    async def _run(self) -> Summary:
         made = self._place.make(self.plan.kept(self.graph), self.graph, self._note)
-        lock: ProcessLock | None = None
+        held = contextlib.ExitStack()
         vain = False
         try:
             lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
+            held.callback(lock.close)
+            self._folder = held.enter_context(meeting(self.directory, at_work(self.roster.members)))
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)
@@ -156,8 +155,7 @@ class DividedCrawl:
             self._tell_end(summary, is_kept=not vain)
             note_end(self.directory, summary)
         finally:
-            if lock is not None:
-                lock.close()
+            held.close()
             await self.following.finish()
             if vain:
                 rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
@@ -175,7 +173,10 @@ class DividedCrawl:
 
     async def _work(self) -> None:
         """Let the agents work; where people ask for others, these go on when domains have changed hands."""
+        has_other_wiring = is_renewed(self._folder, self.graph.wiring)
         self._engage()
+        if self.options.resume:
+            await self._take_over(has_other_wiring=has_other_wiring)
         await self.following.start()
         async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
             while True:
@@ -184,6 +185,16 @@ class DividedCrawl:
                 if members is None or self._is_told_to_stop or self.supervisor.limit:
                     return
                 await self._change(members)
+
+    async def _take_over(self, *, has_other_wiring: bool) -> None:
+        """Take over agents that are at work; they rest first where the crawl is to have others, or another wiring."""
+        names = await take_over(self.supervisor, self.directory)
+        if names:
+            self.report(f"{' and '.join(names)} went on without a supervisor, and have one again")
+            if has_other_wiring:
+                self.roster.renew()
+        if self.roster.is_wishing:
+            self.supervisor.rest()
 
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""

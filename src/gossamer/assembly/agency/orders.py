@@ -15,7 +15,7 @@ from gossamer.assembly.agents import with_agents
 from gossamer.assembly.compiling import with_fetchers
 from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import Graph
-from gossamer.flow.wiring import Wiring, read, with_settings, write
+from gossamer.flow.wiring import Wiring, read, to_toml, with_settings, write
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 
@@ -52,6 +52,12 @@ def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring) -> None:
 def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:
     """What :func:`write_orders` wrote."""
     return msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders), read(folder / WIRING)
+
+
+def is_renewed(folder: Path, wiring: Wiring) -> bool:
+    """Whether agents that meet there run another wiring of the crawl than this one."""
+    path = folder / WIRING
+    return path.exists() and path.read_text() != to_toml(wiring)
 
 
 def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, folder: str) -> Wiring:

@@ -1,22 +1,29 @@
 """The program of an agent: `python -P -m gossamer.assembly.agency.process FOLDER AGENT`.
 
-Started by :mod:`gossamer.assembly.agency.supervisor`, with its standard input as a line that ends with the supervisor. Its exit
-status is 0 when it ended in order, and that of the error where a person has to do something first.
+Started by :mod:`gossamer.assembly.agency.supervisor`, with its standard input as a line that ends with the supervisor: an agent
+that is only starting does not begin without one. Its exit status is 0 when it ended in order, and that of the error where a person
+has to do something first.
 """
 
 import asyncio
-import contextlib
+import select
 import signal
 import sys
+import time
 from pathlib import Path
 
 from gossamer.assembly.agency.agent import AgentRun
+from gossamer.assembly.agency.meeting import ALONE
 from gossamer.assembly.agency.orders import agent_wiring, read_orders
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
 from gossamer.flow.errors import FlowError
 from gossamer.flow.planning import plan
 from gossamer.model.errors import GossamerError
+from gossamer.stores.scratch import joined
+
+#: Seconds between two looks at how long an agent has been alone.
+_LOOK = 1.0
 
 
 def main() -> int:
@@ -29,23 +36,32 @@ def main() -> int:
         run = AgentRun(agent, graph, Path(orders.directory), folder, _report, accept_loss=orders.accept_loss)
         tune_collector()
         allow_open_files()
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_run(run))
+        with joined(folder), asyncio.Runner(loop_factory=loop_factory()) as runner:
+            if not _is_alone():
+                runner.run(_run(run))
     except (FlowError, GossamerError) as error:
         _report(str(error))
         return error.exit_code
     return 0
 
 
-def _report(line: str) -> None:
-    # Nobody reads it any more where the supervisor is gone.
-    with contextlib.suppress(OSError):
+def _report(line: str) -> bool:
+    """Tell a line; False where nobody reads it, since the supervisor is gone."""
+    try:
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _is_alone() -> bool:
+    """The supervisor is gone. It never says anything: what can be read of it is its end."""
+    return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 async def _run(run: AgentRun) -> None:
-    """Run it; a signal stops it, and so does the end of the supervisor."""
+    """Run it; a signal stops it, and so does a long time without a supervisor."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, run.stop)
@@ -58,12 +74,10 @@ async def _run(run: AgentRun) -> None:
 
 
 async def _watch(run: AgentRun) -> None:
-    """Stop when standard input ends."""
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while await reader.read(64):
-        pass
-    _report("the supervisor is gone, so this agent stops")
+    """Stop when nobody has asked for news for a long time."""
+    while not run.solitude.is_over(time.monotonic()):
+        await asyncio.sleep(_LOOK)
+    run.report(f"no supervisor has come for {ALONE:g} s, so this agent stops")
     run.stop()
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.assembly.agency.ended import standings_of
 from gossamer.assembly.agency.lost import check_lost
+from gossamer.assembly.agency.meeting import living
 from gossamer.assembly.agency.membership import (
     change_members,
     check_can_change,
@@ -122,10 +123,17 @@ class Roster:
     async def prepare(self, graph: Graph, folder: Path) -> None:
         """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.
 
+        Where agents of it are at work, they are to be taken over as they are; what is to change is a wish.
+
         Raises:
             CrawlDirectoryError: a ledger is lost or damaged.
             ComponentFailed: agents that should bring each other what they owe do not come to an end.
         """
+        members = members_of(self._directory)
+        if living(self._directory, at_work(members)):
+            if self.has_changed:
+                self._wanted, self.members, self.has_changed = self.members, members, False
+            return
         settle(self._directory, graph.wiring)
         members = members_of(self._directory)
         if members:
@@ -135,6 +143,15 @@ class Roster:
         if self.has_changed:
             await self.change(graph, folder, self.members)
             self.has_changed = False
+
+    @property
+    def is_wishing(self) -> bool:
+        """The crawl is to rest, and to begin again with the members that it is to have then."""
+        return self._wanted is not None
+
+    def renew(self) -> None:
+        """Let the crawl rest, and begin again by the graph as it is then."""
+        self._wanted = self._wanted or self.members
 
     async def change(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""

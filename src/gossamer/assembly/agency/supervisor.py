@@ -99,6 +99,15 @@ class Supervisor:
         """How often an agent was started again."""
         return sum(agent.restarts.count for agent in self.agents.values())
 
+    def begin_with(self, news: Iterable[AgentNews]) -> None:
+        """Begin with agents that are at work, as they have told: with the turns that another supervisor has lent them."""
+        found, now = list(news), time.monotonic()
+        held = {one.report.agent: one.turns_held for one in found}
+        highest = max((number for one in found for number, _ in one.turns_back.values()), default=0)
+        self._turns.take_over(held, highest, now)
+        for one in found:
+            self._turns.hear(one.report.agent, one.report.life, one.wants_turns, one.turns_back, now)
+
     async def work(self) -> None:
         """Run the agents to the end of the crawl, or to :meth:`stop`.
 
@@ -156,6 +165,8 @@ class Supervisor:
 
     def _has_left(self, agent: AgentProcess) -> bool:
         """Somebody has stopped one agent: whether it leaves the crawl. If so, the others rest until its hosts are theirs."""
+        if agent.is_ending:
+            return False  # the supervisor before this one has told it to end
         if not self._lets_go(agent.name):
             self._report(f"{agent.name} was stopped, and its hosts cannot go to others; it is started again")
             return False
@@ -253,7 +264,7 @@ class Supervisor:
             return
         self.is_resting = True
         self._resting_since = -1, time.monotonic()
-        gone = {name for name, agent in self.agents.items() if agent.process is not None and not agent.is_alive}
+        gone = {name for name, agent in self.agents.items() if agent.has_ended}
         self._quiescence = Quiescence(self.agents.keys() - gone)
 
     async def give(self, unit: str, settings: Mapping[str, Any]) -> None:

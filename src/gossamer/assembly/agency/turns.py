@@ -3,11 +3,13 @@
 Place in the flow: the supervisor tells after each round which addresses agents want and which they give back, and passes on what is
 decided. An agent asks an address only while it has the turn, by its own rules; it gives the turn back when it is told to, as soon
 as nothing is in flight there, with the seconds that the next request has to wait. So limits of an address hold for all agents
-together. Nothing is kept: an agent that dies loses its turns, and a supervisor that comes back starts agents that have none.
+together. Nothing is kept: an agent that dies loses its turns, and a supervisor that takes over agents at work asks them which they
+have.
 """
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from math import inf
 
 import msgspec
 
@@ -55,9 +57,25 @@ class AddressTurns:
         self._lives: dict[str, str] = {}
         self._told: dict[str, Lent] = {}
         self._number = 0
+        self._opens = -inf
 
     def __repr__(self) -> str:
         return f"<AddressTurns of {len(self._addresses)} addresses>"
+
+    def take_over(self, held: Mapping[str, Mapping[str, int]], highest: int, now: float) -> None:
+        """Agents are at work already: another supervisor has lent them turns, also to agents that have died since.
+
+        Args:
+            held: agent -> address -> number of the turn.
+            highest: no turn of the other supervisor had a higher number, as far as it matters.
+            now: monotonic seconds.
+        """
+        self._opens = now + self._gap
+        self._number = max((highest, *(number for turns in held.values() for number in turns.values())))
+        for agent, turns in held.items():
+            for name, number in turns.items():
+                one = self._addresses[name] = _Address()
+                one.agent, one.number, one.begun = agent, number, now
 
     def hear(
         self, agent: str, life: str, wants: Iterable[str], back: Mapping[str, tuple[int, float]], now: float
@@ -82,7 +100,10 @@ class AddressTurns:
             if known is not None and (known.agent, known.number) == (agent, number):
                 self._free(name, now + wait)
         for name in wants:
-            known = self._addresses.setdefault(name, _Address())
+            known = self._addresses.get(name)
+            if known is None:
+                known = self._addresses[name] = _Address()
+                known.open_at = self._opens
             if known.agent == agent and not known.is_recalled:
                 told.granted[name] = known.number, max(0.0, known.open_at - now)
             elif known.agent != agent and agent not in known.queue:

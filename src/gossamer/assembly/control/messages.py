@@ -283,12 +283,14 @@ class News(ControlRequest, frozen=True, tag="news"):
     """What has this agent come to? Asked by its supervisor, again and again."""
 
     steers = False
+    first: bool = False
+    """The supervisor has just taken it over, and knows nothing of it."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Tell."""
         from gossamer.assembly.control.steering import as_agent
 
-        return _told(as_agent(crawl).news())
+        return _told(as_agent(crawl).news(first=self.first))
 
 
 class Finish(ControlRequest, frozen=True, tag="finish"):

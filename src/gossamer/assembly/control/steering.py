@@ -106,8 +106,8 @@ class Steerable(Settable, Protocol):
 class SteerableAgent(Protocol):
     """What a supervisor asks of an agent."""
 
-    def news(self) -> msgspec.Struct:
-        """What it has come to."""
+    def news(self, *, first: bool = False) -> msgspec.Struct:
+        """What it has come to; `first` says that the supervisor has just taken it over."""
         ...
 
     def finish(self) -> None:

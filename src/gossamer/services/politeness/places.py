@@ -116,6 +116,10 @@ class SharedPlaces:
             self.wanted.pop(name, None)
         return place
 
+    def held(self) -> dict[str, int]:
+        """The places that are lent, with the numbers of the turns."""
+        return {name: place.turn for name, place in self._table.items() if place.turn}
+
     def recall(self, name: str, *, is_wanted: bool) -> None:
         """Begin nothing more there, and give it back as soon as nothing is live; somebody waits there where it `is_wanted`."""
         place = self._table.get(name)

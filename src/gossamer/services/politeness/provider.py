@@ -145,6 +145,10 @@ class HostPoliteness(Provider[PolitenessSheet]):
         back = {name: (number, max(0.0, opens - now)) for name, (number, opens) in places.back.items()}
         return list(islice(places.wanted, WANTED_AT_ONCE)), back
 
+    def turns_held(self) -> dict[str, int]:
+        """Addresses that it may ask, with the numbers of the turns."""
+        return self.gates.addresses.held()
+
     def take_turns(
         self, granted: Mapping[str, tuple[int, float]], recalled: Iterable[str], noted: Mapping[str, int]
     ) -> None:
