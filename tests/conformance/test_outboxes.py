@@ -1,10 +1,12 @@
 """The outbox of ours keeps the promises of `contracts.exchanging`."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 from gossamer.contracts.exchanging import Outbox
 from gossamer.contracts.ledger import Ledger
+from gossamer.model.task import Task
 from gossamer.stores.exchange.ledger import DividedLedger
 from gossamer.stores.exchange.outbox import AgentOutbox, AgentOutboxSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
@@ -28,3 +30,28 @@ def test_agent_outbox(tmp_path: Path, run: Any) -> None:
 
     run(check_outbox(reopen))
     opened.pop().abandon()
+
+
+def test_while_a_checkpoint_is_made_nothing_is_sent_and_nothing_is_forgotten(tmp_path: Path, run: Any) -> None:
+    async def check() -> None:
+        ledger, divided = RocksLedger(LedgerSheet(directory=str(tmp_path))), DividedLedger()
+        ledger.open()
+        outbox = AgentOutbox(AgentOutboxSheet())
+        outbox.ledger, outbox.designation = ledger, ByLetter()
+        divided.behind, divided.outbox = ledger, outbox
+        await outbox.start()
+        with divided.group() as group:
+            group.push([Task(f"http://b.test/{number}", "b.test", 1) for number in range(3)])
+        batch = await outbox.take("agent-01", 2)
+        outbox.sheet = AgentOutboxSheet(holds=True)
+        outbox.delivered(batch)
+        more = asyncio.ensure_future(outbox.take("agent-01", 2))
+        await asyncio.sleep(0)
+        assert ledger.counters()["owed"] == 3, "a snapshot has all of them, whatever the other agent's has"
+        assert not more.done()
+        outbox.sheet = AgentOutboxSheet()
+        assert [one.task.url for one in await more] == ["http://b.test/2"]
+        assert ledger.counters()["owed"] == 1
+        ledger.abandon()
+
+    run(check())

@@ -28,7 +28,6 @@ from gossamer.assembly.control.messages import (
     Pause,
     ReadGraph,
     ReadHost,
-    Rewire,
     SetHost,
     Status,
     Why,
@@ -323,8 +322,6 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             known["graph"] = await ask(ReadGraph())
             await ask(SetHost("www.h1.test", {"max_pages": str(2 * PAGES)}))
             known["host"] = await ask(ReadHost("www.h1.test"))
-            with pytest.raises(SteeringRefused, match="stop it first"):
-                await ask(Rewire("[components.x]\nuse = 'tally'"))
             with pytest.raises(SteeringRefused, match="cannot be divided among 9 agents"):
                 await ask(Change({"agents": "9"}))
             known["while paused"] = len(web.requests) - count

@@ -15,6 +15,9 @@ from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wir
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 
+#: The provider that keeps what an agent owes the others.
+OUTBOX = "outbox"
+
 #: The commit's roles that a receiver of URLs has too.
 _RECEIVING = ("seen", "traversal", "prioritizer", "task_gates")
 
@@ -50,8 +53,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         return _with_own_files(wiring, agent)
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
-        "outbox": ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
-        "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": "outbox"}),
+        OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
+        "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
     }
     components = {
         "receive": _receiver(wiring.components[commit], agent),

@@ -167,12 +167,16 @@ def decided_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[s
     Raises:
         UsageError: there is no crawl, it does not look for traps, or nothing was set aside under one of the identifiers.
     """
-    settings = _settings(directory)
+    return decided(_settings(directory), rows_aside(directory), confirm, release)
+
+
+def rows_aside(directory: Path) -> list[SetAside]:
+    """What all ledgers of a crawl have set aside, at work or not. Raises CrawlDirectoryError: one is damaged."""
     rows: list[SetAside] = []
     for ledger in ledgers_of(directory):
         with ledger.looking():
             rows += ledger.aside()
-    return decided(settings, rows, confirm, release)
+    return rows
 
 
 def decide_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[str]) -> None:

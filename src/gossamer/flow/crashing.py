@@ -24,6 +24,7 @@ class Point(StrEnum):
     BEFORE_COMMIT = "before-commit"
     AFTER_COMMIT = "after-commit"
     CHECKPOINT = "checkpoint"
+    RESTORING = "restoring"
     RECOVERY = "recovery"
     DELETION = "deletion"
     JOINING = "joining"

@@ -1,8 +1,8 @@
 """The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
 
 Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
-followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and waits for
-another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
+followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and
+waits for another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
 """
 
 import contextlib

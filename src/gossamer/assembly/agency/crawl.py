@@ -20,9 +20,11 @@ import msgspec
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, standings_of, summary_of
 from gossamer.assembly.agency.meeting import meeting
 from gossamer.assembly.agency.orders import is_renewed, write_orders
+from gossamer.assembly.agency.rewiring import Rewiring
 from gossamer.assembly.agency.roster import Roster
-from gossamer.assembly.agency.supervisor import Supervisor
+from gossamer.assembly.agency.supervisor import AgentEnded, Supervisor
 from gossamer.assembly.agency.taking_over import take_over
+from gossamer.assembly.control.resting import refuse_half_restored
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.crawl import WARNINGS, came_to_nothing
 from gossamer.assembly.crawl_plan import CrawlPlan
@@ -37,6 +39,8 @@ from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
 from gossamer.assembly.tables import TableMaker
 from gossamer.flow.clock import SystemClock
 from gossamer.flow.connector import Statistics
+from gossamer.flow.difference import Difference
+from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import change
 from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import at_work
@@ -56,7 +60,6 @@ if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
     from gossamer.assembly.control.messages import Answered, ControlRequest
     from gossamer.assembly.control.standing import CrawlStanding
-    from gossamer.flow.difference import Difference
 
 #: The folder in the crawl's state whose lock a supervisor holds, so that a crawl has one.
 SUPERVISOR = "supervisor"
@@ -99,7 +102,9 @@ class DividedCrawl:
         self.roster = Roster(self.directory, self.graph, options, self.report)
         self._place = CrawlPlace(self.directory, options)
         self._place.check()
+        self.rewiring = Rewiring(self.plan, self._place, self._check_members, goes_on=options.resume)
         if options.resume:
+            refuse_half_restored(self.directory)
             refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
         elif options.accept_loss:
@@ -180,11 +185,25 @@ class DividedCrawl:
         await self.following.start()
         async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
             while True:
-                await self.supervisor.work()
+                await self._worked()
                 members = self.roster.take_wish()
                 if members is None or self._is_told_to_stop or self.supervisor.limit:
                     return
                 await self._change(members)
+
+    async def _worked(self) -> None:
+        """Let the agents work until they rest or end; where they cannot begin with a new graph, with the one before."""
+        before, self.rewiring.before = self.rewiring.before, None
+        try:
+            await self.supervisor.work()
+        except AgentEnded as error:
+            if before is None or any(agent.has_begun for agent in self.supervisor.agents.values()):
+                raise
+            self.report(f"the change of the graph is taken back: {error}")
+            self.rewiring.keep(self.graph, before, is_undone=True)
+            self.rewiring.before, self.graph = None, before
+            self._engage()
+            await self.supervisor.work()
 
     async def _take_over(self, *, has_other_wiring: bool) -> None:
         """Take over agents that are at work; they rest first where the crawl is to have others, or another wiring."""
@@ -219,13 +238,15 @@ class DividedCrawl:
         await self.roster.change(self.graph, self._folder, members)
         self._engage()
 
+    def _check_members(self, graph: Graph) -> None:
+        self.roster.check(graph, self.roster.members)
+
     def _lets_go(self, agent: str) -> bool:
         return self.roster.let_go(self.graph, agent)
 
     def check_number(self, number: int) -> None:
         """Refuse a number of agents that the crawl cannot have. Raises as :meth:`resize`."""
-        if self.supervisor.is_stopping or self.supervisor.limit:
-            raise UsageError("the crawl is about to end; its agents stay as they are")
+        self._check_goes_on()
         self.roster.with_number(self.graph, number)
 
     def resize(self, number: int) -> None:
@@ -375,7 +396,8 @@ class DividedCrawl:
         after = change(before, settings, running=True)
         new = msgspec.to_builtins(after)
         given = {name: new[name] for name in settings}
-        await self.supervisor.give(unit, given)
+        if not self.supervisor.is_resting:  # who begins again reads it then
+            await self.supervisor.give(unit, given)
         self.graph = self.graph.with_settings(unit, given, after)
         try:
             self._place.write(self.plan.kept(self.graph), self.graph)
@@ -385,16 +407,34 @@ class DividedCrawl:
         if unit == "frontier":
             self._limit_by_frontier()
 
-    async def rewire(self, change: Callable[[Wiring], Wiring]) -> "Difference":
-        """Refuse: each agent has a graph of its own, and all of them cannot be changed as one yet.
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph, now and for every later run: all agents rest for a moment, and begin again with it.
 
         Raises:
-            UsageError: always.
+            FlowError: the change does not fit. Nothing has changed.
+            UsageError: several agents cannot run the graph, it cannot be kept, or the crawl is about to end. Likewise.
         """
-        raise UsageError(
-            "the graph of a crawl with several agents cannot be changed while it runs; stop it first: "
-            f"gossamer stop {self.directory}"
-        )
+        return self._begin_again(self.rewiring.planned(self.graph, change))
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change. Raises as it."""
+        return Difference.between(self.graph.wiring, self.rewiring.planned(self.graph, change).wiring)
+
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back. Raises as :meth:`rewire`."""
+        return self._begin_again(self.rewiring.undone(self.graph), is_undone=True)
+
+    def _begin_again(self, graph: Graph, *, is_undone: bool = False) -> Difference:
+        self._check_goes_on()
+        difference = self.rewiring.keep(self.graph, graph, is_undone=is_undone)
+        self.graph = graph
+        self.roster.renew()
+        self.supervisor.rest()
+        return difference
+
+    def _check_goes_on(self) -> None:
+        if self.supervisor.is_stopping or self.supervisor.limit:
+            raise UsageError("the crawl is about to end; its agents stay as they are")
 
     def glance(self) -> "CrawlStanding":
         """How it stood a moment ago."""

@@ -16,7 +16,7 @@ from gossamer.assembly.control.places import is_ours, sockets
 from gossamer.model.errors import GossamerError
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 
-#: Seconds for an answer: an agent answers between two steps of its own, unless it is busy with a checkpoint.
+#: Seconds for an answer: an agent answers between two steps of its own. A checkpoint takes longer.
 PATIENCE = 10.0
 
 
@@ -71,9 +71,9 @@ class AgentLine:
         assert isinstance(answer, Told)
         return msgspec.json.decode(answer.value, type=form)
 
-    async def do(self, request: ControlRequest) -> str:
+    async def do(self, request: ControlRequest, patience: float = PATIENCE) -> str:
         """Ask for something to be done; returns what was done, in words. Raises as :meth:`ask`."""
-        answer = await self.ask(request)
+        answer = await self.ask(request, patience)
         assert isinstance(answer, Done)
         return answer.text
 

@@ -7,26 +7,32 @@ So commands need not know how many agents there are.
 import asyncio
 from typing import TYPE_CHECKING
 
+from gossamer.assembly.agency.checkpoints import checkpoint
 from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
-from gossamer.assembly.control import steering
+from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.messages import (
     Answered,
     BlockHosts,
     Change,
     CheckChange,
+    Checkpoint,
     Checkpoints,
+    CheckRewire,
     Continue,
     ControlRequest,
+    Decide,
     Done,
     Listed,
     Pause,
     ReadGraph,
     ReadHost,
+    Rewire,
     SetHost,
     Status,
     Stop,
     Told,
+    Undo,
     Why,
     tag_of,
 )
@@ -34,15 +40,20 @@ from gossamer.assembly.control.picture import graph_picture
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.suspicions import rows_aside
+from gossamer.flow.difference import Difference, changed
 from gossamer.flow.sheet import build
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import msgspec
 
     from gossamer.assembly.agency.crawl import DividedCrawl
+    from gossamer.flow.wiring import Wiring
 
 
 async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
@@ -54,12 +65,14 @@ async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
     """
     answered = await _answered(crawl, request)
     if request.steers:
-        steering.note_steering(crawl.directory, _noted(crawl, request))
+        steering.note_steering(crawl.directory, _noted(crawl, request, answered))
     return answered
 
 
-def _noted(crawl: "DividedCrawl", request: ControlRequest) -> dict[str, object]:
-    plain: dict[str, object] = ControlRequest.noted(request, None, Done(""))  # type: ignore[arg-type]  # it asks the crawl for nothing
+def _noted(crawl: "DividedCrawl", request: ControlRequest, answered: Answered) -> dict[str, object]:
+    if isinstance(request, Rewire):
+        return request.noted(None, answered)  # type: ignore[arg-type]  # it asks the crawl for nothing
+    plain: dict[str, object] = ControlRequest.noted(request, None, answered)  # type: ignore[arg-type]  # likewise
     if isinstance(request, Change):
         plain["values"] = steering.without_secrets(crawl.graph, request.values)
     return plain
@@ -85,6 +98,15 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return Done(await steering.set_host(crawl, request.name, request.values))
         case BlockHosts():
             return Done(await steering.block(crawl, request.names))
+        case Rewire():
+            return _begun_again(await crawl.rewire(_change_of(request)))
+        case Undo():
+            return _begun_again(await crawl.undo())
+        case Checkpoint():
+            return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
+        case Decide():
+            told = await asyncio.to_thread(rows_aside, crawl.directory)
+            return Done(await steering.decide(crawl, told, request.confirm, request.release))
         case _:
             return await _looked(crawl, request)
 
@@ -95,7 +117,9 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case Status():
             return _told(await crawl.standing(units=request.units))
         case Checkpoints():
-            return Listed((await crawl.standing(units=False)).checkpoints)
+            return Listed(resting.checkpoints(crawl.directory))
+        case CheckRewire():
+            return Done(crawl.foreseen(_change_of(request)).told)
         case CheckChange():
             values = dict(request.values)
             if (number := values.pop("agents", None)) is not None:
@@ -113,6 +137,14 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
                 f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "
                 f"gossamer stop {crawl.directory}"
             )
+
+
+def _change_of(request: Rewire | CheckRewire) -> "Callable[[Wiring], Wiring]":
+    return lambda wiring: changed(wiring, request.change, request.source)
+
+
+def _begun_again(difference: Difference) -> Done:
+    return Done(f"{difference.told} (all agents rest for some seconds, and begin again with it)")
 
 
 async def _changed(crawl: "DividedCrawl", values: dict[str, str]) -> str:

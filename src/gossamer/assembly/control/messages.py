@@ -234,7 +234,7 @@ class Decide(ControlRequest, frozen=True, tag="decide"):
         """Take it."""
         from gossamer.assembly.control.steering import decide
 
-        return Done(await decide(crawl, self.confirm, self.release))
+        return Done(await decide(crawl, crawl.ledger.aside(), self.confirm, self.release))
 
 
 class Why(ControlRequest, frozen=True, tag="why"):

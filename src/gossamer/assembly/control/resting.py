@@ -1,18 +1,29 @@
 """What can be done to a crawl that nobody is at work on: checkpoints, and hosts that it is not to ask when it goes on."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import msgspec
 
 from gossamer.assembly.control.standing import checkpoint_name, ledgers_of
 from gossamer.assembly.control.steering import BLOCKING, STEERING_LOG, note_steering
 from gossamer.assembly.kept import read_wiring
+from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.wiring import with_settings, write
+from gossamer.model.agents import member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.members import members_of, write_members
 from gossamer.stores.recovery import files_of
+
+#: Where it stands which agents the crawl had at each checkpoint.
+_MEMBERS = "state/supervisor/checkpoints"
+
+#: The mark of a crawl of several agents that is going back to a checkpoint, with its name.
+_RESTORING = "state/supervisor/restoring"
 
 #: What going back to a checkpoint is called in the log of who steered.
 _RESTORE = "restore"
@@ -32,10 +43,57 @@ def checkpoint(directory: Path, name: str) -> str:
         CrawlDirectoryError: the ledger is in use or damaged.
     """
     name = name or checkpoint_name()
-    for ledger in ledgers_of(directory):
-        with _opened(ledger):
-            ledger.checkpoint(name)
+    check_is_free(directory, name)
+    checkpoint_those(directory, [ledger.sheet.agent for ledger in ledgers_of(directory)], name)
+    if members := members_of(directory):
+        note_members(directory, name, members)
     return name
+
+
+def check_is_free(directory: Path, name: str) -> None:
+    """Refuse a name that a checkpoint of any agent has. Raises UsageError."""
+    if any(name in ledger.checkpoints() for ledger in ledgers_of(directory)):
+        raise UsageError(f"there is a checkpoint {name!r} already; take another name")
+
+
+def checkpoint_those(directory: Path, agents: Sequence[str], name: str) -> None:
+    """Keep the state that these agents rest in. Raises as :func:`checkpoint`."""
+    for ledger in ledgers_of(directory):
+        if ledger.sheet.agent in agents:
+            with _opened(ledger):
+                ledger.checkpoint(name)
+
+
+def note_members(directory: Path, name: str, members: Sequence[str]) -> None:
+    """Note which agents the crawl had at a checkpoint: whole, or not at all. Raises OSError."""
+    path = directory / _MEMBERS / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(msgspec.json.encode(list(members)))
+    fresh.replace(path)
+
+
+def _members_at(directory: Path, name: str) -> tuple[str, ...]:
+    """The agents that the crawl had at a checkpoint; without a note those that it has, since each has a part of it.
+
+    Raises:
+        UsageError: the crawl has agents that it did not have then, so that no state of them can be gone back to.
+        CrawlDirectoryError: the note is damaged.
+    """
+    path, now = directory / _MEMBERS / f"{name}.json", members_of(directory)
+    try:
+        then = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
+    except FileNotFoundError:
+        return now
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
+    known = {member(text).agent for text in then}
+    new = [agent for text in now if (agent := member(text).agent) not in known]
+    if new:
+        raise UsageError(
+            f"{new[0]} joined the crawl after the checkpoint {name!r} was made, so the crawl cannot go back to it"
+        )
+    return then
 
 
 @contextmanager
@@ -55,12 +113,39 @@ def restore(directory: Path, name: str) -> None:
     """Go back to a checkpoint. What was archived since then stays in the archive.
 
     Raises:
-        UsageError: there is no such checkpoint.
+        UsageError: there is no such checkpoint, or agents have joined since. Nothing has changed.
         CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
     """
+    known = checkpoints(directory)
+    if name not in known:
+        raise UsageError(f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
+    then = _members_at(directory, name)
+    mark = directory / _RESTORING
+    if then:
+        # Between two agents of which one has gone back and the other has not, URLs are lost.
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(name, encoding="utf-8")
     for ledger in ledgers_of(directory):
         ledger.restore(name, _ends(directory, ledger))
+        crash_at(Point.RESTORING)
+    if then:
+        write_members(directory, then)
+        mark.unlink()
     note_steering(directory, {"do": _RESTORE, "name": name})
+
+
+def refuse_half_restored(directory: Path) -> None:
+    """Refuse to go on with a crawl of which only some agents have gone back to a checkpoint.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    with suppress(FileNotFoundError):
+        name = (directory / _RESTORING).read_text(encoding="utf-8")
+        raise CrawlDirectoryError(
+            f"the crawl in {directory} was killed while it went back to a checkpoint; finish that: "
+            f"gossamer checkpoint {directory} --restore {name}"
+        )
 
 
 def has_gone_back(directory: Path) -> bool:

@@ -5,7 +5,7 @@ is written into `crawl.toml` before it is answered: a resumed crawl goes by it. 
 declared (:mod:`~gossamer.assembly.control.messages`); what several of them need stands here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -28,6 +28,7 @@ from gossamer.stores.printable import printable
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.model.aside import SetAside
     from gossamer.stores.ledger.ledger import RocksLedger
 
 U = TypeVar("U")
@@ -281,8 +282,14 @@ async def block(crawl: Settable, names: list[str]) -> str:
 # -- traps
 
 
-async def decide(crawl: Steerable, confirm: list[str], release: list[str]) -> str:
+async def decide(crawl: Settable, aside: "Iterable[SetAside]", confirm: list[str], release: list[str]) -> str:
     """Take a person's word for what is a trap, and what is none; returns what was done, in words.
+
+    Args:
+        crawl: the crawl.
+        aside: what all its ledgers have set aside.
+        confirm: identifiers of families that are traps.
+        release: those of families that are none; `all` for every one.
 
     Raises:
         SettingError: the crawl does not look for traps.
@@ -293,7 +300,7 @@ async def decide(crawl: Steerable, confirm: list[str], release: list[str]) -> st
     if UNIT not in crawl.graph.providers:
         raise SettingError(f"this crawl does not look for traps: it has no unit {UNIT!r}")
     settings = msgspec.structs.asdict(crawl.graph.sheet(UNIT))
-    await crawl.set(UNIT, decided(settings, crawl.ledger.aside(), confirm, release))
+    await crawl.set(UNIT, decided(settings, aside, confirm, release))
     return "it holds from now on: what is confirmed is refused, what is released is fetched"
 
 

@@ -33,6 +33,9 @@ STRETCH = 2_000
 #: Bytes of a key. It is no secret's hash, so that it must be too long for anybody to find two URLs with the same one.
 _KEY_BYTES = 16
 
+#: Seconds between two looks at whether a checkpoint of all agents is made.
+_HELD = 0.05
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Task).decode
 
@@ -47,6 +50,10 @@ class AgentOutboxSheet(Sheet, frozen=True):
         int,
         setting("Hold this many URLs for one agent in memory; others wait on the disk.", unit="URLs", ge=1),
     ] = WAITING
+    holds: Annotated[
+        bool,
+        setting("Send nothing and forget nothing, while a checkpoint of all agents is made; the supervisor says when."),
+    ] = False
 
 
 class AgentOutbox(Provider[AgentOutboxSheet]):
@@ -110,6 +117,9 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
         """What is owed to an agent and was not taken yet, at least one, suspended while there is nothing."""
         queue, more = self._queues[agent], self._more[agent]
         while True:
+            if self.sheet.holds:
+                await self.clock.sleep(_HELD)
+                continue
             self._forget()
             while not queue and not self._readings[agent].is_over:
                 self._read(agent, self._readings[agent])
@@ -127,6 +137,8 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
 
     def _forget(self) -> None:
         """Take what was delivered out of the space. While the disk is full it stays, and is sent once more by a later process."""
+        if self.sheet.holds:
+            return
         done, self._done = list({(one.key, one.value): one for one in self._done}.values()), []
         if not done:
             return

@@ -1,0 +1,106 @@
+"""Checkpoints and changes of the graph while several agents work: no URL is lost, and nothing is half done."""
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
+
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.compiling import shipped
+from gossamer.assembly.control import resting
+from gossamer.assembly.control.client import Control, SteeringRefused
+from gossamer.assembly.control.messages import (
+    Change,
+    Checkpoint,
+    Checkpoints,
+    CheckRewire,
+    ControlRequest,
+    Decide,
+    Rewire,
+    Undo,
+)
+from gossamer.flow.wiring import read
+from gossamer.operations.verifying import verify
+from gossamer.stores.members import members_of, write_members
+
+HOSTS, PAGES = 10, 24
+
+
+async def asked(directory: Path, request: ControlRequest) -> Any:
+    def ask() -> Any:
+        with Control(directory) as control:
+            return control.names(request) if isinstance(request, Checkpoints) else control.do(request)
+
+    return await asyncio.to_thread(ask)
+
+
+def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to_it(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(pages=PAGES, latency=0.03) as web:
+
+        async def keep(job: DividedCrawl) -> None:
+            await until(lambda: len(web.requests) > 40)
+            assert await asked(directory, Checkpoint("early")) == "checkpoint early is kept"
+            with pytest.raises(SteeringRefused, match="there is a checkpoint 'early' already"):
+                await asked(directory, Checkpoint("early"))
+            with pytest.raises(SteeringRefused, match="a checkpoint cannot be called"):
+                await asked(directory, Checkpoint("../up"))
+            assert await asked(directory, Checkpoints()) == ["early"]
+            job.stop()
+
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        stopped = asyncio.run(crawled(job, keep))
+        assert (stopped.state, resting.checkpoints(directory)) == ("stopped", ["early"])
+        # As if one of the two had left since: the checkpoint has hosts of both.
+        write_members(directory, ("agent-00", "agent-01=0"))
+        resting.restore(directory, "early")
+        assert members_of(directory) == ("agent-00", "agent-01")
+        web.requests.clear()
+        again = DividedCrawl([], options_for(web, directory, resume=True), tables=False)
+        summary = asyncio.run(crawled(again))
+        assert summary.state == "finished"
+        assert len(urls_in(directory / "logs/crawl.jsonl")) == HOSTS * PAGES
+        assert len(web.requests) > HOSTS * PAGES - stopped.pages, "what came after the checkpoint is fetched again"
+    assert verify(directory, deep=True).findings == []
+
+
+def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    mark = "[components.tally]\nsettings = {}\n[components.process]\nworkers = 2\n"
+    told: list[str] = []
+    with web_of_hosts(pages=PAGES, latency=0.05) as web:
+
+        async def rewire(job: DividedCrawl) -> None:
+            await until(lambda: len(web.requests) > 20)
+            assert "'process'" in await asked(directory, CheckRewire(mark))
+            with pytest.raises(SteeringRefused, match="unknown"):
+                await asked(directory, Rewire("[components.x]\nuse = 'no-such-thing'"))
+            with pytest.raises(SteeringRefused, match="nothing to undo"):
+                await asked(directory, Undo())
+            with pytest.raises(SteeringRefused, match="nothing is set aside"):
+                await asked(directory, Decide(["0123456789"]))
+            supervisor = job.supervisor
+            told.append(await asked(directory, Rewire(mark, "mark.toml")))
+            await until(lambda: job.supervisor is not supervisor)
+            told.append(await asked(directory, Undo()))
+            told.append(await asked(directory, Change({"frontier.concurrency": "40"})))
+
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        summary = asyncio.run(crawled(job, rewire))
+        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+        assert len(web.requests) == HOSTS * PAGES, "nothing is fetched twice"
+    assert told[0].startswith("changes component 'process' (all agents rest")
+    assert told[1].startswith("changes component 'process'")
+    kept = read(directory / "crawl.toml").components
+    assert kept["process"].workers == shipped("default").components["process"].workers
+    assert kept["frontier"].settings["concurrency"] == 40
+    urls = urls_in(directory / "logs/crawl.jsonl")
+    assert (len(urls), max(Counter(urls).values())) == (HOSTS * PAGES, 1)
+    log = [json.loads(line) for line in (directory / "logs/steering.jsonl").read_text().splitlines()]
+    assert [entry["do"] for entry in log] == ["rewire", "undo", "set"]
+    assert log[0]["source"] == "mark.toml"
+    assert "change" not in log[0], "a change may hold a password"

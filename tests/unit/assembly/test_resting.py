@@ -1,0 +1,80 @@
+"""Checkpoints of several agents at rest: gone back to by all of them, or refused with nothing changed."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gossamer.assembly.control import resting
+from gossamer.flow import python
+from gossamer.flow.crashing import VARIABLE
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.members import members_of, write_members
+
+AGENTS = ("agent-00", "agent-01")
+
+
+def count(directory: Path, agents: tuple[str, ...] = AGENTS) -> None:
+    """Something happens at each agent."""
+    for agent in agents:
+        ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=agent))
+        ledger.open()
+        with ledger.group() as group:
+            group.count("pages")
+        ledger.close()
+
+
+def counted(directory: Path) -> list[int]:
+    found = []
+    for agent in AGENTS:
+        with RocksLedger(LedgerSheet(directory=str(directory), agent=agent)).looking() as ledger:
+            found.append(ledger.counters()["pages"])
+    return found
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    write_members(tmp_path, AGENTS)
+    count(tmp_path)
+    assert resting.checkpoint(tmp_path, "one") == "one"
+    count(tmp_path)
+    assert counted(tmp_path) == [2, 2]
+    return tmp_path
+
+
+def test_a_return_that_was_killed_is_finished_before_the_crawl_goes_on(directory: Path) -> None:
+    (directory / "crawl.toml").touch()
+    command = python.command("gossamer", "checkpoint", str(directory), "--restore", "one")
+    killed = subprocess.run(command, env={**python.environment(), VARIABLE: "restoring:1"}, check=False)
+    assert killed.returncode == -9
+    assert sorted(counted(directory)) == [1, 2], "one of them has gone back"
+    with pytest.raises(CrawlDirectoryError, match="--restore one"):
+        resting.refuse_half_restored(directory)
+    resting.restore(directory, "one")
+    resting.refuse_half_restored(directory)
+    assert counted(directory) == [1, 1]
+
+
+def test_agents_that_have_left_since_are_back_with_the_checkpoint(directory: Path) -> None:
+    write_members(directory, ("agent-00", "agent-01=0"))
+    resting.restore(directory, "one")
+    assert members_of(directory) == AGENTS
+
+
+def test_a_crawl_does_not_go_back_where_agents_have_joined_since(directory: Path) -> None:
+    write_members(directory, (*AGENTS, "agent-02"))
+    with pytest.raises(UsageError, match="agent-02 joined the crawl after the checkpoint 'one'"):
+        resting.restore(directory, "one")
+    assert counted(directory) == [2, 2]
+    count(directory, ("agent-02",))
+    with pytest.raises(UsageError, match="no checkpoint 'one'"):
+        resting.restore(directory, "one")
+    assert counted(directory) == [2, 2]
+
+
+def test_a_name_that_one_agent_has_is_taken_for_all(directory: Path) -> None:
+    RocksLedger(LedgerSheet(directory=str(directory), agent="agent-01")).places.checkpoints.joinpath("two").mkdir()
+    with pytest.raises(UsageError, match="there is a checkpoint 'two' already"):
+        resting.checkpoint(directory, "two")
+    assert resting.checkpoints(directory) == ["one"]
