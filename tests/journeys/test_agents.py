@@ -251,6 +251,24 @@ def test_agents_work_on_without_their_supervisor_and_the_next_one_takes_them_ove
     assert (len(urls), set(urls.values())) == (limit, {1})
 
 
+def test_agents_without_a_supervisor_say_so_and_are_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(pages=40, latency=0.1) as web:
+        given = ["--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
+        first = gossamer("crawl", seed_of(web), *given, "--agents", 2, "-o", directory)
+        web.wait_for(20)
+        agents = living(directory, ["agent-00", "agent-01"])
+        first.kill()
+        first.communicate(timeout=60)
+        assert main(["status", str(directory)]) == 5
+        assert "agent-00 and agent-01 work on; gossamer resume" in capsys.readouterr().err
+        assert main(["stop", str(directory)]) == 0
+        assert "agent-01, which has no supervisor: stopping" in capsys.readouterr().out
+        wait_for(lambda: not any(map(is_alive, agents.values())))
+        pages = standing_at_rest(directory).pages
+        assert pages == len(web.requests) < HOSTS * 40, "what was in flight is kept"
+
+
 def test_agents_that_are_taken_over_with_other_settings_rest_and_begin_again(tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     with web_of_hosts(latency=0.05) as web:

@@ -27,6 +27,9 @@ _OWN_FILES = ("ledger", "archive", "log", "sieve")
 #: Seen sets that have, too.
 _OWN_SETS = ("url-trie", "bloom-seen")
 
+#: What takes orders of processors.
+_ORDERS = "processor-orders"
+
 #: URLs of one agent that wait for it here, and that are on their way: some batches.
 _CAPACITY = 4_096
 
@@ -56,8 +59,9 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
     }
+    orders = [unit for unit, plan in wiring.providers.items() if plan.use == _ORDERS]
     components = {
-        "receive": _receiver(wiring.components[commit], agent),
+        "receive": _receiver(wiring.components[commit], agent, orders),
         **{f"send-{other}": _sender(other) for other in others},
         **{other: _neighbour(other, agent) for other in others},
     }
@@ -85,6 +89,9 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     for unit, plan in wiring.providers.items():
         if plan.use == "politeness":
             made = wirings.with_settings(made, unit, {"address_turns": True})
+        elif plan.use == _ORDERS:
+            bound = msgspec.structs.replace(plan, providers={**plan.providers, "outboxes": {"orders": [OUTBOX]}})
+            made = msgspec.structs.replace(made, providers={**made.providers, unit: bound})
     return _with_own_files(made, agent)
 
 
@@ -129,9 +136,11 @@ def _with(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
     return msgspec.structs.replace(plan, ports={**plan.ports, **ports}, providers=providers)
 
 
-def _receiver(commit: ComponentPlan, agent: str) -> ComponentPlan:
-    """It judges as the commit does."""
-    roles = {role: commit.providers[role] for role in _RECEIVING}
+def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str]) -> ComponentPlan:
+    """It judges as the commit does, and takes the orders that the commit's keepers take."""
+    roles: dict[str, Any] = {role: commit.providers[role] for role in _RECEIVING}
+    if orders:
+        roles["orders"] = {"orders": list(orders)}
     return ComponentPlan(
         "receive-urls",
         {"inbox": _arrow(agent), "outbox": "arrived"},

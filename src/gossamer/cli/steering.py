@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
+from gossamer.assembly.control.client import Control, NotRunning, NotSupervised, check_is_crawl
 from gossamer.assembly.control.messages import (
     MAX_CHANGE,
     BlockHosts,
@@ -74,7 +74,12 @@ def continue_(directory: str) -> None:
 @click.option("--now", is_flag=True, help="Do not wait for what is in flight; it is asked for again on resume.")
 def stop(directory: str, now: bool) -> None:
     """End a running crawl gracefully, as one Ctrl-C does; `gossamer resume` goes on with it."""
-    _do(directory, Stop(now))
+    try:
+        _do(directory, Stop(now))
+    except NotSupervised as alone:
+        for agent in alone.agents:
+            with Control(Path(directory), agent=agent) as control:
+                print(f"{agent}, which has no supervisor: {control.do(Stop(now))}")
 
 
 @click.command()

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from gossamer.contracts.ledger import Group
+from gossamer.model.orders import Order
+from gossamer.model.task import Task
 from gossamer.model.visit import Record
 
 
@@ -51,4 +53,22 @@ class Keeper(Protocol):
 
     def files(self) -> Sequence[str]:
         """Patterns of all files that it writes, as `glob` takes them inside the crawl directory: what promise 3 is about."""
+        ...
+
+
+@runtime_checkable
+class OrderTaker(Protocol):
+    """A keeper that takes orders of processors, also those that pages of other agents gave.
+
+    Promises:
+        1. An order that is received twice has the effect of one.
+        2. What `received` stages takes effect with :meth:`obey`, or in the next run; where the group fails, not at all.
+    """
+
+    def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Order]:
+        """Stage orders that came as tasks; returns those that are to be obeyed when the group is kept."""
+        ...
+
+    def obey(self, orders: Sequence[Order]) -> None:
+        """Let these orders take effect: their group is kept."""
         ...

@@ -22,3 +22,6 @@ class Delay(msgspec.Struct, frozen=True, tag="delay"):
 
 
 Order = Block | Delay
+
+#: How a task was found that carries an order to another agent (:attr:`gossamer.model.task.Task.relation`): no link is of this kind.
+ORDER = "order"

@@ -3,21 +3,28 @@
 Place in the flow: a keeper of the commit. An order is put into a space of the ledger with its visit's group, and given to
 politeness when that group is kept; a crawl that goes on reads them all when it starts. A wiring that does not bind this keeper
 does not take orders: the commit counts them as `orders_refused`.
+
+Where several agents share a crawl, an order about another agent's host is owed to that agent in the same group
+(:mod:`gossamer.stores.exchange.outbox`), as a task that names no page; whoever receives it obeys it from then on
+(:mod:`gossamer.stages.commit.receiving`).
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
+from gossamer.contracts.exchanging import Outbox, OwedTask
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.spaces import Space
-from gossamer.flow.ports import Uses
+from gossamer.flow.ports import Uses, UsesMany
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import UsageError
-from gossamer.model.orders import Block, Delay, Order
+from gossamer.model.orders import ORDER, Block, Delay, Order
+from gossamer.model.task import Task
 from gossamer.model.visit import Record
 from gossamer.services.politeness.blocklist import Blocklist
 
@@ -25,11 +32,16 @@ from gossamer.services.politeness.blocklist import Blocklist
 ORDERS = Space("orders", value_bytes=512, common_bytes=1 << 20)
 
 
+#: Before an order that travels as a task, in the place of the task's URL.
+_SCHEME = "order:"
+
+
 class ProcessorOrders(Provider[NoSettings]):
     """Takes the orders of processors, and keeps them for later runs. Contract: `keeping.Keeper`."""
 
     ledger: Uses[Ledger]
     politeness: Uses[Politeness]
+    outboxes: UsesMany[Outbox] = MappingProxyType({})
 
     #: The commit refuses orders where no keeper says this.
     takes_orders = True
@@ -37,6 +49,7 @@ class ProcessorOrders(Provider[NoSettings]):
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
         self._staged: list[Order] = []
+        self._owed: list[OwedTask] = []
 
     async def start(self) -> None:
         """Take up what earlier runs were ordered."""
@@ -46,25 +59,59 @@ class ProcessorOrders(Provider[NoSettings]):
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
         """Keep the orders of these visits; one that cannot be carried out is counted as `orders_unusable`."""
-        self._staged = []
+        self._staged, self._owed = [], []
         for record in records:
             for given in record.visit.orders:
                 order = _usable(given)
                 if order is None:
                     group.count("orders_unusable")
-                elif group.put(ORDERS, None, _key(order), msgspec.msgpack.encode(order)):
+                    continue
+                is_new = group.get(ORDERS, None, _key(order)) is None
+                if self._put(order, group):
                     self._staged.append(order)
-                    group.count(f"ordered:{'block' if isinstance(order, Block) else 'delay'}")
+                    if is_new:
+                        self._owe(order, group)
+
+    def _put(self, order: Order, group: Group) -> bool:
+        is_kept = group.put(ORDERS, None, _key(order), msgspec.msgpack.encode(order))
+        if is_kept:
+            group.count(f"ordered:{'block' if isinstance(order, Block) else 'delay'}")
+        return is_kept
+
+    def _owe(self, order: Order, group: Group) -> None:
+        """Let the agent know that has the host, where that is another one."""
+        for outbox in self.outboxes.get("orders", ()):
+            if not outbox.is_ours(order.host):
+                self._owed += outbox.owe([_task(order)], group)
 
     def committed(self, ends: Mapping[str, int]) -> None:
         """What was staged takes effect."""
-        for order in self._staged:
-            self._obey(order)
-        self._staged = []
+        self.obey(self._staged)
+        for outbox in self.outboxes.get("orders", ()):
+            outbox.kept(self._owed)
+        self._staged, self._owed = [], []
 
     def take_back(self) -> None:
         """What was staged has no effect."""
-        self._staged = []
+        for outbox in self.outboxes.get("orders", ()):
+            outbox.kept(self._owed, is_sure=False)
+        self._staged, self._owed = [], []
+
+    def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Order]:
+        """Keep orders that another agent's pages gave; returns those that are to be obeyed when the group is kept."""
+        taken: list[Order] = []
+        for task in tasks:
+            order = _order_of(task)
+            if order is None:
+                group.count("orders_unusable")
+            elif self._put(order, group):
+                taken.append(order)
+        return taken
+
+    def obey(self, orders: Sequence[Order]) -> None:
+        """Let politeness know of orders that are kept."""
+        for order in orders:
+            self._obey(order)
 
     def ends(self) -> Mapping[str, int]:
         """It writes no files."""
@@ -98,6 +145,18 @@ def _usable(order: Order) -> Order | None:
     if isinstance(order, Block):
         return Block(host)
     return Delay(host, order.seconds) if math.isfinite(order.seconds) and order.seconds > 0 else None
+
+
+def _task(order: Order) -> Task:
+    return Task(f"{_SCHEME}{msgspec.json.encode(order).decode()}", order.host, relation=ORDER)
+
+
+def _order_of(task: Task) -> Order | None:
+    """The order that a task carries; None where it carries none: another version's agent may have sent it."""
+    try:
+        return _usable(msgspec.json.decode(task.url.removeprefix(_SCHEME), type=Order))
+    except msgspec.DecodeError:
+        return None
 
 
 def _key(order: Order) -> bytes:

@@ -16,10 +16,15 @@ from gossamer.flow.ports import In
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.wiring import ComponentPlan, Wiring, parse, with_settings
+from gossamer.model.orders import ORDER, Block, Delay, Order
 from gossamer.model.task import Arrived, Task
+from gossamer.model.visit import Record
 from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.services.orders import ProcessorOrders
+from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.stores.exchange.ledger import DividedLedger
 from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.testing.storing import visit
 
 AGENTS = ("agent-00", "agent-01")
 
@@ -33,6 +38,12 @@ components.frontier = { use = "frontier" }
 [components.commit]
 use = "commit"
 providers = { ledger = "ledger", seen = "seen", traversal = "traversal", prioritizer = "prioritizer", task_gates = {} }
+"""
+
+#: What takes orders of processors.
+ORDERS = """
+providers.politeness = { use = "politeness" }
+providers.orders = { use = "processor-orders", providers = { ledger = "ledger", politeness = "politeness" } }
 """
 
 #: Hosts of both agents, by the ring.
@@ -49,9 +60,9 @@ class Listening(Consumer[NoSettings]):
         self.metrics.count("new", arrived.new)
 
 
-def exchanging(folder: Path, sockets: Path, agent: str) -> Wiring:
+def exchanging(folder: Path, sockets: Path, agent: str, more: str = "") -> Wiring:
     """The wiring of an agent that keeps depths up to 5, with what listens in the place of the frontier, and no commit."""
-    wiring = with_settings(parse(BARE), "ledger", {"directory": str(folder), "depth": 5})
+    wiring = with_settings(parse(more + BARE), "ledger", {"directory": str(folder), "depth": 5})
     wiring = with_agents(wiring, AGENTS, agent, str(sockets))
     components = {**wiring.components, "frontier": ComponentPlan("listening", {"arrived": "arrived"})}
     del components["commit"]
@@ -61,9 +72,9 @@ def exchanging(folder: Path, sockets: Path, agent: str) -> Wiring:
 class Side:
     """One agent, as far as it exchanges URLs."""
 
-    def __init__(self, folder: Path, sockets: Path, agent: str) -> None:
+    def __init__(self, folder: Path, sockets: Path, agent: str, more: str = "") -> None:
         self.agent = agent
-        self._wiring = exchanging(folder, sockets, agent)
+        self._wiring = exchanging(folder, sockets, agent, more)
 
     async def start(self) -> None:
         known = catalog()
@@ -91,6 +102,21 @@ class Side:
         assert isinstance(divided, DividedLedger)
         with divided.group() as group:
             group.push(group.meet(tasks).new)
+
+    def order(self, *orders: Order) -> None:
+        """Commit a page whose processor gives these orders."""
+        divided, keeper = self.running.unit("divided"), self.running.unit("orders")
+        assert isinstance(divided, DividedLedger)
+        assert isinstance(keeper, ProcessorOrders)
+        with divided.group() as group:
+            keeper.stage([Record(msgspec.structs.replace(visit(), orders=orders))], group)
+        keeper.committed({})
+
+    @property
+    def politeness(self) -> HostPoliteness:
+        found = self.running.unit("politeness")
+        assert isinstance(found, HostPoliteness)
+        return found
 
     def count(self, name: str) -> int:
         return self.ledger.counters().get(name, 0)
@@ -181,3 +207,49 @@ def test_what_a_budget_cuts_is_cut_by_the_agent_that_has_the_host(
             await side.kill()
 
     run(exchange())
+
+
+def test_an_order_about_another_agents_host_is_obeyed_there_and_survives_a_kill(tmp_path: Path, run: Any) -> None:
+    here, there = AGENTS
+    theirs, ours = HOSTS[there], HOSTS[here]
+
+    async def check() -> None:
+        sides = [Side(tmp_path / agent, tmp_path, agent, ORDERS) for agent in AGENTS]
+        for side in sides:
+            await side.start()
+        first, second = sides
+        for _ in range(2):  # a page that says it once more
+            first.order(Block(theirs[0]), Delay(theirs[1], 30.0), Block(ours[0]))
+        # Who writes a link can choose its URL, and not how it was found.
+        first.find(Task('order:{"type":"block","host":"h1.test"}', theirs[2], 1, relation="a href"))
+        await until(*sides)
+        assert second.count("received") == 3, "two orders and a link"
+        assert second.count("ordered:block") == 1
+        for _ in range(2):
+            assert second.politeness.rule_against(theirs[0]) == theirs[0]
+            assert not second.politeness.rule_against(ours[0]), "no agent hears of what is another's"
+            assert not second.politeness.rule_against("h1.test")
+            second.politeness.pace(theirs[1], 0.0)
+            assert second.politeness.delay(theirs[1]) == 30.0
+            await second.kill()
+            await second.start()
+        assert first.politeness.rule_against(ours[0]) == ours[0]
+        for side in sides:
+            await side.kill()
+
+    run(check())
+
+
+def test_an_order_that_another_agent_spells_wrongly_is_counted_and_stops_nobody(tmp_path: Path, run: Any) -> None:
+    async def check() -> None:
+        sides = [Side(tmp_path / agent, tmp_path, agent, ORDERS) for agent in AGENTS]
+        for side in sides:
+            await side.start()
+        host = HOSTS[AGENTS[1]][0]
+        sides[0].find(Task("order:{", host, relation=ORDER), Task('order:{"type":"stop"}', host, relation=ORDER))
+        await until(*sides)
+        assert sides[1].count("orders_unusable") == 2
+        for side in sides:
+            await side.kill()
+
+    run(check())

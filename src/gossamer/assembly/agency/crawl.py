@@ -20,7 +20,7 @@ import msgspec
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, standings_of, summary_of
 from gossamer.assembly.agency.meeting import meeting
 from gossamer.assembly.agency.orders import is_renewed, write_orders
-from gossamer.assembly.agency.rewiring import Rewiring
+from gossamer.assembly.agency.rewiring import GraphChanges
 from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import AgentEnded, Supervisor
 from gossamer.assembly.agency.taking_over import take_over
@@ -102,7 +102,7 @@ class DividedCrawl:
         self.roster = Roster(self.directory, self.graph, options, self.report)
         self._place = CrawlPlace(self.directory, options)
         self._place.check()
-        self.rewiring = Rewiring(self.plan, self._place, self._check_members, goes_on=options.resume)
+        self.rewiring = GraphChanges(self.plan, self._place, self._check_members, goes_on=options.resume)
         if options.resume:
             refuse_half_restored(self.directory)
             refuse_without_ledger(self.directory)

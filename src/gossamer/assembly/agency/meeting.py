@@ -5,7 +5,6 @@ work (:mod:`gossamer.assembly.agency.taking_over`). Everybody at work holds the 
 """
 
 import contextlib
-import fcntl
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
+from gossamer.stores.ledger.lock import holder_of
 from gossamer.stores.scratch import joined, shared_scratch
 
 #: Seconds that an agent goes on without being asked for news: long enough for a person, or for a service, to start another
@@ -84,14 +84,8 @@ def living(directory: Path, agents: Sequence[str]) -> dict[str, int]:
 
 def process_of(directory: Path, agent: str) -> int:
     """The process that holds the ledger of an agent; 0 where none does, or one is only about to."""
-    path = directory / STATE_DIRECTORY / agent / "lock"
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            with contextlib.suppress(ValueError):
-                return int(lock.read(32))
-    return 0
+    process = holder_of(directory / STATE_DIRECTORY / agent / "lock")
+    return int(process) if process.isdecimal() else 0
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
 
 
-class Rewiring:
+class GraphChanges:
     """The changes of one crawl's graph."""
 
     def __init__(self, plan: CrawlPlan, place: CrawlPlace, check: Callable[[Graph], None], *, goes_on: bool) -> None:
@@ -35,7 +35,7 @@ class Rewiring:
         """The graph that ran before the last change, until the agents work by the new one."""
 
     def __repr__(self) -> str:
-        return f"<Rewiring of {self._plan.directory}, {len(self._history)} changes>"
+        return f"<GraphChanges of {self._plan.directory}, {len(self._history)} changes>"
 
     def planned(self, now: Graph, change: Callable[[Wiring], Wiring]) -> Graph:
         """The graph that a change makes. Nothing is changed.

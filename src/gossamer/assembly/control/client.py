@@ -1,10 +1,8 @@
 """The other side of control: asks a crawl that runs in another process, and waits for its answer."""
 
-import contextlib
-import fcntl
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,8 +12,11 @@ import msgspec
 from gossamer.assembly.control import messages
 from gossamer.assembly.control.messages import Answered, ControlRequest, Done, Listed, Malformed, NotDone, Told
 from gossamer.assembly.control.places import is_ours, sockets
+from gossamer.model.agents import at_work
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.query.places import crawl_directory
+from gossamer.stores.ledger.lock import holder_of
+from gossamer.stores.members import AGENTS, members_of
 
 #: Seconds for an answer. A crawl answers between two steps of its own; a checkpoint takes the longest.
 TIMEOUT = 30.0
@@ -25,8 +26,23 @@ CHANGING = 5.0
 _LOOK = 0.05
 
 
+#: The folder of a crawl directory in which each agent, and their supervisor, has one of its own.
+_STATE = Path(AGENTS).parent
+
+
 class NotRunning(UsageError):
     """No crawl is running in this directory."""
+
+
+class NotSupervised(CrawlDirectoryError):
+    """Agents of the crawl are at work, and their supervisor is gone."""
+
+    def __init__(self, directory: Path, agents: Sequence[str]) -> None:
+        super().__init__(
+            f"the supervisor of the crawl in {directory} is gone, and {' and '.join(agents)} work on; "
+            f"gossamer resume {directory} takes them over, gossamer stop {directory} ends them"
+        )
+        self.agents = tuple(agents)
 
 
 class SteeringRefused(GossamerError):
@@ -45,6 +61,7 @@ class Control:
         directory: Path,
         timeout: float = TIMEOUT,
         *,
+        agent: str = "",
         changing: float = CHANGING,
         is_ours: Callable[[socket.socket], bool] = is_ours,
     ) -> None:
@@ -53,16 +70,20 @@ class Control:
         Args:
             directory: the crawl directory.
             timeout: seconds for an answer.
+            agent: the one that is asked, of a crawl that has no supervisor; empty for the crawl as a whole.
             changing: seconds that a crawl may take to begin to listen, or to end after it has listened.
             is_ours: says whether a connection's other end belongs to our user.
 
         Raises:
             UsageError: the directory holds no crawl.
             NotRunning: no crawl is running in it.
+            NotSupervised: only agents are, that work without a supervisor.
             CrawlDirectoryError: one is, but takes no commands.
         """
         self.directory = directory
         check_is_crawl(directory)
+        self._agent = agent
+        self._place = directory / _STATE / agent if agent else directory
         self._changing = changing
         self._is_ours = is_ours
         self._socket = self._connected(timeout)
@@ -92,13 +113,15 @@ class Control:
             process = holder(self.directory)
             if not process:
                 break
+            if not self._agent and (agents := unsupervised(self.directory)):
+                raise NotSupervised(self.directory, agents)
             if time.monotonic() > deadline:
                 raise CrawlDirectoryError(f"{self.directory} is in use by process {process}, which takes no commands")
             time.sleep(_LOOK)
         raise NotRunning(f"no crawl is running in {self.directory}; `gossamer resume {self.directory}` goes on with it")
 
     def _tried(self, timeout: float) -> socket.socket | None:
-        for path in sockets(self.directory):
+        for path in sockets(self._place):
             connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             connected.settimeout(timeout)
             try:
@@ -179,12 +202,17 @@ class Control:
 def holder(directory: Path) -> str:
     """The process that has a ledger of this crawl open; empty where none has."""
     for path in directory.glob("state/*/lock"):
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return lock.read(32).decode("ascii", "replace").strip() or "(just starting)"
+        if process := holder_of(path):
+            return process
     return ""
+
+
+def unsupervised(directory: Path) -> list[str]:
+    """The agents of a crawl of several that are at work while nobody supervises them."""
+    members = members_of(directory)
+    if not members or holder_of(directory / _STATE / "supervisor" / "lock"):
+        return []
+    return [agent for agent in at_work(members) if holder_of(directory / _STATE / agent / "lock")]
 
 
 def check_is_crawl(directory: Path) -> None:

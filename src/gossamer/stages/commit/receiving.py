@@ -2,10 +2,13 @@
 
 Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
 (:mod:`gossamer.stages.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
-that has it is kept here; one that comes twice is known by then.
+that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way.
 """
 
+from types import MappingProxyType
+
 from gossamer.contracts.filtering import TaskFilter
+from gossamer.contracts.keeping import OrderTaker
 from gossamer.contracts.ledger import Ledger
 from gossamer.contracts.prioritizing import Prioritizer
 from gossamer.contracts.seen import SeenSet
@@ -13,6 +16,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
+from gossamer.model.orders import ORDER
 from gossamer.model.task import Arrived, Task
 from gossamer.stages.commit.component import is_full
 from gossamer.stages.commit.queueing import Choosers, TaskQueueing
@@ -29,6 +33,7 @@ class ReceiveUrls(Filter[CommitSheet]):
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
     task_gates: UsesMany[TaskFilter]
+    orders: UsesMany[OrderTaker] = MappingProxyType({})
 
     is_entrance = True
 
@@ -58,7 +63,14 @@ class ReceiveUrls(Filter[CommitSheet]):
 
     def _kept(self, tasks: list[Task]) -> int:
         gates = self.task_gates.get("schedule", ())
+        takers = self.orders.get("orders", ())
+        orders = [task for task in tasks if task.relation == ORDER]
+        urls = [task for task in tasks if task.relation != ORDER] if orders else tasks
         with self.ledger.group() as staged:
             staged.count("received", len(tasks))
             choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, self.ledger.depths.limit)
-            return TaskQueueing(self.sheet, choosers, staged).received(tasks)
+            new = TaskQueueing(self.sheet, choosers, staged).received(urls)
+            taken = [(taker, taker.received(orders, staged)) for taker in takers] if orders else ()
+        for taker, those in taken:
+            taker.obey(those)
+        return new

@@ -1,5 +1,6 @@
 """One process for each ledger, by a lock that the system takes away from a process that dies (fault 107)."""
 
+import contextlib
 import fcntl
 import os
 import time
@@ -41,6 +42,16 @@ class ProcessLock:
     def close(self) -> None:
         """Let the next one in."""
         os.close(self._descriptor)
+
+
+def holder_of(path: Path) -> str:
+    """The process that holds the lock in this file, `(just starting)` where it has not said so yet; empty where none does."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return lock.read(32).decode("ascii", "replace").strip() or "(just starting)"
+    return ""
 
 
 #: Seconds after which a lock that somebody has is asked for once more: who only looks whether it is held, holds it for an
