@@ -97,12 +97,12 @@ def judge(
     told = Judgement(hits=len(hits), pages=len(expected))
     asked = [hit for hit in hits if not hit.is_robots]
     _nothing_lost(asked, lives, expected, told)
-    _few_refetched(asked, lives, concurrency, told)
+    few_refetched(asked, lives, concurrency, told)
     _kept_is_kept(asked, lives, told)
     _counts_agree(asked, lives, concurrency, told)
     _counters_grow(lives, told)
-    _hosts_are_spared(hits, delay, per_host, told)
-    _robots_first(hits, told)
+    hosts_are_spared(hits, delay, per_host, told)
+    robots_first(hits, told)
     _ended_well(lives[-1], told)
     told.restarts = _restarts(hits, lives)
     return told
@@ -116,7 +116,7 @@ def _nothing_lost(hits: Sequence[Hit], lives: Sequence[Life], expected: set[str]
         told.breach("I1 nothing is lost", f"{url} has no row in the ledger")
 
 
-def _few_refetched(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, told: Judgement) -> None:
+def few_refetched(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, told: Judgement) -> None:
     """What was in flight at a kill is asked for again, and nothing else; within a life only what failed in passing is."""
     refetched = [0] * max(0, len(lives) - 1)
     last: dict[str, Hit] = {}
@@ -169,7 +169,7 @@ def _counters_grow(lives: Sequence[Life], told: Judgement) -> None:
         before = life.counters
 
 
-def _hosts_are_spared(hits: Sequence[Hit], delay: float, per_host: int, told: Judgement) -> None:
+def hosts_are_spared(hits: Sequence[Hit], delay: float, per_host: int, told: Judgement) -> None:
     """So many live requests to a host, and its delay after each, whoever sent them."""
     live: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -184,7 +184,7 @@ def _hosts_are_spared(hits: Sequence[Hit], delay: float, per_host: int, told: Ju
         live[hit.host] = [*still, hit] if still else [hit]
 
 
-def _robots_first(hits: Sequence[Hit], told: Judgement) -> None:
+def robots_first(hits: Sequence[Hit], told: Judgement) -> None:
     known: dict[str, float] = {}
     for hit in hits:
         if hit.is_robots:

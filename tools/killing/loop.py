@@ -141,7 +141,7 @@ def run_round(round_: Round, most: int, folder: Path) -> RoundReport:
             if life.how is How.END and life.code != 3:
                 break
         time.sleep(SERVER_FLUSH)
-    hits = assign(_hits(log), lives.lives)
+    hits = assign(hits_of(log), lives.lives)
     judgement = judge(hits, lives.lives, round_.expected(), round_.delay, round_.concurrency, round_.per_host)
     _no_trouble(lives, judgement)
     verified = verify(directory)
@@ -157,7 +157,7 @@ def run_round(round_: Round, most: int, folder: Path) -> RoundReport:
     )
 
 
-def _hits(log: Path) -> list[Hit]:
+def hits_of(log: Path) -> list[Hit]:
     return [
         Hit(
             url=f"http://{entry.host}{entry.target}",

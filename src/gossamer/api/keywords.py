@@ -86,7 +86,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Keep at most this many links of a page."""
 
     agents: int | None
-    """Divide the hosts among so many processes, each with its own part of the crawl; one, unless told."""
+    """Divide the hosts among so many processes, each with its own part of the crawl; one, unless told. Each of them
+    keeps a connection to each other one, so 64 are the most."""
 
     concurrency: int
     """Have at most this many requests in flight in all."""

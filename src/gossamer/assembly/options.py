@@ -114,7 +114,8 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Divide the hosts among so many processes, each with its own part of the crawl; one, unless told.",
+                "Divide the hosts among so many processes, each with its own part of the crawl; one, unless told. Each of them "
+                f"keeps a connection to each other one, so {MOST_AGENTS} are the most.",
                 restart=_AGENTS,
                 ge=1,
                 le=MOST_AGENTS,

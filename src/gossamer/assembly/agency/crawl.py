@@ -147,10 +147,10 @@ class DividedCrawl:
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)
+                self._pages_before = ended(self.directory, self.roster.members).standing.pages
                 self._note()
                 self._place.write(self.plan.kept(self.graph), self.graph)
-            self._pages_before = ended(self.directory, self.roster.members).standing.pages if self.options.resume else 0
-            if not self.options.resume:
+            else:
                 share_secret(self.directory / STATE_DIRECTORY)
             forget_end(self.directory)
             ensure_crawl_id(self.directory, SystemClock().now())

@@ -1,0 +1,216 @@
+"""A crawl of several agents whose processes are killed at random, agents and supervisor: what must hold, by the server's log.
+
+Agents are killed one by one while the others work; the supervisor is killed and another one begins at once, while the agents work
+on. Each agent is judged like a crawl of its own over its hosts: its lives end with its kills.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.agency.meeting import living
+from gossamer.model.agents import agent_name
+from gossamer.operations.verifying import verify
+from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.stores.rowlog import LOG_PATH
+from tools.killing.judging import Judgement, assign, few_refetched, hosts_are_spared, robots_first
+from tools.killing.lives import How, Life
+from tools.killing.loop import SERVER_FLUSH, hits_of
+from tools.killing.site import Round, resume_command, served
+
+#: Seconds between two looks at processes.
+_LOOK = 0.01
+
+#: Seconds in which a process that was killed has to be back, and the longest that anybody waits for it.
+BACK_WITHIN = 2.0
+_PATIENCE = 60.0
+
+#: Seconds between two kills at most: an agent commits some groups in between.
+_LONGEST = 1.0
+
+
+class Killed(msgspec.Struct):
+    """One kill."""
+
+    who: str
+    at: float
+    """Monotonic seconds."""
+    back: float | None = None
+    """Seconds until a process of it held its files again; None where the crawl ended before."""
+
+
+class AgentsReport(msgspec.Struct):
+    """What was found."""
+
+    kills: list[Killed] = []
+    judgement: Judgement = msgspec.field(default_factory=Judgement)
+    seconds: float = 0.0
+
+    def figures(self) -> dict[str, object]:
+        """What is told of the loop."""
+        of_agents = sorted(kill.back for kill in self.kills if kill.back is not None and kill.who != _SUPERVISOR)
+        refetched = self.judgement.refetched
+        return {
+            "agents_killed": sum(kill.who != _SUPERVISOR for kill in self.kills),
+            "supervisors_killed": sum(kill.who == _SUPERVISOR for kill in self.kills),
+            "pages": self.judgement.pages,
+            "requests": self.judgement.hits,
+            "refetched": sum(refetched),
+            "refetched_most": max(refetched, default=0),
+            "back_median": round(of_agents[len(of_agents) // 2], 2) if of_agents else None,
+            "back_most": round(of_agents[-1], 2) if of_agents else None,
+            "seconds": round(self.seconds, 1),
+            "breaches": {name: len(told) for name, told in self.judgement.breaches.items() if told},
+        }
+
+
+_SUPERVISOR = "supervisor"
+
+
+class _Crawl:
+    """The crawl, and whoever supervises it."""
+
+    def __init__(self, directory: Path, agents: int) -> None:
+        self.directory = directory
+        self.agents = [agent_name(index) for index in range(agents)]
+        self._errors = directory.with_suffix(".err").open("ab")
+        self.supervisor: subprocess.Popen[str]
+
+    def begin(self, command: list[str]) -> None:
+        self.supervisor = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            start_new_session=True,
+        )
+
+    def kill_agent(self, agent: str) -> Killed | None:
+        """Kill one, and wait until it is back; None where it is not at work."""
+        process = living(self.directory, [agent]).get(agent)
+        if process is None:
+            return None
+        kill = Killed(agent, time.monotonic())
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+        while self.supervisor.poll() is None and time.monotonic() < kill.at + _PATIENCE:
+            if living(self.directory, [agent]).get(agent) not in (None, process):
+                kill.back = time.monotonic() - kill.at
+                break
+            time.sleep(_LOOK)
+        return kill
+
+    def kill_supervisor(self) -> Killed:
+        """Kill it, and let another one begin."""
+        kill = Killed(_SUPERVISOR, time.monotonic())
+        self.supervisor.kill()
+        self.supervisor.communicate()
+        self.begin(resume_command(self.directory))
+        return kill
+
+    def end(self) -> tuple[int, str]:
+        out, _ = self.supervisor.communicate(timeout=3600)
+        return self.supervisor.returncode, out
+
+    def close(self) -> None:
+        self.supervisor.kill()
+        for process in living(self.directory, self.agents).values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._errors.close()
+
+
+def run(round_: Round, agents: int, kills: tuple[int, int], folder: Path) -> AgentsReport:
+    """Crawl one web with kills, to its end; judge it.
+
+    Args:
+        round_: the web.
+        agents: how many.
+        kills: of agents, and of supervisors; fewer where the crawl ends before.
+        folder: for the crawl and the server's log.
+    """
+    directory, log = folder / "crawl", folder / "requests.log"
+    chance, began = random.Random(round_.seed), time.monotonic()
+    order = [agent_name(chance.randrange(agents)) for _ in range(kills[0])] + [_SUPERVISOR] * kills[1]
+    chance.shuffle(order)
+    report = AgentsReport()
+    with served(round_, log) as port:
+        crawl = _Crawl(directory, agents)
+        crawl.begin([*round_.command(directory, port), "--agents", str(agents)])
+        try:
+            for who in order:
+                time.sleep(chance.uniform(0.05, _LONGEST))
+                if crawl.supervisor.poll() is not None:
+                    break
+                if len(living(directory, crawl.agents)) < agents and not _wait_for(crawl, agents):
+                    break
+                done = crawl.kill_supervisor() if who == _SUPERVISOR else crawl.kill_agent(who)
+                if done is not None:
+                    report.kills.append(done)
+            code, said = crawl.end()
+        finally:
+            crawl.close()
+        time.sleep(SERVER_FLUSH)
+    report.seconds = time.monotonic() - began
+    _judge(report, round_, crawl, log, code, said)
+    return report
+
+
+def _wait_for(crawl: _Crawl, agents: int) -> bool:
+    """Whether all agents are at work before the crawl ends."""
+    while crawl.supervisor.poll() is None:
+        if len(living(crawl.directory, crawl.agents)) == agents:
+            return True
+        time.sleep(_LOOK)
+    return False
+
+
+def _judge(report: AgentsReport, round_: Round, crawl: _Crawl, log: Path, code: int, said: str) -> None:
+    told, expected = report.judgement, round_.expected()
+    found = hits_of(log)
+    told.hits, told.pages = len(found), len(expected)
+    ring = RingDesignation(RingSheet(members=tuple(crawl.agents)))
+    share = -(-round_.concurrency // len(crawl.agents))
+    for agent in crawl.agents:
+        lives = _lives([kill.at for kill in report.kills if kill.who == agent])
+        hits = assign([hit for hit in found if ring.owner(hit.host) == agent], lives)
+        part = Judgement()
+        few_refetched([hit for hit in hits if not hit.is_robots], lives, share, part)
+        hosts_are_spared(hits, round_.delay, round_.per_host, part)
+        robots_first(hits, part)
+        told.refetched += part.refetched
+        for invariant, texts in part.breaches.items():
+            for text in texts:
+                told.breach(invariant, f"{agent}: {text}")
+    rows = map(json.loads, (crawl.directory / LOG_PATH).read_text().splitlines())
+    kept = {row["url"] for row in rows if row["event"] == "page" and row["outcome"] in ("ok", "not_modified")}
+    for url in sorted(expected - kept):
+        told.breach("I1 nothing is lost", url)
+    if code != 0 or '"state":"finished"' not in said:
+        told.breach("I14 the end is told truly", f"exit status {code}: {said}")
+    for kill in report.kills:
+        if kill.who != _SUPERVISOR and kill.back is not None and kill.back > BACK_WITHIN:
+            told.breach("an agent is back within two seconds", f"{kill.who}: {kill.back:.2f} s")
+    for finding in verify(crawl.directory, deep=True).findings:
+        told.breach("the directory agrees with itself", str(finding))
+    if "Traceback" in (errors := crawl.directory.with_suffix(".err").read_text(errors="replace")):
+        told.breach("no tracebacks", errors[errors.index("Traceback") :][:2000])
+
+
+def _lives(kills: list[float]) -> list[Life]:
+    edges = [0.0, *kills, float("inf")]
+    return [
+        Life(number, How.WORKING if number < len(kills) else How.END, began=began, ended=ended)
+        for number, (began, ended) in enumerate(pairwise(edges))
+    ]
