@@ -13,6 +13,8 @@ from gossamer.assembly.agency.crawl import DividedCrawl
 from gossamer.assembly.control.client import Control, SteeringRefused
 from gossamer.assembly.control.messages import Change, Status
 from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.options import CrawlOptions
 from gossamer.operations.verifying import verify
 from gossamer.stores.members import members_of
 
@@ -81,3 +83,35 @@ def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_pa
     assert members_of(directory) == ("agent-00=0", "agent-01")
     assert any("agent-00 was stopped; the other agents get its hosts" in line for line in told)
     check_whole(asked, directory)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("agents", [1, 2, 3, 5])
+def test_the_pages_are_those_of_one_agent_with_kills_joins_and_leaves(tmp_path: Path, agents: int) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(pages=PAGES, latency=0.1) as web:
+        alone = run(Crawl([seed_of(web)], options_for(web, tmp_path / "one"), tables=False))
+        expected = set(urls_in(tmp_path / "one/logs/crawl.jsonl"))
+        web.requests.clear()
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=agents), report=lambda line: None)
+
+        async def disturb(job: DividedCrawl) -> None:
+            for number in (agents % 5 + 1, agents):
+                seen = len(web.requests)
+                await until(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
+                victim = next(agent for agent in job.supervisor.agents.values() if agent.has_worked)
+                deaths = job.supervisor.restarts
+                victim.kill()
+                await until(lambda deaths=deaths: job.supervisor.restarts > deaths)  # type: ignore[misc]
+                await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
+                job.resize(number)
+                await until(lambda number=number: len(job.supervisor.agents) == number)  # type: ignore[misc]
+                await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
+
+        summary = asyncio.run(crawled(job, disturb))
+        again = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+    assert (summary.state, summary.pages) == ("finished", alone.pages)
+    assert set(urls_in(directory / "logs/crawl.jsonl")) == expected
+    # A kill takes what one agent had in flight, and nothing else is asked for twice.
+    assert sum(count - 1 for count in again.values()) <= 2 * CrawlOptions().concurrency
+    assert verify(directory, deep=True).findings == []

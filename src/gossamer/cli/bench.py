@@ -29,6 +29,7 @@ BENCHES = {
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
+    "agents": "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
     "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
@@ -65,7 +66,7 @@ PEER_PAGES = 2_000
 @click.option(
     "--pages",
     type=click.IntRange(100),
-    help="peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
+    help="agents, peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
     "structured-data: pages in the store. freshness: pages of the web.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
@@ -110,7 +111,7 @@ def bench(
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats)
     elif (
-        name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness")
+        name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness", "agents")
         and pages is not None
     ):
         report = module.run(pages)

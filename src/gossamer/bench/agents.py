@@ -1,0 +1,195 @@
+"""What several agents gain and cost: a crawl of one, a crawl of two, and two crawls that know nothing of each other; a host that
+moves; a thousand slow hosts in one agent.
+
+Crawls run as commands, on all processors, beside the server of the simulated web: as people run them. Runs of a kind take turns,
+and the median counts. CPU time is of all processes of a crawl, without the server's.
+"""
+
+import resource
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.agency.membership import change_members
+from gossamer.assembly.compiling import shipped
+from gossamer.bench.report import BenchReport
+from gossamer.bench.web import SEED, at
+from gossamer.flow import python
+from gossamer.model.agents import agent_name
+from gossamer.model.errors import UsageError
+from gossamer.model.task import Task
+from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.simweb import ServeOptions, WebSpec, beside
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.stores.ledger.opening import share_secret
+from gossamer.stores.members import write_members
+
+#: Pages of a crawl, and its hosts: some twenty seconds.
+PAGES, HOSTS = 20_000, 400
+
+#: Slow hosts, the seconds that each takes for an answer, and the pages of theirs that are fetched.
+SLOW, LATENCY = 1_000, 1.0
+SLOW_PAGES = 30
+
+#: Hosts and queued URLs of which a new agent takes a third: a tenth of what the issue of agents asks for.
+MOVED_HOSTS, MOVED_URLS = 10_000, 1_000_000
+
+#: URLs that are queued in one group.
+_AT_ONCE = 10_000
+
+
+class CrawlRun(msgspec.Struct, frozen=True):
+    """One or more crawls that ran beside each other."""
+
+    pages: int
+    seconds: float
+    cpu: float
+
+    @property
+    def pace(self) -> float:
+        """Pages a second, from the first process' start to the last one's end."""
+        return self.pages / self.seconds
+
+    @property
+    def cpu_each(self) -> float:
+        """Milliseconds of CPU a page."""
+        return 1e3 * self.cpu / self.pages
+
+
+def run(pages: int = PAGES, repeats: int = 5) -> BenchReport:
+    """Measure all of it.
+
+    Args:
+        pages: of each crawl.
+        repeats: runs of each kind.
+    """
+    report = BenchReport("agents")
+    _crawls(report, pages, repeats)
+    _moving(report, MOVED_HOSTS, MOVED_URLS * pages // PAGES)
+    _slow(report, SLOW, max(2, SLOW_PAGES * pages // PAGES))
+    return report
+
+
+def _crawls(report: BenchReport, pages: int, repeats: int) -> None:
+    kinds: dict[str, list[CrawlRun]] = {"one agent": [], "two agents": [], "two crawls": []}
+    for _ in range(repeats):
+        kinds["one agent"].append(_crawled(pages, [[]]))
+        kinds["two agents"].append(_crawled(pages, [["--agents", "2"]]))
+        kinds["two crawls"].append(_crawled(pages // 2, [[], []]))
+    table = report.table(
+        f"{pages:,} pages on {HOSTS} hosts, median of {repeats} runs",
+        "what",
+        "pages/s",
+        "ms of CPU a page",
+        "pages/s, all runs",
+    )
+    pace = {name: statistics.median(one.pace for one in runs) for name, runs in kinds.items()}
+    cpu_each = {name: statistics.median(one.cpu_each for one in runs) for name, runs in kinds.items()}
+    for name, runs in kinds.items():
+        table.add(name, f"{pace[name]:,.0f}", f"{cpu_each[name]:.2f}", " ".join(f"{one.pace:,.0f}" for one in runs))
+    ratios = report.table("two agents beside", "what", "pace", "CPU a page")
+    for name in ("one agent", "two crawls"):
+        ratios.add(name, f"{pace['two agents'] / pace[name]:.2f}", f"{cpu_each['two agents'] / cpu_each[name]:.2f}")
+
+
+def _crawled(pages: int, crawls: Sequence[Sequence[str]], latency: float = 0.0, hosts: int = HOSTS) -> CrawlRun:
+    """Crawl a web whole, by each of these commands at once. Raises UsageError: one of them failed."""
+    web = WebSpec(pages=pages, hosts=hosts, latency=latency, latency_sigma=0.0, plain_robots=True, trap_share=0.0)
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, beside(web, ServeOptions()) as port:
+        began, before = time.monotonic(), _cpu()
+        running = [_begun(Path(folder, str(number)), port, more) for number, more in enumerate(crawls)]
+        told = [(process.communicate()[0], process.returncode) for process in running]
+        run = CrawlRun(0, time.monotonic() - began, _cpu() - before)
+    for out, code in told:
+        if code:
+            raise UsageError(f"a crawl ended with status {code}")
+        run = msgspec.structs.replace(run, pages=run.pages + msgspec.json.decode(out)["pages"])
+    return run
+
+
+def _begun(directory: Path, port: int, more: Sequence[str]) -> "subprocess.Popen[bytes]":
+    quick = [
+        "--scope",
+        "any",
+        "--delay",
+        "0",
+        "--domain-delay",
+        "0",
+        "--ip-delay",
+        "0",
+        "--allow-network",
+        "127.0.0.0/8",
+    ]
+    command = ["crawl", SEED, *quick, "--resolve", *at(port), "--json", "-o", str(directory), *more]
+    return subprocess.Popen(python.command("gossamer", *command), env=python.environment(), stdout=subprocess.PIPE)
+
+
+def _cpu() -> float:
+    """Seconds of CPU of all processes that were begun here and have ended, with theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# -- hosts that move
+
+
+def _moving(report: BenchReport, hosts: int, urls: int) -> None:
+    """A third of all hosts moves to an agent that joins two."""
+    wiring = shipped("default")
+    members = tuple(agent_name(index) for index in range(3))
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        directory = Path(folder)
+        share_secret(directory / STATE_DIRECTORY)
+        write_members(directory, members[:2])
+        ring = RingDesignation(RingSheet(members=members[:2]))
+        for agent in members[:2]:
+            _fill(directory, agent, (task for task in _tasks(hosts, urls) if ring.owner(task.host) == agent))
+        told: list[str] = []
+        began, before = time.monotonic(), time.process_time()
+        change_members(directory, wiring, members, told.append)
+        seconds, cpu = time.monotonic() - began, time.process_time() - before
+    table = report.table("an agent joins two", "what", "figure")
+    table.add("hosts, and queued URLs, of all", f"{hosts:,}, {urls:,}")
+    table.add("moved", told[0])
+    table.add("seconds, and of CPU", f"{seconds:.1f}, {cpu:.1f}")
+    table.add("seconds for ten times as many", f"{10 * seconds:.0f}")
+
+
+def _tasks(hosts: int, urls: int) -> Iterator[Task]:
+    for number in range(urls):
+        host = f"www.h{number % hosts}.example"
+        yield Task(f"http://{host}/page/{number}", host, 2, f"http://{host}/", "a href")
+
+
+def _fill(directory: Path, agent: str, tasks: Iterator[Task]) -> None:
+    ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=agent))
+    ledger.open()
+    part: list[Task] = []
+    for task in tasks:
+        part.append(task)
+        if len(part) == _AT_ONCE:
+            _queue(ledger, part)
+            part = []
+    _queue(ledger, part)
+    ledger.close()
+
+
+def _queue(ledger: RocksLedger, tasks: Sequence[Task]) -> None:
+    with ledger.group() as group:
+        group.push(group.meet(tasks).new)
+
+
+# -- slow hosts
+
+
+def _slow(report: BenchReport, hosts: int, each: int) -> None:
+    """As many requests in flight as there are slow hosts, in one agent."""
+    found = _crawled(hosts * each, [["--concurrency", str(hosts)]], LATENCY, hosts)
+    table = report.table(f"{hosts:,} hosts that take {LATENCY:g} s each, in one agent", "what", "figure")
+    table.add("pages/s, from start to end", f"{found.pace:,.0f} of {hosts / LATENCY:,.0f} at best")
+    table.add("ms of CPU a page", f"{found.cpu_each:.2f}")
