@@ -3,11 +3,11 @@
     python examples/10-host-addresses/addresses.py filter http://localhost/ http://127.0.0.1/x
     python examples/10-host-addresses/addresses.py asynchronous http://localhost/
 
-The first word says which kind does the job: `filter`, `synchronous`, `semi-synchronous` or `asynchronous`. The class behind the name
-`addresses` of the wiring differs, and with it the moment at which items are taken:
+The first word says which kind does the job: `filter`, `synchronous`, `semi-synchronous` or `asynchronous`. The class behind the
+name `addresses` of the wiring differs, and with it the moment at which items are taken:
 
 - a **filter** has one input, and returns what each item becomes;
-- a **synchronous** filter waits until every input has an item, so each URL is paired with the kind of address that is wanted for it;
+- a **synchronous** filter waits until every input has an item, so each URL is paired with a wish for a kind of address;
 - a **semi-synchronous** filter takes an item of any input as it comes, and sends what it makes before the next one;
 - an **asynchronous** filter takes items in any order, and is asked for addresses when there is room for them.
 """
