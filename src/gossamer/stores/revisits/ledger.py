@@ -19,7 +19,8 @@ from gossamer.model.task import REVISIT
 from gossamer.model.url import host_of, path_of
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.fronting import LedgerFront
-from gossamer.stores.revisits.schedule import ENDED, SEEN, SIGNALLED, SITEMAP, RevisitSchedule
+from gossamer.stores.revisits.index import ENDED, SEEN
+from gossamer.stores.revisits.schedule import SIGNALLED, SITEMAP, RevisitSchedule
 
 
 class _Scheduling:

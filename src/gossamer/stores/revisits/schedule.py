@@ -31,17 +31,24 @@ from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.revisits import learning
 from gossamer.stores.revisits.index import (
+    CAME,
     DUE,
+    ENDED,
     HOST,
     KNOWN,
+    PRICE,
     SCHEDULE,
     TIME,
     TIMES,
+    UNPLANNED,
+    WOKEN,
     drop_page,
     due_key,
+    is_unplanned,
     look_at,
     page_key,
     pages,
+    unplanned_visits,
 )
 from gossamer.stores.revisits.pricing import Price
 
@@ -61,9 +68,6 @@ _ROOM_AFTER, _HEAD_START = 1.0, 8
 #: A page that is missing is asked for once more after a day at most: it may be an accident.
 _MISSED_AFTER = 86_400.0
 
-#: Under which name the price is kept between runs.
-_PRICE = "revisits.price"
-
 #: A page whose visit can wait for longer than this share of its interval, when its time has come, goes back. One that could wait
 #: for less is visited at once: it would be looked at again and again otherwise.
 _SLACK = 0.02
@@ -77,11 +81,8 @@ _USUAL_LEVEL = 3
 #: A host may be this far ahead of us when it says when a page changed; what is later still is a mistake or a lie.
 _AHEAD = 86_400.0
 
-#: Name of the value that says of how many visits the schedule does not know what pages they brought.
-_UNPLANNED = "revisits.unplanned"
-
-#: Counters: visits that were seen, pages that were queued again, visits of those that ended, news that hosts told of known pages.
-SEEN, WOKEN, ENDED, SIGNALLED = "revisits:seen", "revisits:woken", "revisits:ended", "revisits:signalled"
+#: Counter: news that hosts told of known pages.
+SIGNALLED = "revisits:signalled"
 
 #: The kind of a sitemap that tells of changes.
 SITEMAP = "sitemap"
@@ -152,14 +153,13 @@ class RevisitSchedule(Provider[RevisitSheet]):
         """Open the space; what was visited without a schedule is planned step by step."""
         self.store.spaces.open(SCHEDULE)
         self.store.spaces.open(learning.RATES)
-        if (kept := self.store.meta(_PRICE)) is not None:
+        if (kept := self.store.meta(PRICE)) is not None:
             self._price = _kept_price.decode(kept)
         with self.store.group() as group:
             self._usual = learning.usual(group)
         counters = self.store.counters()
         self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
-        unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
-        if unplanned and self.store.meta(_UNPLANNED) != str(unplanned).encode():
+        if is_unplanned(self.store):
             self._planned = b""
         self._look()
         self.metrics.gauge("known", lambda: self.store.counters().get(KNOWN, 0))
@@ -295,7 +295,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 group.count(WOKEN, woken)
                 group.count("discovered", -woken)  # they were when they were new
                 self._price.spend(woken)
-                group.meta(_PRICE, _encode(self._price))
+                group.meta(PRICE, _encode(self._price))
         self._look()
         return woken
 
@@ -395,9 +395,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
                     self.put(group, host_of(row.url), row.url, page)
             return
         self._planned = None
-        counters = self.store.counters()
-        unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
-        self.store.put_meta(_UNPLANNED, str(unplanned).encode())
+        self.store.put_meta(UNPLANNED, str(unplanned_visits(self.store)).encode())
+        self.store.put_meta(CAME, b"")
 
     def _unplanned(self, group: Group, rows: Sequence[DocumentRow]) -> Iterator[DocumentRow]:
         for row in rows:
