@@ -1,9 +1,9 @@
 """Hosts whose known pages are handed to another agent: their pages come with them, and their turn and their count here.
 
 Place in the flow: where agents join a crawl or leave it, everything that lies under a host is copied as any space is
-(:mod:`gossamer.stores.ledger.moving`). What lies under no host is made here: :func:`adopt` notes at the taker when the host is to be
-looked at, :func:`release` takes that away from the giver, before it forgets the host. Each host changes in one group, and says by
-whom it is counted, so that both can be killed and called again.
+(:mod:`gossamer.stores.ledger.moving`). The rest is made here: :func:`adopt` notes at the taker when each host is to be looked at,
+:func:`release` takes that away from the giver, before it forgets the host. Each host changes in one group, and says by whom it is
+counted, so that both can be killed and called again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
