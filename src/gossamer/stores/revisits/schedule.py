@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.prioritizing import LEVELS
-from gossamer.contracts.revisiting import Outlook, RevisitPolicy
+from gossamer.contracts.revisiting import IntervalRules, Outlook, RevisitPolicy
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -132,6 +132,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
     """In whose groups pages are queued."""
     store: Uses[RocksLedger]
     policy: Uses[RevisitPolicy]
+    rules: Uses[IntervalRules]
     keeps_state = True
 
     def __init__(self, sheet: RevisitSheet | None = None) -> None:
@@ -183,7 +184,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             group.count(KNOWN)
         elif page.visits > before.visits:
             page = learning.learn(group, host, before, page)
-        page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+        page = msgspec.structs.replace(page, waits=self._interval(group, host, url, page))
         due = self._looked_at(page, page.visited_at)
         self._set(group, host, url, before.due if before is not None else 0.0, page, due)
 
@@ -220,7 +221,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         if not page.due:  # it is queued
             group.put(SCHEDULE, host, page_key(url), _encode(page))
         else:
-            page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+            page = msgspec.structs.replace(page, waits=self._interval(group, host, url, page))
             self._set(group, host, url, page.due, page, max(self._looked_at(page, now), now))
         return is_news
 
@@ -238,21 +239,22 @@ class RevisitSchedule(Provider[RevisitSheet]):
             # If the group fails, the next look finds nothing there, and says so.
             self._since, self._next = min(self._since, due), min(self._next, due)
 
-    def _interval(self, group: Group, host: str, page: KnownPage) -> float:
-        sheet = self.sheet
+    def _interval(self, group: Group, host: str, url: str, page: KnownPage) -> float:
+        least, most = self.rules.bounds_of(host).within(self.sheet.min_interval, self.sheet.max_interval)
+        least, most = self.rules.bounds(url, host).within(least, most)
         if page.is_gone:
-            return sheet.max_interval
-        interval = self.policy.interval(page, self._outlook(group, host, page))
+            return most
+        interval = self.policy.interval(page, self._outlook(group, host, page, most))
         if self.policy.is_priced and page.kind == SITEMAP:
             interval = min(interval, _SITEMAP_AFTER)
-        interval = min(max(interval, sheet.min_interval), sheet.max_interval)
-        return max(min(interval, _MISSED_AFTER), sheet.min_interval) if page.missing else interval
+        interval = min(max(interval, least), most)
+        return max(min(interval, _MISSED_AFTER), least) if page.missing else interval
 
-    def _outlook(self, group: Group, host: str, page: KnownPage) -> Outlook:
+    def _outlook(self, group: Group, host: str, page: KnownPage, longest: float) -> Outlook:
         belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
         weight = weight_of(page.level) if self.sheet.weighs else 1.0
         price = self._price.now(self._usual, self.sheet.mean_interval)
-        return Outlook(belief, weight, learning.signals_of(group, host), price, self.sheet.max_interval)
+        return Outlook(belief, weight, learning.signals_of(group, host), price, longest)
 
     def applied(self) -> None:
         """A group that staged something is kept."""
@@ -369,7 +371,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             drop_page(group, host, url)
             return None
         if self.policy.is_priced:
-            waits = self._interval(group, host, page)
+            waits = self._interval(group, host, url, page)
             if page.visited_at + waits > now + waits * _SLACK:
                 page = msgspec.structs.replace(page, waits=waits)
                 due = self._looked_at(page, now)

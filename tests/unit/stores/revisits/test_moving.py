@@ -10,6 +10,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Response, Visit
+from gossamer.stages.url_filter.intervals import IntervalBounds
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.moving import Arc, absorb, drop
 from gossamer.stores.ledger.opening import share_secret
@@ -36,6 +37,7 @@ class Agent:
         self.store.open()
         self.schedule = RevisitSchedule(RevisitSheet(min_interval=1.0, rate=1.0))
         self.schedule.policy = FixedInterval(FixedIntervalSheet(every=EVERY))
+        self.schedule.rules = IntervalBounds()
         self.schedule.ledger = self.schedule.store = self.store
         self.ledger = RevisitLedger()
         self.clock = FakeClock()

@@ -17,6 +17,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import REVISIT, Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Response, Visit
+from gossamer.stages.url_filter.intervals import IntervalBounds, IntervalSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.deleting import forget_known
@@ -51,6 +52,7 @@ class Crawl:
         self.store.open()
         self.schedule = RevisitSchedule(RevisitSheet(min_interval=1.0, rate=rate))
         self.schedule.policy = FixedInterval(FixedIntervalSheet(every=EVERY))
+        self.schedule.rules = IntervalBounds()
         self.schedule.ledger = self.schedule.store = self.store
         self.ledger = RevisitLedger()
         self.ledger.behind, self.ledger.revisits, self.ledger.clock = self.store, self.schedule, clock
@@ -222,6 +224,33 @@ def test_what_never_brought_a_document_and_what_is_no_plain_get_is_not_planned(t
     with crawl.ledger.group() as group:
         group.visited(Visit(task, Response(Outcome.CLIENT_ERROR, 404)), None)
     assert crawl.store.counters().get("revisits:known", 0) == 0
+
+
+def test_bounds_of_a_page_come_before_those_of_its_host_and_these_before_the_crawls(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock)
+    crawl.schedule.sheet = RevisitSheet(min_interval=EVERY, max_interval=2 * EVERY)
+    crawl.schedule.rules = IntervalBounds(
+        IntervalSheet(
+            rules=("..100s: path(/0)",),
+            min_by_host={"h1.test": 3 * EVERY},
+            max_by_host={"*.test": 1.5 * EVERY, "h1.test": 4 * EVERY},
+        )
+    )
+    crawl.seed(*urls(2, 2))
+    for task in crawl.pop():
+        crawl.commit(task)
+    due = {}
+    for step in range(1, 40):
+        clock.turn(100.0)
+        crawl.wake()
+        due |= {task.url: step * 100.0 for task in crawl.pop()}
+    assert due == {
+        "http://h0.test/0": 100.0,
+        "http://h1.test/0": 100.0,
+        "http://h0.test/1": EVERY,
+        "http://h1.test/1": 3 * EVERY,
+    }
 
 
 def told(crawl: Crawl, url: str, said: Said) -> bool:
