@@ -78,17 +78,20 @@ _MEANWHILE = 0.5
 #: The level at which a page has weight 1: the middle of the eight.
 _USUAL_LEVEL = 3
 
+#: A page whose visits bring new URLs, as a list of news does, is worth as much as so many pages more, one for each; up to here.
+_MOST_BROUGHT = 7.0
+
 #: A host may be this far ahead of us when it says when a page changed; what is later still is a mistake or a lie.
 _AHEAD = 86_400.0
 
 #: Counter: news that hosts told of known pages.
 SIGNALLED = "revisits:signalled"
 
-#: The kind of a sitemap that tells of changes.
-SITEMAP = "sitemap"
+#: The kind of sitemaps and feeds, which tell of changes of other pages.
+TELLING = "telling"
 
-#: A sitemap that tells of changes is read after a day at most, where the policy follows what it tells: it is worth its pages.
-_SITEMAP_AFTER = 86_400.0
+#: A page that tells of changes is read after a day at most, where the policy follows what it tells: it is worth its pages.
+_TELLING_AFTER = 86_400.0
 
 _kept_price = msgspec.msgpack.Decoder(Price)
 _encode = msgspec.msgpack.Encoder().encode
@@ -245,14 +248,14 @@ class RevisitSchedule(Provider[RevisitSheet]):
         if page.is_gone:
             return most
         interval = self.policy.interval(page, self._outlook(group, host, page, most))
-        if self.policy.is_priced and page.kind == SITEMAP:
-            interval = min(interval, _SITEMAP_AFTER)
+        if self.policy.is_priced and page.kind == TELLING:
+            interval = min(interval, _TELLING_AFTER)
         interval = min(max(interval, least), most)
         return max(min(interval, _MISSED_AFTER), least) if page.missing else interval
 
     def _outlook(self, group: Group, host: str, page: KnownPage, longest: float) -> Outlook:
         belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
-        weight = weight_of(page.level) if self.sheet.weighs else 1.0
+        weight = (weight_of(page.level) if self.sheet.weighs else 1.0) * (1 + min(page.brought, _MOST_BROUGHT))
         price = self._price.now(self._usual, self.sheet.mean_interval)
         return Outlook(belief, weight, learning.signals_of(group, host), price, longest)
 

@@ -4,6 +4,7 @@ import itertools
 import random
 from math import exp, inf
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -77,9 +78,9 @@ class Crawl:
                 found += tasks
         return found
 
-    def commit(self, task: Task, *, fails: bool = False, digest: str = "D") -> None:
+    def commit(self, task: Task, *, fails: bool = False, digest: str = "D", **more: Any) -> None:
         with self.into.group() as group:
-            assert group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest=digest), None)
+            assert group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest=digest, **more), None)
             if fails:
                 raise RuntimeError("the group fails")
 
@@ -375,3 +376,30 @@ def test_pages_weigh_by_the_level_at_which_they_waited_and_share_the_visits_of_t
         crawl.clock.turn(86_400.0 / 20)
     assert visits["h0.test"] > 1.5 * visits["h1.test"] > 0
     assert sum(visits.values()) == pytest.approx(40 * 5, rel=0.25), "a mean interval of a day"
+
+
+def test_a_page_whose_visits_bring_new_urls_is_visited_sooner_than_one_that_changes_as_often(tmp_path: Path) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    all_urls = urls(1, 20)
+    crawl.seed(*all_urls)
+    visits = dict.fromkeys(all_urls, 0)
+    for step in range(4 * 60):
+        crawl.wake()
+        for task in crawl.pop():
+            found = (Task(f"http://h0.test/new/{step}", "h0.test"),) if task.url == all_urls[0] else ()
+            crawl.commit(task, digest=f"{step // 8}", new=found * 4)
+            visits[task.url] += 1
+        crawl.clock.turn(6 * 3_600.0)
+    others = [visits[url] for url in all_urls[1:]]
+    assert visits[all_urls[0]] > 1.3 * max(others) > 0
+
+
+def test_a_host_is_not_believed_of_the_pages_of_another(tmp_path: Path) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    ours, theirs = "http://h0.test/feed", "http://h1.test/0"
+    crawl.seed(ours, theirs)
+    for task in sorted(crawl.pop(), key=lambda task: task.host, reverse=True):
+        crawl.clock.turn(60.0)
+        news = ((theirs, Said(crawl.clock.steady())),) if task.url == ours else ()
+        crawl.commit(task, said=news)
+    assert crawl.store.counters().get("revisits:signalled", 0) == 0
