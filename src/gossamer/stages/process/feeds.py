@@ -110,24 +110,28 @@ class _Item:
     def __init__(self) -> None:
         self._held: list[Found] = []
         self._times: list[str] = []
-        self.permalink = ""
-        self.has_link = False
+        self._permalink = ""
+        self._has_link = False
+
+    def see(self, event: xml.XmlTag, kind: str) -> None:
+        """Take what an element says of the entry itself."""
+        if kind == "rss" and event.name == "guid":
+            self._permalink = _permalink(event)
+        elif event.name in _TIMES:
+            self._times.append(event.text)
 
     def hold(self, found: Found) -> Iterator[Found]:
         """Take a link; those that are too many come out at once."""
+        self._has_link = self._has_link or found.relation.endswith(" link")
         self._held.append(found)
         if len(self._held) > MAX_HELD:
             yield from self._held
             self._held.clear()
 
-    def time(self, text: str) -> None:
-        """Take a time, as the feed writes it."""
-        self._times.append(text)
-
     def ended(self) -> Iterator[Found]:
         """The links, the page's own with the latest time. An item of RSS that names no other link is found by its identifier."""
-        if self.permalink and not self.has_link:
-            self._held.append(Found(self.permalink, "rss guid"))
+        if self._permalink and not self._has_link:
+            self._held.append(Found(self._permalink, "rss guid"))
         told = _latest(self._times)
         for found in self._held:
             yield (
@@ -157,25 +161,25 @@ def _xml_links(content: bytes, url: str) -> Iterator[Found]:
             if event.name not in (*_RSS, *_ATOM):
                 return
             kind = "rss" if event.name in _RSS else "atom"
-        address, relation = "", f"{kind} {event.name}"
-        if kind == "rss" and event.name in _RSS_TEXTS and event.text:
-            address = event.text
-        elif kind == "rss" and event.name == "guid" and item is not None:
-            item.permalink = _permalink(event)
-        elif event.name in _TIMES and item is not None:
-            item.time(event.text)
-        elif place := _ATTRIBUTES.get(event.name):
-            address = event.attribute(place)
-        if not address:
+        if item is not None:
+            item.see(event, kind)
+        if not (address := _address(event, kind)):
             continue
-        found = Found(_resolved(address, base) if base else address, relation)
+        found = Found(_resolved(address, base) if base else address, f"{kind} {event.name}")
         if item is None:
             yield found
         else:
-            item.has_link = item.has_link or event.name == "link"
             yield from item.hold(found)
     if item is not None:
         yield from item.ended()
+
+
+def _address(event: xml.XmlTag, kind: str) -> str:
+    """The URL of an element; empty where it has none."""
+    if kind == "rss" and event.name in _RSS_TEXTS and event.text:
+        return event.text
+    place = _ATTRIBUTES.get(event.name)
+    return event.attribute(place) if place else ""
 
 
 def _permalink(guid: xml.XmlTag) -> str:
