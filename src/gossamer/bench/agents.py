@@ -18,13 +18,12 @@ import msgspec
 from gossamer.assembly.agency.membership import change_members
 from gossamer.assembly.compiling import shipped
 from gossamer.bench.report import BenchReport
-from gossamer.bench.web import SEED, at
+from gossamer.bench.web import SEED, at, simulated
 from gossamer.flow import python
 from gossamer.model.agents import agent_name
 from gossamer.model.errors import UsageError
 from gossamer.model.task import Task
 from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.simweb import ServeOptions, WebSpec, beside
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.members import write_members
@@ -99,8 +98,8 @@ def _crawls(report: BenchReport, pages: int, repeats: int) -> None:
 
 def _crawled(pages: int, crawls: Sequence[Sequence[str]], latency: float = 0.0, hosts: int = HOSTS) -> CrawlRun:
     """Crawl a web whole, by each of these commands at once. Raises UsageError: one of them failed."""
-    web = WebSpec(pages=pages, hosts=hosts, latency=latency, latency_sigma=0.0, plain_robots=True, trap_share=0.0)
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, beside(web, ServeOptions()) as port:
+    web = [f"latency={latency}", "latency_sigma=0", "plain_robots=true", "trap_share=0"]
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, simulated(pages, hosts, *web) as port:
         began, before = time.monotonic(), _cpu()
         running = [_begun(Path(folder, str(number)), port, more) for number, more in enumerate(crawls)]
         told = [(process.communicate()[0], process.returncode) for process in running]

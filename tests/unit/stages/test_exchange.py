@@ -17,6 +17,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.wiring import ComponentPlan, Wiring, parse, with_settings
 from gossamer.model.orders import ORDER, Block, Delay, Order
+from gossamer.model.requesting import Requested
 from gossamer.model.task import Arrived, Task
 from gossamer.model.visit import Record
 from gossamer.services.designation.provider import RingDesignation, RingSheet
@@ -249,6 +250,28 @@ def test_an_order_that_another_agent_spells_wrongly_is_counted_and_stops_nobody(
         sides[0].find(Task("order:{", host, relation=ORDER), Task('order:{"type":"stop"}', host, relation=ORDER))
         await until(*sides)
         assert sides[1].count("orders_unusable") == 2
+        for side in sides:
+            await side.kill()
+
+    run(check())
+
+
+def test_a_request_about_another_agents_host_is_asked_there_as_it_was_made(tmp_path: Path, run: Any) -> None:
+    async def check() -> None:
+        sides = [Side(tmp_path / agent, tmp_path, agent) for agent in AGENTS]
+        for side in sides:
+            await side.start()
+        host = HOSTS[AGENTS[1]][0]
+        request = Requested(
+            "m1", "POST", b"q=1", (("X-One", "1"),), "found", b'{"a":1}', is_safe=True, priority=2, session="s"
+        )
+        sides[0].find(Task(f"http://{host}/search", host, 1, request=request))
+        await until(*sides)
+        await sides[1].kill()
+        await sides[1].start()
+        queues = sides[1].ledger.queues
+        assert queues.admit(0.0, 1) == [host]
+        assert [one.request for one in queues.pop(host, 1)] == [request]
         for side in sides:
             await side.kill()
 
