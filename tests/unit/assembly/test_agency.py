@@ -11,7 +11,7 @@ from gossamer.assembly.agency.crawl import DividedCrawl
 from gossamer.assembly.agency.membership import check_can_change, with_number, without
 from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
 from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
-from gossamer.assembly.agency.roster import is_divided
+from gossamer.assembly.agency.roster import Roster, is_divided
 from gossamer.assembly.agency.shares import Borrower, lent
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
@@ -234,3 +234,20 @@ def test_the_log_is_merged_as_far_as_its_agents_have_committed_it(tmp_path: Path
     assert merge_logs(tmp_path, ["agent-00"], before="2026-01-01T00:00:02Z") == 0
     assert merge_logs(tmp_path, ["agent-00"]) == 1
     assert merged(tmp_path) == ["a", "b"]
+
+
+def test_the_number_of_agents_that_people_asked_for_outlives_a_supervisor_that_was_killed(tmp_path: Path) -> None:
+    write_members(tmp_path, ("agent-00", "agent-01"))
+    graph = plan(compile_wiring(["http://a.test/"], CrawlOptions()), catalog())
+
+    def roster(agents: int | None = None) -> Roster:
+        return Roster(tmp_path, graph, CrawlOptions(resume=True, agents=agents), lambda line: None)
+
+    (tmp_path / "state/supervisor").mkdir(parents=True)
+    roster().want(graph, 3)
+    again = roster()
+    assert (again.has_changed, again.members) == (True, ("agent-00", "agent-01", "agent-02"))
+    assert not roster(2).has_changed, "what the command line says comes first"
+    for damaged in ("", "three", "\x00"):
+        (tmp_path / "state/supervisor/wanted").write_text(damaged)
+        assert not roster().has_changed

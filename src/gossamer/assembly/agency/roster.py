@@ -35,6 +35,9 @@ from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.members import members_of, write_members
 
+#: Where it stands how many agents people have asked for, until the crawl has them.
+_WANTED = "supervisor/wanted"
+
 
 def is_divided(options: CrawlOptions) -> bool:
     """Whether several agents run a crawl with these options, or have run it before.
@@ -65,7 +68,9 @@ class Roster:
         one = (agent_name(0),)
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
-        self.members = with_number(before, options.agents or len(at_work(before)) or 1)
+        self._note = directory / STATE_DIRECTORY / _WANTED
+        wanted = options.agents or (_number_in(self._note) if options.resume else 0)
+        self.members = with_number(before, wanted or len(at_work(before)) or 1)
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
         self.has_changed = bool(before) and self.members != kept
         """They are not the ones that the directory names."""
@@ -94,8 +99,12 @@ class Roster:
     # -- changes
 
     def want(self, graph: Graph, number: int) -> None:
-        """Let the crawl have so many agents as soon as it rests. Raises as the constructor; then nothing has changed."""
+        """Let the crawl have so many agents as soon as it rests, or in its next run, where this one is killed before.
+
+        Raises as the constructor; then nothing has changed.
+        """
         self._wanted = self.with_number(graph, number)
+        self._note.write_text(str(number), encoding="ascii")
 
     def with_number(self, graph: Graph, number: int) -> tuple[str, ...]:
         """The members with so many of them at work. Raises as the constructor."""
@@ -133,6 +142,8 @@ class Roster:
         if living(self._directory, at_work(members)):
             if self.has_changed:
                 self._wanted, self.members, self.has_changed = self.members, members, False
+            else:
+                self._note.unlink(missing_ok=True)
             return
         settle(self._directory, graph.wiring)
         members = members_of(self._directory)
@@ -143,6 +154,7 @@ class Roster:
         if self.has_changed:
             await self.change(graph, folder, self.members)
             self.has_changed = False
+        self._note.unlink(missing_ok=True)
 
     @property
     def is_wishing(self) -> bool:
@@ -161,6 +173,7 @@ class Roster:
         lines: list[str] = []
         await asyncio.to_thread(change_members, self._directory, graph.wiring, members, lines.append)
         self.members = members
+        self._note.unlink(missing_ok=True)
         for line in lines:
             self._report(line)
 
@@ -192,3 +205,12 @@ class Roster:
     def limit_left(self, limit: int | None, used: str) -> int | None:
         """What those who work may have of a limit of the whole crawl; `used` names what counts."""
         return None if limit is None else max(0, limit - sum(getattr(one, used) for one in self.left))
+
+
+def _number_in(note: Path) -> int:
+    """The number in a note; 0 where there is none."""
+    try:
+        text = note.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return 0
+    return int(text) if text.isdecimal() else 0
