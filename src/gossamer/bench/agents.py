@@ -42,7 +42,7 @@ MOVED_HOSTS, MOVED_URLS = 10_000, 1_000_000
 _AT_ONCE = 10_000
 
 
-class CrawlRun(msgspec.Struct, frozen=True):
+class BenchedCrawl(msgspec.Struct, frozen=True):
     """One or more crawls that ran beside each other."""
 
     pages: int
@@ -75,7 +75,7 @@ def run(pages: int = PAGES, repeats: int = 5) -> BenchReport:
 
 
 def _crawls(report: BenchReport, pages: int, repeats: int) -> None:
-    kinds: dict[str, list[CrawlRun]] = {"one agent": [], "two agents": [], "two crawls": []}
+    kinds: dict[str, list[BenchedCrawl]] = {"one agent": [], "two agents": [], "two crawls": []}
     for _ in range(repeats):
         kinds["one agent"].append(_crawled(pages, [[]]))
         kinds["two agents"].append(_crawled(pages, [["--agents", "2"]]))
@@ -96,14 +96,14 @@ def _crawls(report: BenchReport, pages: int, repeats: int) -> None:
         ratios.add(name, f"{pace['two agents'] / pace[name]:.2f}", f"{cpu_each['two agents'] / cpu_each[name]:.2f}")
 
 
-def _crawled(pages: int, crawls: Sequence[Sequence[str]], latency: float = 0.0, hosts: int = HOSTS) -> CrawlRun:
+def _crawled(pages: int, crawls: Sequence[Sequence[str]], latency: float = 0.0, hosts: int = HOSTS) -> BenchedCrawl:
     """Crawl a web whole, by each of these commands at once. Raises UsageError: one of them failed."""
     web = [f"latency={latency}", "latency_sigma=0", "plain_robots=true", "trap_share=0"]
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, simulated(pages, hosts, *web) as port:
         began, before = time.monotonic(), _cpu()
         running = [_begun(Path(folder, str(number)), port, more) for number, more in enumerate(crawls)]
         told = [(process.communicate()[0], process.returncode) for process in running]
-        run = CrawlRun(0, time.monotonic() - began, _cpu() - before)
+        run = BenchedCrawl(0, time.monotonic() - began, _cpu() - before)
     for out, code in told:
         if code:
             raise UsageError(f"a crawl ended with status {code}")
