@@ -1,8 +1,8 @@
 """Microdata to RDF, rule by rule: for each kind of test in the W3C's suite for it, a page of that kind.
 
-The pages of the suite are not part of the project. The numbers are those of its manifest; 1 to 15 and 46 to 80 have a page here that
-asks the same, but for 73 and 74, which expand a vocabulary of the suite's own. 16 to 45 are examples of schema.org that ask nothing
-else. 81 to 84 are experimental (`itemprop-reverse`), and not read.
+The pages of the suite are not part of the project. The numbers are those of its manifest; 1 to 15 and 46 to 80 have a page here
+that asks the same, but for 73 and 74, which expand a vocabulary of the suite's own. 16 to 45 are examples of schema.org that ask
+nothing else. 81 to 84 are experimental (`itemprop-reverse`), and not read.
 """
 
 from typing import Any
@@ -78,9 +78,7 @@ def test_the_name_of_a_property_stands_in_the_vocabulary_of_the_first_type(read:
 
 
 def test_several_values_and_several_names_give_a_triple_each(said: Any) -> None:
-    page = (
-        f"<div itemscope itemid='#i' itemtype={S}Person><b itemprop=name>1</b><i itemprop=name>2</i><u itemprop='a b'>3</u>"
-    )
+    page = f"<div itemscope itemid='#i' itemtype={S}Person><b itemprop=name>1</b><i itemprop=name>2</i><u itemprop='a b'>3</u>"
     values = {(name, value) for _, name, value in said(page) if name != TYPE}
     assert values == {(f"{S}name", "1"), (f"{S}name", "2"), (f"{S}a", "3"), (f"{S}b", "3")}
 

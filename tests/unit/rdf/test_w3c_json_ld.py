@@ -1,7 +1,7 @@
 """The W3C's tests of JSON-LD in HTML: the scripts of a page become the triples that the suite expects.
 
-A crawl reads every script of a page, each as a document of its own, and puts its triples in the graph of the page. The suite asks for
-other things as well; those tests are named with the reason.
+A crawl reads every script of a page, each as a document of its own, and puts its triples in the graph of the page. The suite asks
+for other things as well; those tests are named with the reason.
 """
 
 from pathlib import Path
