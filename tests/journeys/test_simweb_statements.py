@@ -1,5 +1,6 @@
 """A crawl with `--rdf` finds what pages of a simulated web state in structured data; the auditor finds out one that does not."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -53,6 +54,22 @@ def test_an_auditor_finds_what_was_missed_invented_or_said_twice(
     assert statements is not None
     assert (statements.missed, statements.extra) == (1, 3)
     assert second.split(",")[2].strip() in statements.missed_examples[0]
+
+
+def test_the_questions_of_the_manual_are_answered(
+    crawled: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    manual = Path(__file__).resolve().parents[2] / "docs/structured-data.md"
+    asked = re.findall(r'^    gossamer sparql mine "(.+)"$', manual.read_text(), re.MULTILINE)
+    assert len(asked) == 3
+    found = []
+    for question in asked:
+        assert main(["sparql", str(crawled[0].parent / "crawl"), question, "-f", "csv"]) == 0
+        found.append(capfd.readouterr().out.splitlines()[1:])
+    pages = {line.split(",")[0] for line in crawled[1][1:]}
+    assert found[0] == [str(len(pages))]
+    assert sorted(found[1]) == [f"statement {number} of page 0" for number in range(3)]
+    assert len(found[2]) == 3 and all(line.startswith("statement ") for line in found[2])
 
 
 def test_a_file_without_triples_is_refused_in_one_line(crawled: tuple[Path, list[str]], tmp_path: Path) -> None:
