@@ -1,6 +1,7 @@
 """The promises of ./gossamer dev: its verbs, the locks, the change fragments."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tools import __main__ as dispatcher
 from tools import fragments
 from tools.checkout import REQUIREMENTS, ROOT
-from tools.chores import changelog, check, docs, lock, test
+from tools.chores import changelog, check, docs, lock, package, test
 
 
 def test_dev_alone_lists_every_verb_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,3 +92,21 @@ def test_what_the_readme_writes_is_no_folder_of_the_checkout() -> None:
     named = re.findall(r"^\./gossamer .* -o (\S+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert named
     assert not [name for name in named if (ROOT / name).exists()]
+
+
+def test_a_package_is_not_built_into_a_folder_that_holds_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old.whl").touch()
+    assert package.main(["--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"gossamer dev package: {tmp_path} is not empty\n"
+
+
+def test_a_python_that_is_not_there_is_named_and_the_others_are_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(package.pythons([sys.executable, "3.999"]).values()) == [sys.executable]
+    assert capsys.readouterr().err == "Python 3.999: not on this machine\n"
+
+
+@pytest.mark.long
+def test_the_package_works_without_the_checkout() -> None:
+    assert package.main(["--python", sys.executable]) == 0

@@ -134,6 +134,23 @@ def test_agents_join_a_crawl_that_one_process_began(web: FakeWeb, tmp_path: Path
     check_whole(web, directory)
 
 
+def test_known_pages_are_visited_again_by_the_agents_that_join(web: FakeWeb, tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    begun(web, directory, agents=1)
+    known = {(request.host, request.target) for request in web.requests}
+    told = ["--agents", "2", "--recrawl", "every=1s", "--recrawl-rate", "100%"]
+    line = python.command("gossamer", "resume", str(directory), *told)
+    crawl = subprocess.Popen(line, env=python.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    first, again = len(web.requests), set[tuple[str, str]]()
+    while len(again) < HOSTS:
+        web.wait_for(len(web.requests) + 1)
+        again = known & {(request.host, request.target) for request in web.requests[first:]}
+    crawl.send_signal(signal.SIGINT)
+    _, said = crawl.communicate(timeout=60)
+    assert crawl.returncode == 3, said
+    assert verify(directory).findings == []
+
+
 @pytest.mark.parametrize("passing", [1, *(pytest.param(number, marks=LONG) for number in (2, 3, 4, 5, 6))])
 def test_a_leave_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
     directory = tmp_path / "crawl"

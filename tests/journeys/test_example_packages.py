@@ -238,3 +238,23 @@ def test_a_classifier_of_ones_own_leads_the_crawl(run: Command, tmp_path: Path) 
         order = web.targets()
     assert sorted(order[1:7]) == [f"/glacier-{n}" for n in range(6)]
     assert "harvest:  54% (7 of 13 pages relevant)" in run("gossamer", "status", "crawl")
+
+
+@pytest.mark.parametrize("run", ["11-thumbnails"], indirect=True)
+def test_thumbnails_are_made_in_another_process_and_broken_pictures_are_counted(run: Command, tmp_path: Path) -> None:
+    large, small = png(400, 300), png(20, 30)
+    pages = {
+        "/": '<img src="/large.png"><img src="/small.png"><img src="/again.png"><img src="/cut.png">',
+        "/large.png": FakePage(large, type="image/png"),
+        "/again.png": FakePage(large, type="image/png"),
+        "/small.png": FakePage(small, type="image/png"),
+        "/cut.png": FakePage(large[:60], type="image/png"),
+    }
+    (tmp_path / "thumbnails.toml").write_text(run("thumbnails", "wiring"))
+    with FakeWeb(pages) as web:
+        options = ["--page-requisites", "--set", "thumbnails.output=small", "--set", "thumbnails.size=100"]
+        crawl(run, web, "--wiring", "thumbnails.toml", *options, "-o", "crawl")
+    made = {path.stem: struct.unpack_from(">II", path.read_bytes(), 16) for path in (tmp_path / "small").iterdir()}
+    names = {name: hashlib.sha256(data).hexdigest() for name, data in (("large", large), ("small", small))}
+    assert made == {names["large"]: (100, 75), names["small"]: (20, 30)}
+    assert not list((tmp_path / "crawl" / "logs").glob("skipped*")), "a broken picture is counted, and no failure"

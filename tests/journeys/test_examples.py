@@ -100,6 +100,24 @@ def test_a_program_of_ones_own_says_what_to_fetch_next(tmp_path: Path) -> None:
         assert f"  ok {web.url('/moth')} 'A moth'" in lines
 
 
+@pytest.mark.parametrize("kind", ["filter", "synchronous", "semi-synchronous", "asynchronous"])
+def test_addresses_of_hosts_are_found_by_a_filter_of_each_kind(kind: str) -> None:
+    script = EXAMPLES / "10-host-addresses" / "addresses.py"
+    lines = output(script, kind, "http://127.0.0.1/a", "http://127.0.0.2/b")
+    assert lines == ["http://127.0.0.1/a 127.0.0.1", "http://127.0.0.2/b 127.0.0.2"]
+
+
+def test_a_minimal_worker_visits_what_the_shipped_wiring_visits(tmp_path: Path) -> None:
+    links = {"/": ["/a", "/b", "http://elsewhere.test/"], "/a": ["/b", "/c?x=1#y"], "/b": ["/"], "/c?x=1": ["/a"]}
+    found = []
+    for wiring in ([], ["--wiring", str(EXAMPLES / "12-minimal-worker" / "worker.toml")]):
+        with FakeWeb.graph(links) as web:
+            folder = str(tmp_path / f"crawl-{len(found)}")
+            output("-m", "gossamer", "crawl", web.url("/"), "--quiet", "--delay", "0", "-o", folder, *wiring)
+            found.append(sorted(web.targets()))
+    assert found[0] == found[1] == sorted(links)
+
+
 @pytest.mark.parametrize("folder", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_every_example_is_listed_and_has_a_test(folder: str) -> None:
     assert f"[{folder}]({folder}" in (EXAMPLES / "README.md").read_text(encoding="utf-8")

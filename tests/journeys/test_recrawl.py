@@ -244,6 +244,15 @@ def test_adaptive_visits_a_page_that_changes_more_often_than_one_that_never_does
     assert sum(times.values()) <= 11 * (1 + 18 / 3) * 1.5, "the mean page is visited once in three days"
 
 
+def test_a_page_that_an_expression_is_true_of_has_bounds_of_its_own(site: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(site) as web:
+        crawl(web, tmp_path / "c", recrawl="every=7d", interval=("..1d: path(/a)",))
+        again(tmp_path / "c", 2)
+        assert web.targets()[3:] == ["/a"]
+        again(tmp_path / "c", 5, hosts={"127.0.0.1": {"max-interval": 60.0}}, recrawl="every=7d")
+        assert web.targets()[4:] == ["/a"], "what is planned stays until its next visit is judged"
+
+
 @pytest.mark.parametrize("policy", ["proportional", "nutch", "stormcrawler"])
 def test_the_rules_of_others_are_policies_by_name(policy: str, site: dict[str, Any], tmp_path: Path) -> None:
     with FakeWeb(site) as web:
@@ -295,6 +304,9 @@ def test_never_stops_what_an_earlier_run_began(site: dict[str, Any], tmp_path: P
         ({"recrawl": "every=7d", "min_interval": 9e9, "max_interval": 1.0}, "--min-interval"),
         ({"recrawl": "", "recrawl_rate": "20%"}, "give --recrawl as well"),
         ({"recrawl": "every=7d", "strategy": "random-walk"}, "random walk"),
+        ({"interval": ("1h..1d: path(/x)",)}, "give --recrawl as well"),
+        ({"recrawl": "every=7d", "interval": ("2d..1d: path(/x)",)}, "longer than the second"),
+        ({"hosts": {"a.test": {"max-interval": "1h"}}}, "give --recrawl as well"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_touched(

@@ -5,11 +5,11 @@ import zlib
 from collections.abc import Callable
 
 import brotli
-from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.model import body as bodies
+from gossamer.model.zstd import zstd
 from gossamer.stages.fetch.coding import MAX_RATIO, RATIO_FROM, Undoing, decode
 from gossamer.stages.fetch.keeping import Keeping
 

@@ -144,6 +144,10 @@ class CrawlKeywords(TypedDict, total=False):
     max_interval: float | str | None
     """Wait at most this long between two visits of a page; default: 90d."""
 
+    interval: Sequence[str]
+    """Keep other bounds for pages that an expression is true of, as `1h..1d: path("/news/**")` or `..6h:
+    host(a.example)`; the first that fits holds. See docs/order.md."""
+
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
 
@@ -192,7 +196,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Let links reach this private network (CIDR)."""
 
     hosts: dict[str, dict[str, Any]]
-    """Set delay, per-host, max-pages and header for single hosts; in a configuration file:
+    """Set delay, per-host, max-pages, min-interval, max-interval and header for single hosts; in a configuration file:
     `[hosts."*.example.org"]`."""
 
     page_requisites: bool

@@ -51,6 +51,7 @@ PROVIDERS = {
     "opic-ledger": "gossamer.stores.opic.ledger:OpicLedger",
     "opic-queues": "gossamer.stores.opic.queues:OpicQueues",
     "revisits": "gossamer.stores.revisits.schedule:RevisitSchedule",
+    "interval-rules": "gossamer.stages.url_filter.intervals:IntervalBounds",
     "revisit-ledger": "gossamer.stores.revisits.ledger:RevisitLedger",
     "adaptive": "gossamer.stores.revisits.policies:GreedyPolicy",
     "every": "gossamer.stores.revisits.policies:FixedInterval",

@@ -17,6 +17,7 @@ from gossamer.assembly.identity import contact_of, token_of, user_agent
 from gossamer.assembly.importance import with_opic
 from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.assembly.protocols import with_protocols
+from gossamer.assembly.recrawl import RULES as INTERVAL_RULES
 from gossamer.assembly.recrawl import with_recrawl
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
@@ -250,12 +251,35 @@ HOST_SETTINGS = {
     "delay": ("politeness", "delays"),
     "per_host": ("politeness", "lives"),
     "max_pages": ("commit", "max_by_host"),
+    "min_interval": (INTERVAL_RULES, "min_by_host"),
+    "max_interval": (INTERVAL_RULES, "max_by_host"),
     "header": ("http", "headers"),
 }
 
 
+#: Settings of single hosts whose unit comes with `--recrawl`.
+_INTERVALS = ("min_interval", "max_interval")
+
+
 def _hosts(builder: Builder) -> None:
-    for name, (unit, setting) in HOST_SETTINGS.items():
+    _put_hosts(builder, [name for name in HOST_SETTINGS if name not in _INTERVALS])
+
+
+def _host_intervals(builder: Builder) -> None:
+    if not builder.has(INTERVAL_RULES):
+        for host, options in _by_host(builder.options):
+            if given := [name for name in _INTERVALS if getattr(options, name)]:
+                option = given[0].replace("_", "-")
+                raise UsageError(
+                    f'[hosts."{host}"]: {option} says when known pages are visited again; give --recrawl as well'
+                )
+        return
+    _put_hosts(builder, _INTERVALS)
+
+
+def _put_hosts(builder: Builder, names: Sequence[str]) -> None:
+    for name in names:
+        unit, setting = HOST_SETTINGS[name]
         values = {host: value for host, options in _by_host(builder.options) if (value := getattr(options, name))}
         if name == "delay":
             values |= {host: 0.0 for host, options in _by_host(builder.options) if options.delay == 0}
@@ -378,6 +402,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
     *(_documents, _header, _cookie_file, _seeds, _identity, _permission),
     _focus,
     _recrawl,
+    _host_intervals,
 )
 
 

@@ -250,6 +250,14 @@ class CrawlOptions(Sheet, frozen=True):
         ]
         | None
     ) = None
+    interval: Annotated[
+        tuple[str, ...],
+        setting(
+            'Keep other bounds for pages that an expression is true of, as `1h..1d: path("/news/**")` or `..6h: host(a.example)`; '
+            "the first that fits holds. See docs/order.md (repeatable).",
+            restart=_GRAPH,
+        ),
+    ] = ()
     robots: Annotated[
         Literal["obey", "ignore"],
         setting("Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine.", restart=_ROBOTS),
@@ -309,7 +317,8 @@ class CrawlOptions(Sheet, frozen=True):
     hosts: Annotated[
         dict[str, dict[str, Any]],
         setting(
-            'Set delay, per-host, max-pages and header for single hosts; in a configuration file: `[hosts."*.example.org"]`.',
+            "Set delay, per-host, max-pages, min-interval, max-interval and header for single hosts; in a configuration file: "
+            '`[hosts."*.example.org"]`.',
             restart=_BEGINNING,
         ),
     ] = msgspec.field(default_factory=dict)
@@ -415,4 +424,10 @@ class HostOptions(Sheet, frozen=True):
     ) = None
     per_host: Annotated[int, setting("Have at most this many requests in flight.", unit="requests", ge=1)] | None = None
     max_pages: Annotated[int, setting("Queue at most this many URLs.", unit="pages", ge=1)] | None = None
+    min_interval: (
+        Annotated[float, setting("Wait at least this long between two visits of a page.", unit="s", gt=0)] | None
+    ) = None
+    max_interval: (
+        Annotated[float, setting("Wait at most this long between two visits of a page.", unit="s", gt=0)] | None
+    ) = None
     header: Annotated[tuple[str, ...], setting("Send this header field too, as `Name: value`.")] = ()

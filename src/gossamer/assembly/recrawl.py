@@ -14,16 +14,17 @@ from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.model.errors import UsageError
+from gossamer.stages.url_filter.intervals import IntervalBounds, IntervalSheet
 from gossamer.stores.revisits.schedule import RevisitSheet
 
 #: What the new units are called in the wiring.
-LEDGER, SCHEDULE, POLICY, STAGE = "revisit-ledger", "revisits", "revisit-policy", "changes"
+LEDGER, SCHEDULE, POLICY, RULES, STAGE = "revisit-ledger", "revisits", "revisit-policy", "interval-rules", "changes"
 
 #: Rules of other crawlers and books, by name; they say everything themselves.
 _RULES = ("proportional", "nutch", "stormcrawler")
 
 #: The options that say how, and mean nothing without `--recrawl`.
-_HOW = ("recrawl_rate", "min_interval", "max_interval")
+_HOW = ("recrawl_rate", "min_interval", "max_interval", "interval")
 
 
 def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
@@ -35,7 +36,7 @@ def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
     """
     has_schedule = SCHEDULE in wiring.providers and wiring.providers[SCHEDULE].use == "revisits"
     if not options.recrawl and not has_schedule:
-        if given := [name for name in _HOW if getattr(options, name) is not None]:
+        if given := [name for name in _HOW if getattr(options, name) not in (None, ())]:
             option = given[0].replace("_", "-")
             raise UsageError(f"--{option} says how known pages are visited again; give --recrawl as well")
         return wiring
@@ -52,6 +53,12 @@ def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
     settings = _settings(options, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings, mean)
     # Levels are importance where the most important page of a host comes first.
     settings["weighs"] = any(plan.use == "priority" for plan in wiring.providers.values())
+    if options.interval:
+        try:
+            IntervalBounds(IntervalSheet(rules=options.interval))
+        except SettingError as error:
+            raise UsageError(f"--{error}") from None
+        wiring = wirings.with_settings(wiring, RULES, {"rules": list(options.interval)})
     return wirings.with_settings(wiring, SCHEDULE, settings)
 
 
@@ -121,7 +128,7 @@ def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
     frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
     if frontier is None:
         raise WiringError(f"{wiring.source}: no component uses 'frontier', so that nothing can be visited again")
-    if taken := sorted({LEDGER, SCHEDULE, POLICY} & wiring.providers.keys()):
+    if taken := sorted({LEDGER, SCHEDULE, POLICY, RULES} & wiring.providers.keys()):
         raise WiringError(f"{wiring.source}: {', '.join(taken)}: --recrawl needs this name; choose another one")
     ledger = frontier.providers["ledger"]
     wiring, is_home = behind_process(
@@ -143,7 +150,8 @@ def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
             components[name] = msgspec.structs.replace(plan, providers=changed)
     providers = {
         POLICY: policy,
-        SCHEDULE: ProviderPlan("revisits", {"ledger": ledger, "store": "ledger", "policy": POLICY}),
+        RULES: ProviderPlan("interval-rules"),
+        SCHEDULE: ProviderPlan("revisits", {"ledger": ledger, "store": "ledger", "policy": POLICY, "rules": RULES}),
         LEDGER: ProviderPlan("revisit-ledger", {"behind": ledger, "revisits": SCHEDULE}),
     }
     return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)

@@ -28,6 +28,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Response, Visit
+from gossamer.stages.url_filter.intervals import IntervalBounds
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.ledger import RevisitLedger
@@ -95,6 +96,7 @@ class _Crawl:
             RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
         )
         self.schedule.policy = GreedyPolicy()
+        self.schedule.rules = IntervalBounds()
         self.schedule.ledger = self.schedule.store = self.store
         self.schedule.open()
         self._ledger = RevisitLedger()

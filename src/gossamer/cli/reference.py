@@ -205,7 +205,7 @@ def _hostile() -> str:
         for case in CASES
     ]
     text = (
-        "What a server can do to a crawler: served by `gossamer simweb --hostile`, each case at `/NUMBER/NAME` of one "
+        "Lists what a server can do to a crawler: served by `gossamer simweb --hostile`, each case at `/NUMBER/NAME` of one "
         "port (those of TLS on ports of their own), each with the outcome by which a fetch of it has to end. The tests "
         "fetch every one of them, and crawl those that do not make them wait; what a crawl owes besides is tested with "
         "the parts that owe it, or waits for them."

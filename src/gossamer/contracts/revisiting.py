@@ -29,6 +29,38 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
     """Seconds after which the page is visited whatever the policy says."""
 
 
+class Bounds(msgspec.Struct, frozen=True, gc=False):
+    """The least and the longest time between two visits, in seconds; None says nothing."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def within(self, least: float, most: float) -> tuple[float, float]:
+        """These bounds in the place of coarser ones, which give way where the two do not meet."""
+        if self.least is not None:
+            least, most = self.least, max(most, self.least)
+        if self.most is not None:
+            least, most = min(least, self.most), self.most
+        return least, most
+
+
+class IntervalRules(Protocol):
+    """Knows bounds of single hosts and pages. The bounds of a page come before those of its host, and these before the crawl's.
+
+    Promises:
+        1. It is pure until its settings change, and costs nothing that grows with the crawl.
+        2. What it returns has a least time that is not longer than the longest, where both are there.
+    """
+
+    def bounds_of(self, host: str) -> Bounds:
+        """The bounds of a host, in its canonical form."""
+        ...
+
+    def bounds(self, url: str, host: str) -> Bounds:
+        """The bounds of a page itself."""
+        ...
+
+
 class RevisitPolicy(Protocol):
     """Says how long a page can wait.
 

@@ -7,6 +7,7 @@ into a kind (:func:`kind_of`): what the visits of a kind teach is the prior of i
 mean on that host.
 """
 
+import re
 from datetime import UTC, datetime
 
 import msgspec
@@ -30,6 +31,34 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     """Seconds since the epoch; 0 where it says no time."""
     frequency: str = ""
     """One of :data:`FREQUENCIES`, or empty."""
+
+
+#: Seconds of the units of `revisit-after`, by their beginnings.
+_UNITS = (
+    ("hour", 3_600.0),
+    ("day", 86_400.0),
+    ("week", 7 * 86_400.0),
+    ("month", 31 * 86_400.0),
+    ("year", 366 * 86_400.0),
+)
+
+#: Up to how many seconds which of the words of sitemaps.org is meant.
+_MEANT = ((3_600.0, "hourly"), (86_400.0, "daily"), (7 * 86_400.0, "weekly"), (31 * 86_400.0, "monthly"))
+
+_AFTER = re.compile(r"\s*(\d{1,4})?\s*([a-z]+)\s*", re.ASCII)
+
+
+def frequency_of(text: str) -> str:
+    """The word of sitemaps.org for what a page says in `<meta name="revisit-after">`, as `7 days`; empty where it says nothing."""
+    found = _AFTER.fullmatch(text[:_LONGEST_TIME].lower())
+    if found is None:
+        return ""
+    number, word = found.groups()
+    if number is None and word in FREQUENCIES:
+        return word
+    unit = next((seconds for name, seconds in _UNITS if word in (name, f"{name}s")), 0.0)
+    seconds = int(number or 1) * unit
+    return next((meant for most, meant in _MEANT if seconds <= most), "yearly") if seconds else ""
 
 
 def said(changed_at: str, frequency: str) -> Said | None:
@@ -61,7 +90,7 @@ def kind_of(path: str, cache_control: str, frequency: str, *, is_html: bool) -> 
     Args:
         path: of its URL.
         cache_control: the header field of its answer.
-        frequency: what a sitemap says of it; that goes first.
+        frequency: what a sitemap or the page itself says of it; that goes first.
         is_html: whether it is a page, and no image or archive.
 
     Returns:

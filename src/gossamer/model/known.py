@@ -60,6 +60,8 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How often it was said to have changed since its last visit."""
     signalled_at: float = 0.0
     """The latest time at which it was said to have changed."""
+    brought: float = 0.0
+    """How many new URLs a visit brought after the first, in the mean of the last ones."""
 
     @property
     def is_gone(self) -> bool:

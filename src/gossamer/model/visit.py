@@ -200,6 +200,8 @@ class Visit(msgspec.Struct, frozen=True):
     """Language of the text, ISO 639-1 (process, where it is asked for)."""
     simhash: int = 0
     """Fingerprint of the text, 64 bits; 0 where there is none (process, where it is asked for)."""
+    frequency: str = ""
+    """How often the page says that it changes, in a word of sitemaps.org (process, where it is asked for)."""
     near_duplicate_of: str = ""
     """URL of an earlier page whose fingerprint differs in few bits (near-duplicates)."""
     compared: Comparison | None = None

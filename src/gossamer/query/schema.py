@@ -29,7 +29,7 @@ LARGEST_LINE = 8 << 20
 #: `hosts` is no log: see :data:`HOSTS_VIEW`.
 HOSTS = TableSpec(
     "hosts",
-    "What is known of each host: counted from `pages_all`, with the newest of `host_notes`.",
+    "Each host: counted from `pages_all`, with the newest of `host_notes`.",
     HOST_NOTES.spec.columns[:-1],
 )
 

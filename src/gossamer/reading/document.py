@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
+from gossamer.model.claims import frequency_of
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import XHTML, Response, Visit
@@ -151,6 +152,13 @@ class Document:
         if not metas:
             return self.field_directives
         return tuple(sorted({*self.field_directives, *robots_tags.directives(metas, self.agent)}))
+
+    @cached_property
+    def frequency(self) -> str:
+        """How often the page says that it changes (`revisit-after`), in a word of sitemaps.org; empty where it does not."""
+        every = (tag.attributes for tag in self.skim.named(b"meta"))
+        told = next((meta.get("content", "") for meta in every if meta.get("name", "").lower() == "revisit-after"), "")
+        return frequency_of(told)
 
     def _metas(self) -> list[str]:
         """The contents of the meta tags that speak to us."""

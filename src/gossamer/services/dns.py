@@ -276,7 +276,7 @@ class CachedSheet(Sheet, frozen=True):
 
 
 class CachedResolver(Provider[CachedSheet]):
-    """A cache in front of any other resolver. What it hands out was judged by the one behind it."""
+    """Caches the answers of any other resolver, which has judged them."""
 
     behind: Uses[Resolver]
 

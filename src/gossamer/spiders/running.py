@@ -249,7 +249,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
 
 
 class AbsentSpider(SpiderHandlers):
-    """What stands for a spider in the wiring of a crawl: who goes on with the crawl has to bring the spider."""
+    """Stands for a spider in the wiring of a crawl; to go on with the crawl, bring the spider."""
 
     table = HandlerTable(60.0)
 

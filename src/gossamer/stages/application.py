@@ -15,7 +15,7 @@ from gossamer.model.visit import Record
 
 
 class Application(AsynchronousFilter[NoSettings]):
-    """What the application receives and sends."""
+    """Receives records for the user's application, and sends its URLs."""
 
     records: In[Record]
     urls: Out[Task]

@@ -26,7 +26,7 @@ class SendUrlsSheet(Sheet, frozen=True):
 
 
 class SendUrls(Producer[SendUrlsSheet]):
-    """Sends what the outbox owes one agent."""
+    """Sends one agent the URLs that the outbox owes it."""
 
     outbox: Out[Task]
     owed: Uses[Outbox]

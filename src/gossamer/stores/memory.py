@@ -102,7 +102,7 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
 class MemoryContents(Provider[NoSettings]):
     """The first URL of every digest. Contract: `seen.ContentIndex`. Cost: 223 bytes a document.
 
-    Two documents do not share a SHA-1 by accident. Who makes two that do loses links of his own page, nothing else.
+    Two documents do not share a SHA-1 by accident. A site that makes two on purpose loses links of its own page, nothing else.
     """
 
     def __init__(self, sheet: NoSettings | None = None) -> None:

@@ -56,7 +56,7 @@ ELSEWHERE |= {
 #: They put parts into the wiring together: tests/journeys/test_order.py.
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.
-ELSEWHERE |= {"recrawl", "recrawl_rate", "min_interval", "max_interval"}
+ELSEWHERE |= {"recrawl", "recrawl_rate", "min_interval", "max_interval", "interval"}
 
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:

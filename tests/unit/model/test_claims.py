@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.claims import Said, kind_of, said, time_of
+from gossamer.model.claims import Said, frequency_of, kind_of, said, time_of
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,24 @@ def test_pages_are_of_the_kind_that_is_said_of_them() -> None:
     assert kind_of("/a", "max-age=99999999999999999999", "", is_html=True) == "leaf"
     assert kind_of("/a.pdf", "max-age=60", "", is_html=False) == "file"
     assert [kind_of(path, "", "", is_html=True) for path in ("/", "/news/", "/news/1")] == ["front", "list", "leaf"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("7 days", "weekly"),
+        (" 1 Day ", "daily"),
+        ("daily", "daily"),
+        ("2 weeks", "monthly"),
+        ("1 hour", "hourly"),
+        ("month", "monthly"),
+        ("3 months", "yearly"),
+        ("soon", ""),
+        ("0 days", ""),
+        ("7", ""),
+        ("", ""),
+        ("9" * 99 + " days", ""),
+    ],
+)
+def test_what_a_page_says_of_its_next_visit_is_a_word_of_sitemaps(text: str, word: str) -> None:
+    assert frequency_of(text) == word

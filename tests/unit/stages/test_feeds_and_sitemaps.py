@@ -73,6 +73,36 @@ def test_feeds(feed: bytes, mime: str, expected: list[str]) -> None:
     assert [line.partition(" ")[2] for line in links(FeedLinks(), feed, mime)] == expected
 
 
+DATED_RSS = b"""<rss><channel><pubDate>Thu, 04 Mar 2021 05:06:07 GMT</pubDate><link>/</link>
+<item><pubDate>Thu, 04 Mar 2021 05:06:07 GMT</pubDate><link>/a</link><enclosure url="/a.mp3"/></item>
+<item><guid>http://a.test/b</guid><dc:date>2021-03-04</dc:date></item><item><link>/c</link></item></channel></rss>"""
+DATED_ATOM = b"""<feed><updated>2021-03-05T00:00:00Z</updated><entry><published>2021-03-04</published><link href="/a"/>
+<updated>2021-03-04T05:06:07Z</updated></entry><entry><link href="/b"/><updated>soon</updated></entry></feed>"""
+DATED_JSON = b"""{"items": [{"url": "/a", "external_url": "/x", "date_published": "2021-03-04",
+"date_modified": "2021-03-04T05:06:07Z"}]}"""
+
+
+@pytest.mark.parametrize(
+    ("feed", "mime", "dated"),
+    [
+        (DATED_RSS, "application/rss+xml", {"/a": 1_614_834_367, "http://a.test/b": 1_614_816_000}),
+        (DATED_ATOM, "application/atom+xml", {"/a": 1_614_834_367}),
+        (DATED_JSON, "application/feed+json", {"/a": 1_614_834_367}),
+    ],
+)
+def test_the_page_of_an_entry_is_found_with_the_latest_time_that_the_feed_says(
+    feed: bytes, mime: str, dated: dict[str, float]
+) -> None:
+    found = [one for one in FeedLinks().process(Document(fetched(feed, mime))) if isinstance(one, Found)]
+    assert {one.href: one.said.changed_at for one in found if one.said is not None} == dated
+
+
+def test_an_entry_with_more_links_than_are_held_loses_none() -> None:
+    many = b"".join(b'<link href="/%d"/>' % number for number in range(200))
+    feed = b"<feed><entry>" + many + b"<updated>2021-03-04</updated></entry></feed>"
+    assert len(links(FeedLinks(), feed, "application/atom+xml")) == 200
+
+
 def hrefs(feed: str) -> list[str]:
     return [line.partition(": ")[2] for line in links(FeedLinks(), feed.encode(), "application/xml")]
 

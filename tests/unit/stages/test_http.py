@@ -360,7 +360,8 @@ def test_a_broken_coding_of_an_error_page_is_noted(run: Any, fetching: Any, stat
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_a_stream_that_breaks_in_the_middle_is_read_up_to_there(run: Any, fetching: Any, coding: str) -> None:
     import brotli
-    from backports import zstd
+
+    from gossamer.model.zstd import zstd
 
     pack = {"gzip": zipped, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}[coding]
     words = bytes(random.Random(1).choices(b"abcdefghij", k=400_000))

@@ -27,17 +27,19 @@ from gossamer.services.orders import ORDERS
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.ledger.moving import Moved, absorb, drop
 from gossamer.stores.members import members_of, write_members
+from gossamer.stores.revisits.learning import RATES
+from gossamer.stores.revisits.moving import adopt, disown, release
 
 #: The note of what is under way, in the supervisor's folder of the crawl's state.
 _NOTE = "changing.json"
 
 _SUPERVISOR = "supervisor"
 
-#: Owners of spaces who keep under no host what holds for all agents: the orders of processors.
-_FOR_ALL = (ORDERS.owner,)
+#: Owners of spaces who keep under no host what holds for all agents: the orders of processors, the rates of change of all pages.
+_FOR_ALL = (ORDERS.owner, RATES.owner)
 
 #: Providers that keep sums over all hosts, or what was seen, beside the hosts' own state: a part of it cannot be handed on.
-_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger", "revisits")
+_WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger")
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -180,6 +182,7 @@ def _copied(directory: Path, wiring: Wiring, work: _Change) -> Iterator[tuple[st
                 source = opened_ledger(directory, wiring, giver, stack)
                 target = opened_ledger(directory, wiring, taker, stack, existing=taker not in work.new)
                 yield giver, taker, absorb(target, source, arcs, common=_FOR_ALL)
+                adopt(target, source, taker, arcs)
             crash_at(Point.JOINING)
 
 
@@ -189,6 +192,7 @@ def _give_up(directory: Path, wiring: Wiring, work: _Change) -> None:
         with ExitStack() as stack:
             ledger = opened_ledger(directory, wiring, giver, stack)
             for _, arcs in work.moves(giver):
+                release(ledger, giver, arcs)
                 drop(ledger, arcs)
                 crash_at(Point.JOINING)
     _note(directory).unlink(missing_ok=True)
@@ -202,7 +206,9 @@ def _undo(directory: Path, wiring: Wiring, work: _Change) -> None:
         for taker, arcs in work.moves(giver):
             if taker not in work.new:
                 with ExitStack() as stack:
-                    drop(opened_ledger(directory, wiring, taker, stack), arcs, spaces=False)
+                    ledger = opened_ledger(directory, wiring, taker, stack)
+                    disown(ledger, taker, arcs)
+                    drop(ledger, arcs, spaces=False)
     _note(directory).unlink(missing_ok=True)
 
 

@@ -31,7 +31,7 @@ COUNTED, LOOKED_AT = 1_000, 2_000
 NAMED = 20
 
 #: Settings of single hosts that are shown; a header field may hold a password.
-SHOWN = ("delay", "per_host", "max_pages")
+SHOWN = ("delay", "per_host", "max_pages", "min_interval", "max_interval")
 
 
 class WaitingUrl(msgspec.Struct, frozen=True):

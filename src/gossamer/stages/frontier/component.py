@@ -51,7 +51,7 @@ LIVELY = 5.0
 
 
 class Frontier(AsynchronousFilter[FrontierSheet]):
-    """Hands out what may be fetched, host by host."""
+    """Hands out the tasks that may be fetched, host by host."""
 
     seeds: In[Task]
     answers: In[Answer]

@@ -16,7 +16,7 @@ from gossamer.model.task import Task
 
 
 class BreadthFirst(Provider[NoSettings]):
-    """What is near the seeds comes first, and hosts take turns. The default: it finds important pages early."""
+    """Fetches what is near the seeds first; hosts take turns. This is the default, since it finds important pages early."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """All of them."""
@@ -32,7 +32,7 @@ class BreadthFirst(Provider[NoSettings]):
 
 
 class DepthFirst(Provider[NoSettings]):
-    """What is furthest from the seeds comes first: strict within a host; among hosts those that are deeper are preferred.
+    """Fetches what is furthest from the seeds first: strictly within a host; among hosts it prefers those that are deeper.
 
     With one request at a time that is a walk in preorder: whatever is deeper was found on the page that came last.
     """
@@ -59,7 +59,7 @@ class HostBreadthFirst(BreadthFirst):
 
 
 class BestFirst(Provider[NoSettings]):
-    """What the prioritizer calls urgent comes first, within a host and, with the bias of the front queues, among hosts."""
+    """Fetches first what the prioritizer calls urgent, within a host and, with the bias of the front queues, among hosts."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """All of them."""

@@ -36,8 +36,8 @@ class LinksSheet(Sheet, frozen=True):
     normalise: Annotated[
         tuple[Step, ...],
         setting(
-            "What is folded into one URL: `escapes`, `trailing-dot`, `sessions`, `tracking`, `unused`, `defaults`, "
-            "`empty-query`, `sort-query`, `index-pages`, `slashes`, `www`."
+            "Fold into one URL the spellings that differ only in these respects: `escapes`, `trailing-dot`, `sessions`, "
+            "`tracking`, `unused`, `defaults`, `empty-query`, `sort-query`, `index-pages`, `slashes`, `www`."
         ),
     ] = USUAL
     aliases: Annotated[

@@ -1,7 +1,8 @@
 """Links of feeds: RSS, Atom and JSON Feed.
 
-Place in the flow: a processor for the types of feeds, and for XML, where it looks at the root element first. Sources: RSS
-2.0, RFC 4287 (Atom; `xml:base`, section 2, is obeyed in RSS as well), RFC 5005 (paging), JSON Feed 1.1.
+Place in the flow: a processor for the types of feeds, and for XML, where it looks at the root element first. The page of an entry
+is found with the time at which the feed says that it was published or changed. Sources: RSS 2.0, RFC 4287 (Atom; `xml:base`,
+section 2, is obeyed in RSS as well), RFC 5005 (paging), JSON Feed 1.1.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ import msgspec
 
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
+from gossamer.model.claims import Said, said
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical
 from gossamer.model.visit import Found
@@ -17,6 +19,9 @@ from gossamer.reading import xml
 from gossamer.reading.document import Document
 
 _RSS, _ATOM = ("rss", "rdf"), ("feed", "entry")
+
+#: Elements that hold one entry, and the links of an entry that lead to its page.
+_ITEMS, _OF_PAGE = frozenset({"item", "entry"}), frozenset({"rss link", "rss guid", "atom link"})
 
 #: Elements of RSS whose text is a URL.
 _RSS_TEXTS = frozenset({"link", "comments"})
@@ -28,6 +33,13 @@ _ATTRIBUTES = {"enclosure": "url", "source": "url", "content": "src", "link": "h
 MAX_OPEN = 50
 
 
+#: Elements of an entry whose text is a time: of RSS, of Dublin Core in RSS, of Atom.
+_TIMES = frozenset({"pubdate", "date", "updated", "published"})
+
+#: Links of an entry that are held until its time is known; one with more is read as if it had none.
+MAX_HELD = 50
+
+
 class _Attachment(msgspec.Struct):
     url: str = ""
 
@@ -35,6 +47,8 @@ class _Attachment(msgspec.Struct):
 class _Entry(msgspec.Struct):
     url: str = ""
     external_url: str = ""
+    date_published: str = ""
+    date_modified: str = ""
     attachments: list[_Attachment] = []
 
 
@@ -90,35 +104,82 @@ def _resolved(address: str, base: str) -> str:
         return address
 
 
+class _Item:
+    """An entry of a feed while it is read: its links wait for the time that it says."""
+
+    def __init__(self) -> None:
+        self._held: list[Found] = []
+        self._times: list[str] = []
+        self._permalink = ""
+        self._has_link = False
+
+    def see(self, event: xml.XmlTag, kind: str) -> None:
+        """Take what an element says of the entry itself."""
+        if kind == "rss" and event.name == "guid":
+            self._permalink = _permalink(event)
+        elif event.name in _TIMES:
+            self._times.append(event.text)
+
+    def hold(self, found: Found) -> Iterator[Found]:
+        """Take a link; those that are too many come out at once."""
+        self._has_link = self._has_link or found.relation.endswith(" link")
+        self._held.append(found)
+        if len(self._held) > MAX_HELD:
+            yield from self._held
+            self._held.clear()
+
+    def ended(self) -> Iterator[Found]:
+        """The links, the page's own with the latest time. An item of RSS that names no other link is found by its identifier."""
+        if self._permalink and not self._has_link:
+            self._held.append(Found(self._permalink, "rss guid"))
+        told = _latest(self._times)
+        for found in self._held:
+            yield (
+                msgspec.structs.replace(found, said=told) if told is not None and found.relation in _OF_PAGE else found
+            )
+
+
+def _latest(times: Iterable[str]) -> Said | None:
+    found = [told for text in times if (told := said(text, "")) is not None]
+    return max(found, key=lambda told: told.changed_at, default=None)
+
+
 def _xml_links(content: bytes, url: str) -> Iterator[Found]:
     kind = ""
     bases = _Bases(url) if b"xml:base" in content else None
-    permalink, has_link = "", False
+    item: _Item | None = None
     for event in xml.events(content):
         base = bases.see(event) if bases is not None else ""
-        if event.name == "item" and kind == "rss":
-            # At its end, or where the next begins: an item that names no other link is found by its identifier.
-            if permalink and not has_link:
-                yield Found(permalink, "rss guid")
-            permalink, has_link = "", False
+        if event.name in _ITEMS:
+            # At its end, or where the next begins.
+            if item is not None:
+                yield from item.ended()
+            item = None if event.closing else _Item()
         if event.closing:
             continue
         if not kind:
             if event.name not in (*_RSS, *_ATOM):
                 return
             kind = "rss" if event.name in _RSS else "atom"
-        address, relation = "", f"{kind} {event.name}"
-        if kind == "rss" and event.name in _RSS_TEXTS and event.text:
-            address = event.text
-        elif kind == "rss" and event.name == "guid":
-            permalink = _permalink(event)
-        elif place := _ATTRIBUTES.get(event.name):
-            address = event.attribute(place)
-        if address:
-            has_link = has_link or event.name == "link"
-            yield Found(_resolved(address, base) if base else address, relation)
-    if permalink and not has_link:
-        yield Found(permalink, "rss guid")
+        if item is not None:
+            item.see(event, kind)
+        if not (address := _address(event, kind)):
+            continue
+        found = Found(_resolved(address, base) if base else address, f"{kind} {event.name}")
+        if item is None:
+            yield found
+        else:
+            yield from item.hold(found)
+    if item is not None:
+        yield from item.ended()
+
+
+def _address(event: xml.XmlTag, kind: str) -> str:
+    """The URL of an element; empty where it has none."""
+    if kind == "rss" and event.name in _RSS_TEXTS and event.text:
+        return event.text
+    place = _ATTRIBUTES.get(event.name)
+    return event.attribute(place) if place else ""
 
 
 def _permalink(guid: xml.XmlTag) -> str:
@@ -133,6 +194,7 @@ def _json_links(content: bytes) -> Iterator[Found]:
         if url:
             yield Found(url, "json feed")
     for entry in feed.items:
+        told = _latest((entry.date_published, entry.date_modified))
         for url in (entry.url, entry.external_url, *(attachment.url for attachment in entry.attachments)):
             if url:
-                yield Found(url, "json item")
+                yield Found(url, "json item", said=told if url is entry.url else None)

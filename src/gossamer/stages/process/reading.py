@@ -43,6 +43,7 @@ class Findings(msgspec.Struct, frozen=True):
     directives: tuple[str, ...] = ()
     language: str = ""
     simhash: int = 0
+    frequency: str = ""
     trouble: str = ""
     errors: tuple[Raised, ...] = ()
     """What user's code raised."""
@@ -151,6 +152,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         directives=document.directives,
         language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
+        frequency=document.frequency if full else "",
         trouble=findings.trouble or document.missed,
     )
 
@@ -166,6 +168,7 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         directives=findings.directives,
         language=findings.language,
         simhash=findings.simhash,
+        frequency=findings.frequency,
         found=(*before, *findings.found) if before else findings.found,
         items=findings.items,
         triples=findings.triples,

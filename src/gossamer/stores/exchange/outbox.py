@@ -50,7 +50,7 @@ class AgentOutboxSheet(Sheet, frozen=True):
 
 
 class AgentOutbox(Provider[AgentOutboxSheet]):
-    """What one agent owes the others. Contract: `exchanging.Outbox`."""
+    """Holds the URLs that one agent owes the others. Contract: `exchanging.Outbox`."""
 
     ledger: Uses[Ledger]
     designation: Uses[Designation]

@@ -37,7 +37,7 @@ class LedgerSeen(Provider[NoSettings]):
 class LedgerContents(Provider[NoSettings]):
     """The content-seen test. Contract: `seen.ContentIndex`.
 
-    What it says is a hint, since a page that claims a digest may never be kept: the committer's `Group.first` decides.
+    Its answer is a hint, since a page that claims a digest may never be kept: the committer's `Group.first` decides.
     Claims are in memory, a bounded number; nothing is written.
     """
 
@@ -67,7 +67,7 @@ class LedgerFingerprintsSheet(Sheet, frozen=True):
 class LedgerFingerprints(Provider[LedgerFingerprintsSheet]):
     """The test for near-duplicates. Contract: `seen.FingerprintIndex`.
 
-    What it says of pages in flight is a hint, as with :class:`LedgerContents`; what is remembered commits with the pages.
+    Its answer about pages in flight is a hint, as with :class:`LedgerContents`; what is remembered commits with the pages.
     """
 
     ledger: Uses[RocksLedger]

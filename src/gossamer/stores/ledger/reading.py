@@ -18,7 +18,7 @@ from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.stores.ledger.aside import AsideTasks, find
 from gossamer.stores.ledger.hosts import LedgerHosts
-from gossamer.stores.ledger.keys import OWN_PREFIX, LedgerKeys, after
+from gossamer.stores.ledger.keys import DOMAIN_BYTES, HOST_ID_BYTES, OWN_PREFIX, LedgerKeys, after
 from gossamer.stores.ledger.later import Owed
 from gossamer.stores.ledger.links import KeptLinks
 from gossamer.stores.ledger.plan import Marks
@@ -75,6 +75,13 @@ class LedgerReading(Provider[LedgerSheet]):
         """Up to so many rows behind a mark, in the same order, and the mark behind them; an empty one stands before all."""
         found = list(islice(self._store.scan("documents", mark, b"\xff" * 32), most))
         return [_rows.decode(data) for _, data in found], found[-1][0] + b"\x00" if found else mark
+
+    def hosts_within(self, first: int, last: int) -> Iterator[str]:
+        """The hosts that have rows, from one point of the circle of domains to another, each once: a search for each of them."""
+        at, end = first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + b"\xff" * (HOST_ID_BYTES + 1)
+        while (found := next(self._store.scan("documents", at, end), None)) is not None:
+            yield host_of(_rows.decode(found[1]).url)
+            at = after(found[0][:HOST_ID_BYTES])
 
     def documents_of(self, host: str) -> Iterator[DocumentRow]:
         """The rows of one host's URLs, in no order that means anything."""

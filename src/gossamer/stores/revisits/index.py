@@ -4,7 +4,8 @@ Place in the flow: :mod:`gossamer.stores.revisits.schedule` keeps pages under th
 :mod:`gossamer.stores.revisits.deleting` takes them away.
 
 Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
-time and the hash: the URL), and when the host is to be looked at (`h`, with the time before which none of its pages is due).
+time and the hash: the URL), when the host is to be looked at (`h`, with the time before which none of its pages is due), and the
+agent that counts its pages, where they came from another one (`c`).
 Under no host lies an index of those times, so that a page costs nothing before it is due.
 """
 
@@ -16,17 +17,22 @@ from xxhash import xxh3_128_digest
 from gossamer.contracts.ledger import Group
 from gossamer.contracts.spaces import Space
 from gossamer.model.known import KnownPage
+from gossamer.stores.ledger.reading import LedgerReading
 
 #: As large as it takes: pages are counted by the crawl's own limits.
 SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)
 
-PAGE, DUE, HOST = b"p", b"d", b"h"
+PAGE, DUE, HOST, COUNTED = b"p", b"d", b"h", b"c"
 
 #: In this form the bytes of times that are not negative sort as the times do.
 TIME, TIMES = Struct(">d"), Struct(">dd")
 
-#: Counter: pages that are known.
-KNOWN = "revisits:known"
+#: Counters: pages that are known, visits that were seen, pages that were queued again, visits of those that ended.
+KNOWN, SEEN, WOKEN, ENDED = "revisits:known", "revisits:seen", "revisits:woken", "revisits:ended"
+
+#: Names of values: the price; of how many visits the schedule does not know what pages they brought; whether such pages came from
+#: another agent.
+PRICE, UNPLANNED, CAME = "revisits.price", "revisits.unplanned", "revisits.came"
 
 pages = msgspec.msgpack.Decoder(KnownPage)
 
@@ -37,6 +43,20 @@ def page_key(identity: str) -> bytes:
 
 def due_key(due: float, page: bytes) -> bytes:
     return DUE + TIME.pack(due) + page[1:]
+
+
+def is_unplanned(ledger: LedgerReading) -> bool:
+    """Whether a ledger may have pages that were visited when nobody kept a schedule, and that have no time yet."""
+    if ledger.meta(CAME):
+        return True
+    unplanned = unplanned_visits(ledger)
+    return bool(unplanned) and ledger.meta(UNPLANNED) != str(unplanned).encode()
+
+
+def unplanned_visits(ledger: LedgerReading) -> int:
+    """Visits that no schedule has seen."""
+    counters = ledger.counters()
+    return counters.get("visits", 0) - counters.get(SEEN, 0)
 
 
 def look_at(group: Group, host: str, times: tuple[float, float] | None) -> None:

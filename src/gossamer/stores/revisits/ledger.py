@@ -19,7 +19,11 @@ from gossamer.model.task import REVISIT
 from gossamer.model.url import host_of, path_of
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.fronting import LedgerFront
-from gossamer.stores.revisits.schedule import ENDED, SEEN, SIGNALLED, SITEMAP, RevisitSchedule
+from gossamer.stores.revisits.index import ENDED, SEEN
+from gossamer.stores.revisits.schedule import SIGNALLED, TELLING, RevisitSchedule
+
+#: Weight of the last visit in the mean number of new URLs that visits of a page bring.
+_NEWEST = 0.3
 
 
 class _Scheduling:
@@ -58,13 +62,15 @@ class _Scheduling:
         if before is not None and before.is_page and visit.is_page:
             self._group.count("pages", -1)
         for url, said in visit.said:
-            if schedule.told(self._group, host_of(url), url, said, now):
+            # Nobody is believed of the pages of others: that would spend what these have earned.
+            if host_of(url) == host and schedule.told(self._group, host, url, said, now):
                 self._group.count(SIGNALLED)
         known = after(before, visit, now)
         if known is not None:
-            kind = known.kind if known.kind.startswith("said-") else _kind(visit, known)
+            kind = known.kind if known.kind.startswith("said-") and not visit.frequency else _kind(visit, known)
             level = visit.task.level if before is None else known.level
-            known = msgspec.structs.replace(known, kind=kind, level=level)
+            brought = 0.0 if before is None else before.brought + _NEWEST * (len(visit.new) - before.brought)
+            known = msgspec.structs.replace(known, kind=kind, level=level, brought=brought)
             schedule.put(self._group, host, visit.url, known)
             self.has_staged = True
         return True
@@ -75,8 +81,8 @@ def _kind(visit: Visit, known: KnownPage) -> str:
     if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
         return known.kind
     if visit.said:
-        return SITEMAP
-    return kind_of(path_of(visit.url), visit.response.header("cache-control"), "", is_html=visit.is_page)
+        return TELLING
+    return kind_of(path_of(visit.url), visit.response.header("cache-control"), visit.frequency, is_html=visit.is_page)
 
 
 class RevisitLedger(LedgerFront):

@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.prioritizing import LEVELS
-from gossamer.contracts.revisiting import Outlook, RevisitPolicy
+from gossamer.contracts.revisiting import IntervalRules, Outlook, RevisitPolicy
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -31,17 +31,24 @@ from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.revisits import learning
 from gossamer.stores.revisits.index import (
+    CAME,
     DUE,
+    ENDED,
     HOST,
     KNOWN,
+    PRICE,
     SCHEDULE,
     TIME,
     TIMES,
+    UNPLANNED,
+    WOKEN,
     drop_page,
     due_key,
+    is_unplanned,
     look_at,
     page_key,
     pages,
+    unplanned_visits,
 )
 from gossamer.stores.revisits.pricing import Price
 
@@ -61,9 +68,6 @@ _ROOM_AFTER, _HEAD_START = 1.0, 8
 #: A page that is missing is asked for once more after a day at most: it may be an accident.
 _MISSED_AFTER = 86_400.0
 
-#: Under which name the price is kept between runs.
-_PRICE = "revisits.price"
-
 #: A page whose visit can wait for longer than this share of its interval, when its time has come, goes back. One that could wait
 #: for less is visited at once: it would be looked at again and again otherwise.
 _SLACK = 0.02
@@ -74,20 +78,20 @@ _MEANWHILE = 0.5
 #: The level at which a page has weight 1: the middle of the eight.
 _USUAL_LEVEL = 3
 
+#: A page whose visits bring new URLs, as a list of news does, is worth as much as so many pages more, one for each; up to here.
+_MOST_BROUGHT = 7.0
+
 #: A host may be this far ahead of us when it says when a page changed; what is later still is a mistake or a lie.
 _AHEAD = 86_400.0
 
-#: Name of the value that says of how many visits the schedule does not know what pages they brought.
-_UNPLANNED = "revisits.unplanned"
+#: Counter: news that hosts told of known pages.
+SIGNALLED = "revisits:signalled"
 
-#: Counters: visits that were seen, pages that were queued again, visits of those that ended, news that hosts told of known pages.
-SEEN, WOKEN, ENDED, SIGNALLED = "revisits:seen", "revisits:woken", "revisits:ended", "revisits:signalled"
+#: The kind of sitemaps and feeds, which tell of changes of other pages.
+TELLING = "telling"
 
-#: The kind of a sitemap that tells of changes.
-SITEMAP = "sitemap"
-
-#: A sitemap that tells of changes is read after a day at most, where the policy follows what it tells: it is worth its pages.
-_SITEMAP_AFTER = 86_400.0
+#: A page that tells of changes is read after a day at most, where the policy follows what it tells: it is worth its pages.
+_TELLING_AFTER = 86_400.0
 
 _kept_price = msgspec.msgpack.Decoder(Price)
 _encode = msgspec.msgpack.Encoder().encode
@@ -131,6 +135,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
     """In whose groups pages are queued."""
     store: Uses[RocksLedger]
     policy: Uses[RevisitPolicy]
+    rules: Uses[IntervalRules]
     keeps_state = True
 
     def __init__(self, sheet: RevisitSheet | None = None) -> None:
@@ -152,14 +157,13 @@ class RevisitSchedule(Provider[RevisitSheet]):
         """Open the space; what was visited without a schedule is planned step by step."""
         self.store.spaces.open(SCHEDULE)
         self.store.spaces.open(learning.RATES)
-        if (kept := self.store.meta(_PRICE)) is not None:
+        if (kept := self.store.meta(PRICE)) is not None:
             self._price = _kept_price.decode(kept)
         with self.store.group() as group:
             self._usual = learning.usual(group)
         counters = self.store.counters()
         self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
-        unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
-        if unplanned and self.store.meta(_UNPLANNED) != str(unplanned).encode():
+        if is_unplanned(self.store):
             self._planned = b""
         self._look()
         self.metrics.gauge("known", lambda: self.store.counters().get(KNOWN, 0))
@@ -183,7 +187,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             group.count(KNOWN)
         elif page.visits > before.visits:
             page = learning.learn(group, host, before, page)
-        page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+        page = msgspec.structs.replace(page, waits=self._interval(group, host, url, page))
         due = self._looked_at(page, page.visited_at)
         self._set(group, host, url, before.due if before is not None else 0.0, page, due)
 
@@ -220,7 +224,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         if not page.due:  # it is queued
             group.put(SCHEDULE, host, page_key(url), _encode(page))
         else:
-            page = msgspec.structs.replace(page, waits=self._interval(group, host, page))
+            page = msgspec.structs.replace(page, waits=self._interval(group, host, url, page))
             self._set(group, host, url, page.due, page, max(self._looked_at(page, now), now))
         return is_news
 
@@ -238,21 +242,22 @@ class RevisitSchedule(Provider[RevisitSheet]):
             # If the group fails, the next look finds nothing there, and says so.
             self._since, self._next = min(self._since, due), min(self._next, due)
 
-    def _interval(self, group: Group, host: str, page: KnownPage) -> float:
-        sheet = self.sheet
+    def _interval(self, group: Group, host: str, url: str, page: KnownPage) -> float:
+        least, most = self.rules.bounds_of(host).within(self.sheet.min_interval, self.sheet.max_interval)
+        least, most = self.rules.bounds(url, host).within(least, most)
         if page.is_gone:
-            return sheet.max_interval
-        interval = self.policy.interval(page, self._outlook(group, host, page))
-        if self.policy.is_priced and page.kind == SITEMAP:
-            interval = min(interval, _SITEMAP_AFTER)
-        interval = min(max(interval, sheet.min_interval), sheet.max_interval)
-        return max(min(interval, _MISSED_AFTER), sheet.min_interval) if page.missing else interval
+            return most
+        interval = self.policy.interval(page, self._outlook(group, host, page, most))
+        if self.policy.is_priced and page.kind == TELLING:
+            interval = min(interval, _TELLING_AFTER)
+        interval = min(max(interval, least), most)
+        return max(min(interval, _MISSED_AFTER), least) if page.missing else interval
 
-    def _outlook(self, group: Group, host: str, page: KnownPage) -> Outlook:
+    def _outlook(self, group: Group, host: str, page: KnownPage, longest: float) -> Outlook:
         belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
-        weight = weight_of(page.level) if self.sheet.weighs else 1.0
+        weight = (weight_of(page.level) if self.sheet.weighs else 1.0) * (1 + min(page.brought, _MOST_BROUGHT))
         price = self._price.now(self._usual, self.sheet.mean_interval)
-        return Outlook(belief, weight, learning.signals_of(group, host), price, self.sheet.max_interval)
+        return Outlook(belief, weight, learning.signals_of(group, host), price, longest)
 
     def applied(self) -> None:
         """A group that staged something is kept."""
@@ -295,7 +300,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 group.count(WOKEN, woken)
                 group.count("discovered", -woken)  # they were when they were new
                 self._price.spend(woken)
-                group.meta(_PRICE, _encode(self._price))
+                group.meta(PRICE, _encode(self._price))
         self._look()
         return woken
 
@@ -369,7 +374,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             drop_page(group, host, url)
             return None
         if self.policy.is_priced:
-            waits = self._interval(group, host, page)
+            waits = self._interval(group, host, url, page)
             if page.visited_at + waits > now + waits * _SLACK:
                 page = msgspec.structs.replace(page, waits=waits)
                 due = self._looked_at(page, now)
@@ -395,9 +400,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
                     self.put(group, host_of(row.url), row.url, page)
             return
         self._planned = None
-        counters = self.store.counters()
-        unplanned = counters.get("visits", 0) - counters.get(SEEN, 0)
-        self.store.put_meta(_UNPLANNED, str(unplanned).encode())
+        self.store.put_meta(UNPLANNED, str(unplanned_visits(self.store)).encode())
+        self.store.put_meta(CAME, b"")
 
     def _unplanned(self, group: Group, rows: Sequence[DocumentRow]) -> Iterator[DocumentRow]:
         for row in rows:

@@ -29,7 +29,7 @@ DRAINED = 1_000
 
 
 class SieveHint(Provider[NoSettings]):
-    """What the stages ask. It lets seen URLs pass as if they were new; the sieve finds them out later."""
+    """Answers the stages. It lets seen URLs pass as if they were new; the sieve finds them out later."""
 
     sieve: Uses[TaskSieve]
     keeps_state = True
@@ -95,7 +95,7 @@ class SieveQueuesSheet(Sheet, frozen=True):
 class SieveQueues(Provider[SieveQueuesSheet]):
     """The ledger's queues, and the way into them. Contract: `ledger.TaskQueues`.
 
-    What comes out of the sieve is pushed when the frontier looks for tasks that are due.
+    URLs that come out of the sieve are pushed when the frontier looks for tasks that are due.
     """
 
     behind: Uses[TaskQueues]

@@ -38,7 +38,7 @@ def _rows(told: RowSource) -> Iterable[ErrorRow]:
 ERRORS = Table(
     "errors",
     ErrorRow,
-    "What processors and handlers raised.",
+    "Errors that processors and handlers raised.",
     rows=_rows,
     is_made=True,
     is_logged=True,

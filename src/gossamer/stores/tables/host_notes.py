@@ -35,7 +35,7 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 HOST_NOTES = Table(
     "host_notes",
     HostRow,
-    "What the ledger had written down of hosts, at several times; `hosts` has the newest.",
+    "Notes of the ledger on hosts, at several times; `hosts` has the newest.",
     page="",
 )
 

@@ -17,7 +17,7 @@ class ItemRow(
 ):  # fmt: skip
     """One item that a user's processor took out of a page."""
 
-    kind: Annotated[str, column("What it is, as the processor calls it.")]
+    kind: Annotated[str, column("The processor's name for this kind of item.")]
     url: Annotated[str, column("The page's URL.")]
     data: Annotated[object, column("The item: `data->>'$.price'` takes a field out of it.")]
     visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
@@ -37,7 +37,7 @@ def _mended(row: ItemRow, size: int) -> ItemRow:
 ITEMS = Table(
     "items",
     ItemRow,
-    "What processors took out of pages.",
+    "Items that processors took out of pages.",
     rows=_rows,
     mend=_mended,
     kind="kind",

@@ -31,7 +31,11 @@ class PageRow(
     url: Annotated[str, column("The canonical URL that was fetched.", lambda t: t.task.url)]
     canonical_url: Annotated[
         str,
-        column("What the page says its URL is (`rel=canonical`), resolved.", lambda t: t.visit.canonical, is_made=True),
+        column(
+            "The URL that the page gives as its own (`rel=canonical`), resolved.",
+            lambda t: t.visit.canonical,
+            is_made=True,
+        ),
     ] = ""
     host: Annotated[str, column("Host name, without port.", lambda t: t.task.host)]
     domain: Annotated[
@@ -155,14 +159,14 @@ class PageRow(
     change: Annotated[
         str,
         column(
-            "What this visit says of a page that is known: `unchanged`, `changed`, `redirected`, `missing`, `gone` or `back`.",
+            "The news of this visit about a known page: `unchanged`, `changed`, `redirected`, `missing`, `gone` or `back`.",
             lambda t: t.visit.compared.change.value if t.visit.compared else "",
         ),
     ] = ""
     judged_by: Annotated[
         str,
         column(
-            "What decided that: the server (`304`), the digest of the bytes, the fingerprint of the text, or the status.",
+            "Who or what decided that: the server (`304`), the digest of the bytes, the fingerprint of the text, or the status.",
             lambda t: t.visit.compared.judged_by.value if t.visit.compared else "",
         ),
     ] = ""
@@ -178,13 +182,13 @@ class PageRow(
     truncated: Annotated[
         str, column("Why the body is not whole: `length`, `time`, `disconnect`.", lambda t: t.response.cut)
     ] = ""
-    error: Annotated[str, column("What failed, in the words of the library or system.", lambda t: t.response.error)] = (
+    error: Annotated[str, column("The failure, in the words of the library or system.", lambda t: t.response.error)] = (
         ""
     )
     request: Annotated[
         str,
         column(
-            "What was asked for beside the URL, where that was no plain GET: method, digest of the body, key.",
+            "The request, where it was no plain GET: method, digest of the body, key.",
             lambda t: "" if t.task.request is None else t.task.request.mark,
         ),
     ] = ""
@@ -198,7 +202,7 @@ class PageRow(
     data: Annotated[
         object,
         column(
-            "What the request was given as `data`, for its handler: `data->>'$.name'` takes a field out of it.",
+            "The `data` that the request carries for its handler: `data->>'$.name'` takes a field out of it.",
             lambda t: None if t.task.request is None else unpacked(t.task.request.data),
         ),
     ] = None
@@ -213,12 +217,12 @@ class PageRow(
     notes: Annotated[
         str,
         column(
-            "What of the answer was read although its standard does not allow it: words of `outcomes.md`, parted by spaces.",
+            "The faults of the answer that were read all the same: words of `outcomes.md`, parted by spaces.",
             lambda t: " ".join(t.response.notes),
         ),
     ] = ""
     trouble: Annotated[
-        str, column("What went wrong while the page was processed.", lambda t: t.visit.trouble, is_made=True)
+        str, column("The trouble that the page gave while it was processed.", lambda t: t.visit.trouble, is_made=True)
     ] = ""
     links: Annotated[
         int, column("Links that passed the filters.", lambda t: len(t.visit.links), type="INTEGER", is_made=True)

@@ -64,7 +64,7 @@ def _frame(told: RowSource, triples: list[Triple]) -> TriplesRow:
 TRIPLES = Table(
     "triples",
     TriplesRow,
-    "What pages say in RDFa, JSON-LD and microdata; kept with `--rdf`, or where `tables` of the log names it.",
+    "Triples that pages state in RDFa, JSON-LD and microdata; kept with `--rdf`, or where `tables` of the log names it.",
     rows=_rows,
     page="graph",
     is_made=True,

@@ -4,6 +4,7 @@ import itertools
 import random
 from math import exp, inf
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import REVISIT, Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Response, Visit
+from gossamer.stages.url_filter.intervals import IntervalBounds, IntervalSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.deleting import forget_known
@@ -51,6 +53,7 @@ class Crawl:
         self.store.open()
         self.schedule = RevisitSchedule(RevisitSheet(min_interval=1.0, rate=rate))
         self.schedule.policy = FixedInterval(FixedIntervalSheet(every=EVERY))
+        self.schedule.rules = IntervalBounds()
         self.schedule.ledger = self.schedule.store = self.store
         self.ledger = RevisitLedger()
         self.ledger.behind, self.ledger.revisits, self.ledger.clock = self.store, self.schedule, clock
@@ -75,9 +78,9 @@ class Crawl:
                 found += tasks
         return found
 
-    def commit(self, task: Task, *, fails: bool = False, digest: str = "D") -> None:
+    def commit(self, task: Task, *, fails: bool = False, digest: str = "D", **more: Any) -> None:
         with self.into.group() as group:
-            assert group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest=digest), None)
+            assert group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest=digest, **more), None)
             if fails:
                 raise RuntimeError("the group fails")
 
@@ -224,6 +227,33 @@ def test_what_never_brought_a_document_and_what_is_no_plain_get_is_not_planned(t
     assert crawl.store.counters().get("revisits:known", 0) == 0
 
 
+def test_bounds_of_a_page_come_before_those_of_its_host_and_these_before_the_crawls(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    crawl = Crawl(tmp_path, clock)
+    crawl.schedule.sheet = RevisitSheet(min_interval=EVERY, max_interval=2 * EVERY)
+    crawl.schedule.rules = IntervalBounds(
+        IntervalSheet(
+            rules=("..100s: path(/0)",),
+            min_by_host={"h1.test": 3 * EVERY},
+            max_by_host={"*.test": 1.5 * EVERY, "h1.test": 4 * EVERY},
+        )
+    )
+    crawl.seed(*urls(2, 2))
+    for task in crawl.pop():
+        crawl.commit(task)
+    due = {}
+    for step in range(1, 40):
+        clock.turn(100.0)
+        crawl.wake()
+        due |= {task.url: step * 100.0 for task in crawl.pop()}
+    assert due == {
+        "http://h0.test/0": 100.0,
+        "http://h1.test/0": 100.0,
+        "http://h0.test/1": EVERY,
+        "http://h1.test/1": 3 * EVERY,
+    }
+
+
 def told(crawl: Crawl, url: str, said: Said) -> bool:
     with crawl.ledger.group() as group:
         return crawl.schedule.told(group, host_of(url), url, said, crawl.clock.steady())
@@ -346,3 +376,30 @@ def test_pages_weigh_by_the_level_at_which_they_waited_and_share_the_visits_of_t
         crawl.clock.turn(86_400.0 / 20)
     assert visits["h0.test"] > 1.5 * visits["h1.test"] > 0
     assert sum(visits.values()) == pytest.approx(40 * 5, rel=0.25), "a mean interval of a day"
+
+
+def test_a_page_whose_visits_bring_new_urls_is_visited_sooner_than_one_that_changes_as_often(tmp_path: Path) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    all_urls = urls(1, 20)
+    crawl.seed(*all_urls)
+    visits = dict.fromkeys(all_urls, 0)
+    for step in range(4 * 60):
+        crawl.wake()
+        for task in crawl.pop():
+            found = (Task(f"http://h0.test/new/{step}", "h0.test"),) if task.url == all_urls[0] else ()
+            crawl.commit(task, digest=f"{step // 8}", new=found * 4)
+            visits[task.url] += 1
+        crawl.clock.turn(6 * 3_600.0)
+    others = [visits[url] for url in all_urls[1:]]
+    assert visits[all_urls[0]] > 1.3 * max(others) > 0
+
+
+def test_a_host_is_not_believed_of_the_pages_of_another(tmp_path: Path) -> None:
+    crawl = adaptive(Crawl(tmp_path, TurnedClock()))
+    ours, theirs = "http://h0.test/feed", "http://h1.test/0"
+    crawl.seed(ours, theirs)
+    for task in sorted(crawl.pop(), key=lambda task: task.host, reverse=True):
+        crawl.clock.turn(60.0)
+        news = ((theirs, Said(crawl.clock.steady())),) if task.url == ours else ()
+        crawl.commit(task, said=news)
+    assert crawl.store.counters().get("revisits:signalled", 0) == 0

@@ -1,0 +1,173 @@
+"""Known pages that are handed to another agent are visited there in time, and by nobody else, whenever that is interrupted."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from gossamer.model.domains import domain_point
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.model.visit import Response, Visit
+from gossamer.stages.url_filter.intervals import IntervalBounds
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.ledger.moving import Arc, absorb, drop
+from gossamer.stores.ledger.opening import share_secret
+from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.stores.revisits.ledger import RevisitLedger
+from gossamer.stores.revisits.moving import adopt, disown, release
+from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet
+from gossamer.stores.revisits.schedule import RevisitSchedule, RevisitSheet
+from gossamer.testing.clock import FakeClock
+
+EVERY = 1_000.0
+NOW = FakeClock().steady() + 5 * EVERY
+MOVED = "moves.test"
+URLS = [f"http://{host}/{page}" for host in (MOVED, "www.moves.test", "stays.test") for page in range(4)]
+ARCS: list[Arc] = [(domain_point(MOVED), domain_point(MOVED))]
+
+
+class Agent:
+    """An agent's ledger and schedule, on a clock that its test turns."""
+
+    def __init__(self, directory: Path, name: str, *, is_planned: bool = True) -> None:
+        self.name, self.is_planned = name, is_planned
+        self.store = RocksLedger(LedgerSheet(directory=str(directory), agent=name))
+        self.store.open()
+        self.schedule = RevisitSchedule(RevisitSheet(min_interval=1.0, rate=1.0))
+        self.schedule.policy = FixedInterval(FixedIntervalSheet(every=EVERY))
+        self.schedule.rules = IntervalBounds()
+        self.schedule.ledger = self.schedule.store = self.store
+        self.ledger = RevisitLedger()
+        self.clock = FakeClock()
+        self.ledger.behind, self.ledger.revisits, self.ledger.clock = self.store, self.schedule, self.clock
+        if is_planned:
+            self.schedule.open()
+        self.queues = LedgerFrontier()
+        self.queues.ledger = self.store
+
+    @property
+    def known(self) -> int:
+        return self.store.counters().get("revisits:known", 0)
+
+    @property
+    def owed(self) -> int:
+        counters = self.store.counters()
+        return counters.get("revisits:woken", 0) - counters.get("revisits:ended", 0)
+
+    def visit(self, urls: list[str]) -> None:
+        into = self.ledger if self.is_planned else self.store
+        with into.group() as group:
+            group.push(Task(url, host_of(url)) for url in group.offer(urls))
+        for task in self.pop():
+            with into.group() as group:
+                group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest="D"), None)
+
+    def pop(self) -> list[Task]:
+        found: list[Task] = []
+        for state in self.queues.admit(NOW):
+            while tasks := self.queues.pop(state.host):
+                found += tasks
+        return found
+
+    def due(self, now: float) -> list[str]:
+        """What is visited again when everything has had its time."""
+        while self.schedule.next_due() <= now:
+            self.schedule.wake(now, len(self.queues))
+        return sorted(task.url for task in self.pop())
+
+
+def moves(url: str) -> bool:
+    return host_of(url).endswith(MOVED)
+
+
+class Interrupted(Exception):
+    """A process that ends here."""
+
+
+def move(directory: Path, chance: random.Random) -> None:
+    """What the supervisor does, begun again where it was interrupted."""
+    for step in ("copy", "forget"):
+        while True:
+            giver, taker = Agent(directory, "agent-00").store, Agent(directory, "agent-01").store
+            try:
+                if step == "copy":
+                    absorb(taker, giver, ARCS)
+                    if chance.random() < 0.4:
+                        raise Interrupted
+                    adopt(taker, giver, "agent-01", ARCS)
+                    if chance.random() < 0.4:
+                        raise Interrupted
+                else:
+                    release(giver, "agent-00", ARCS)
+                    if chance.random() < 0.4:
+                        raise Interrupted
+                    drop(giver, ARCS)
+                    if chance.random() < 0.4:
+                        raise Interrupted
+                break
+            except Interrupted:
+                if step == "copy":
+                    disown(taker, "agent-01", ARCS)
+                    drop(taker, ARCS, spaces=False)
+            finally:
+                giver.abandon()
+                taker.abandon()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_known_pages_that_move_are_visited_by_their_new_agent_alone(tmp_path: Path, seed: int) -> None:
+    share_secret(tmp_path / "state")
+    old = Agent(tmp_path, "agent-00")
+    old.visit(URLS)
+    old.store.close()
+    new = Agent(tmp_path, "agent-01")
+    new.visit(["http://own.test/"])
+    new.store.close()
+    move(tmp_path, random.Random(seed))
+    old, new = Agent(tmp_path, "agent-00"), Agent(tmp_path, "agent-01")
+    assert (old.known, new.known) == (4, 9)
+    assert (old.due(NOW), new.due(NOW)) == (
+        sorted(url for url in URLS if not moves(url)),
+        sorted(["http://own.test/", *filter(moves, URLS)]),
+    )
+    assert (old.owed, new.owed) == (4, 9)
+    old.store.close()
+    new.store.close()
+
+
+def test_pages_that_wait_in_a_queue_for_another_visit_are_owed_where_they_wait(tmp_path: Path) -> None:
+    share_secret(tmp_path / "state")
+    old = Agent(tmp_path, "agent-00")
+    old.visit(URLS)
+    old.schedule.wake(NOW, 0)
+    assert old.owed == len(URLS)
+    old.store.close()
+    move(tmp_path, random.Random(1))
+    old, new = Agent(tmp_path, "agent-00"), Agent(tmp_path, "agent-01")
+    assert (old.owed, new.owed, old.known, new.known) == (4, 8, 4, 8)
+    assert sorted(task.url for task in new.pop()) == sorted(filter(moves, URLS))
+    old.store.close()
+    new.store.close()
+
+
+def test_pages_that_were_visited_without_a_schedule_are_planned_by_the_agent_that_gets_them(tmp_path: Path) -> None:
+    share_secret(tmp_path / "state")
+    old = Agent(tmp_path, "agent-00", is_planned=False)
+    old.visit(URLS)
+    old.store.close()
+    giver = Agent(tmp_path, "agent-00", is_planned=False).store
+    taker = Agent(tmp_path, "agent-01", is_planned=False).store
+    absorb(taker, giver, ARCS)
+    adopt(taker, giver, "agent-01", ARCS)
+    release(giver, "agent-00", ARCS)
+    drop(giver, ARCS)
+    giver.close()
+    taker.close()
+    new = Agent(tmp_path, "agent-01")
+    assert new.due(NOW) == sorted(filter(moves, URLS))
+    new.store.close()
+    new = Agent(tmp_path, "agent-01")
+    assert new.schedule.next_due() > 0, "it is known that all are planned"
+    new.store.close()

@@ -1,0 +1,183 @@
+"""Build wheel and sdist and try both in empty environments: `package [--python P]... [--out FOLDER] [--wheels]` (some minutes).
+
+A release is what this chore has tried: everything runs in a folder and with a home of its own, without this checkout, by the
+commands that the README gives a new user. Tests of the package itself are `./gossamer dev test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.checkout import ROOT
+
+#: Every series that pyproject.toml allows and that has been released.
+SERIES = ("3.11", "3.12", "3.13", "3.14")
+
+#: The machines that people have; the names are uv's.
+PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-apple-darwin")
+
+#: What an environment may keep of ours: how to reach a package index, and nothing that leads into this checkout.
+KEPT = ("PIP_", "UV_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_", "REQUESTS_")
+
+SPIDER = """\
+import gossamer
+
+spider = gossamer.Spider({url!r}, resolve={resolve!r}, allow_network="127.0.0.0/8", delay=0)
+
+
+@spider.page()
+def listing(page):
+    yield {{"title": page.title}}
+    yield page.follow_all("a")
+"""
+
+
+def uv(*arguments: str) -> list[str]:
+    from uv import find_uv_bin
+
+    return [find_uv_bin(), *arguments]
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Wheel and sdist, the wheel from the sdist, as an index would have them."""
+    subprocess.run(uv("build", "--quiet", "--out-dir", str(folder), str(ROOT)), check=True)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def pythons(wanted: list[str]) -> dict[str, str]:
+    """Each Python to try, by its version: those that are wanted, or one of each series that this machine has."""
+    found = {}
+    for name in wanted or SERIES:
+        command = uv("python", "find", "--no-python-downloads", name)
+        path = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        if path:
+            show = [path, "-c", "import platform; print(platform.python_version())"]
+            found[subprocess.run(show, capture_output=True, text=True, check=True).stdout.strip()] = path
+        else:
+            print(f"Python {name}: not on this machine", file=sys.stderr)
+    return found
+
+
+class Trial:
+    """A folder with nothing in it, and what a new user types there."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        kept = {name: value for name, value in os.environ.items() if name.upper().startswith(KEPT)}
+        self.environment = {"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8", **kept}
+
+    def run(self, *command: str) -> str:
+        """What the command prints.
+
+        Raises:
+            CalledProcessError: it failed; its own words stand above.
+        """
+        began = time.monotonic()
+        done = subprocess.run(
+            command, cwd=self.home, env=self.environment, stdout=subprocess.PIPE, text=True, timeout=600, check=False
+        )
+        print(f"    {time.monotonic() - began:5.1f} s  {' '.join(Path(word).name for word in command)[:90]}")
+        done.check_returncode()
+        return done.stdout
+
+    def install(self, python: str, what: str) -> str:
+        """An environment with the package in it; returns its folder of commands."""
+        self.run(*uv("venv", "--quiet", "--python", python, "venv"))
+        self.run(*uv("pip", "install", "--quiet", "--python", "venv/bin/python", what))
+        return str(self.home / "venv" / "bin")
+
+
+@contextmanager
+def trial() -> Iterator[Trial]:
+    with tempfile.TemporaryDirectory(prefix="gossamer-package-") as home:
+        yield Trial(Path(home))
+
+
+def try_all(python: str, package: str) -> None:
+    """A crawl, a question, a spider and the demo, from an installed package.
+
+    Raises:
+        AssertionError: a command did not do what it says.
+    """
+    from gossamer.testing.fakeweb import FakeWeb
+
+    pages = {"/": '<title>One</title><a href="/two">two</a>', "/two": "<title>Two</title>"}
+    with trial() as here, FakeWeb(pages) as web:
+        commands = here.install(python, package)
+        gossamer = f"{commands}/gossamer"
+        assert here.run(gossamer, "--version").strip(), "no version"
+        line = [web.url("/"), "--resolve", web.resolve, "--allow-network", "127.0.0.0/8", "--delay", "0", "--quiet"]
+        here.run(gossamer, "crawl", *line, "-o", "mine")
+        answer = here.run(gossamer, "query", "mine", "SELECT count(*) AS n FROM pages", "-f", "jsonl")
+        assert json.loads(answer) == {"n": 2}, answer
+        (here.home / "titles.py").write_text(SPIDER.format(url=web.url("/"), resolve=web.resolve), encoding="utf-8")
+        here.run(gossamer, "run", "titles.py", "-o", "spun", "--items", "titles.csv", "--quiet")
+        titles = (here.home / "titles.csv").read_text(encoding="utf-8")
+        assert {"One", "Two"} <= set(titles.replace("\n", ",").split(",")), titles
+        found = json.loads(here.run(gossamer, "demo", "--seconds", "2", "-o", "demo", "--json"))
+        assert found["pages"] > 0, found
+
+
+def try_runners(wheel: Path) -> None:
+    """`uvx` and `pipx` run the command without a place for it."""
+    with trial() as here:
+        shown = here.run(*uv("tool", "run", "--from", str(wheel), "gossamer", "--version"))
+        again = here.run(*uv("tool", "run", "pipx", "run", "--spec", str(wheel), "gossamer", "--version"))
+        assert shown == again, (shown, again)
+
+
+def missing_wheels() -> dict[tuple[str, str], str]:
+    """For each series and platform that cannot be served by wheels alone: the resolver's reason."""
+    reasons = {}
+    for series in SERIES:
+        for platform in PLATFORMS:
+            command = uv("pip", "compile", "--quiet", "--all-extras", "--only-binary", ":all:", "pyproject.toml")
+            command += ["--python-version", series, "--python-platform", platform]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+            if done.returncode:
+                reasons[series, platform] = " ".join(done.stderr.split())
+    return reasons
+
+
+def show_wheels() -> int:
+    reasons = missing_wheels()
+    for series in SERIES:
+        for platform in PLATFORMS:
+            print(f"Python {series} on {platform}: {reasons.get((series, platform), 'every dependency has a wheel')}")
+    return 1 if reasons else 0
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="gossamer dev package", description=__doc__)
+    parser.add_argument("--python", action="append", default=[], help="try this version, or the Python at this path")
+    parser.add_argument("--out", type=Path, help="keep wheel and sdist in this folder, which must be empty or new")
+    parser.add_argument("--wheels", action="store_true", help="only say which dependencies lack a wheel, and where")
+    options = parser.parse_args(arguments)
+    if options.wheels:
+        return show_wheels()
+    if options.out and options.out.exists() and any(options.out.iterdir()):
+        print(f"gossamer dev package: {options.out} is not empty", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="gossamer-dist-") as scratch:
+        wheel, sdist = build(options.out or Path(scratch))
+        found = pythons(options.python)
+        for version, python in found.items():
+            print(f"Python {version}, {wheel.name}")
+            try_all(python, f"gossamer[dashboard] @ {wheel.resolve().as_uri()}")
+        if found:
+            version, python = next(iter(found.items()))
+            print(f"Python {version}, {sdist.name}")
+            try_all(python, str(sdist.resolve()))
+        print("uvx and pipx")
+        try_runners(wheel.resolve())
+    return 0 if found else 1
