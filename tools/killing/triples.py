@@ -24,6 +24,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 import pyoxigraph as oxigraph
 
+from gossamer.flow import python
 from gossamer.query.database import Database
 from gossamer.query.triples.copies import current_copy
 from gossamer.simweb.exact import SAID, powers
@@ -154,7 +155,8 @@ def _start(web: FakeWeb, endpoint: Endpoint, crawl: Path) -> subprocess.Popen[by
     what = ["resume", str(crawl)] if (crawl / "crawl.toml").exists() else ["crawl", web.url("/"), "-o", str(crawl)]
     options = ["--rdf", "--delay", "0", "--per-host", "4", *store] if what[0] == "crawl" else []
     return subprocess.Popen(
-        [sys.executable, "-m", "gossamer", *what, *options, "--quiet"],
+        [*python.command("gossamer"), *what, *options, "--quiet"],
+        env=python.environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

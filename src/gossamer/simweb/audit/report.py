@@ -25,7 +25,7 @@ from gossamer.simweb.audit.coverage import (
     judge_spending,
 )
 from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, judge_robots
-from gossamer.simweb.audit.statements import Statements, judge_statements, read_triples
+from gossamer.simweb.audit.statements import StatedTriples, judge_statements, read_triples
 from gossamer.simweb.audit.trace import RequestTrace, read_trace
 from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
@@ -64,7 +64,7 @@ class Audit(msgspec.Struct, frozen=True):
     order: Order
     freshness: Freshness
     spending: list[Spending]
-    statements: Statements | None = None
+    statements: StatedTriples | None = None
     """What it found of what its pages state; None where its triples were not given."""
 
 
@@ -163,7 +163,7 @@ def _coverage_lines(coverage: Coverage, repeats: Repeats) -> Iterator[str]:
     )
 
 
-def _statement_lines(statements: Statements) -> Iterator[str]:
+def _statement_lines(statements: StatedTriples) -> Iterator[str]:
     share = statements.found / statements.expected if statements.expected else 1.0
     yield (
         f"Statements   {statements.found:,} of {statements.expected:,} triples of these pages ({share:.2%}), "

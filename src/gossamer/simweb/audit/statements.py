@@ -25,7 +25,7 @@ from gossamer.simweb.statements import texts_of
 COLUMNS: Final = ("graph", "predicate", "object")
 
 
-class Statements(msgspec.Struct, frozen=True):
+class StatedTriples(msgspec.Struct, frozen=True):
     """What a crawl found of what its pages state."""
 
     expected: int
@@ -52,7 +52,7 @@ def read_triples(path: Path) -> Iterator[tuple[str, str, str]]:
             yield line["graph"], line["predicate"], line["object"]
 
 
-def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tuple[str, str, str]]) -> Statements:
+def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tuple[str, str, str]]) -> StatedTriples:
     """Compare triples with what the pages state that the trace says were answered.
 
     Args:
@@ -78,7 +78,7 @@ def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tup
         met.add((url, text))
         found.add(told)
     missed = sorted(expected - found)
-    return Statements(
+    return StatedTriples(
         expected=len(expected),
         found=len(expected) - len(missed),
         missed=len(missed),
