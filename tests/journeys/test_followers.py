@@ -86,7 +86,7 @@ def test_a_database_that_is_away_is_told_and_filled_by_the_next_run_and_keeps_no
         process = start(directory, "crawl", web.url("/"), "-o", str(directory), "--delay", "0", "--sinks", str(sinks))
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0
-        assert b"sink mine, pages" in said and b"no such table" in said and b"sink sound" not in said
+        assert b"sink mine, pages" in said and b"no such database" in said and b"sink sound" not in said
         with sqlite3.connect(sound) as other, Database(directory) as tables:
             assert sorted(other.execute("SELECT address FROM docs")) == sorted(tables.ask("SELECT url FROM pages"))
         with sqlite3.connect(database) as mine:

@@ -48,6 +48,22 @@ def test_standard_input_is_a_page(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert graph["@id"] == "http://a.test/"
 
 
+def test_turtle_declares_the_prefixes_that_it_uses_and_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text('<p property="schema:name">N</p><p typeof="foaf:Person" property="dc:title">T</p>')
+    assert main(["rdf", str(page), "--format", "turtle"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[1] for line in lines if line.startswith("@prefix")} == {
+        "schema:",
+        "foaf:",
+        "dc:",
+        "rdf:",
+        "dcterms:",
+    }
+
+
 def test_a_file_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rdf", "no-such-file"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -59,6 +59,8 @@ def report(
     from gossamer.query.convert import convert
     from gossamer.query.places import crawl_directory
 
+    if names and (directory in REPORTS or directory == "all") and not Path(directory).exists():
+        raise UsageError(f"the directory comes first: gossamer report {names[0]} {directory}")
     place = crawl_directory(directory)
     if not names and not fail_on:
         for known, spec in REPORTS.items():

@@ -154,6 +154,9 @@ def _one_line(action: Callable[[], None]) -> None:
 @click.option("--from", "seeds", multiple=True, metavar="URL", help="Seed URLs of the crawl.")
 @click.option("--agent", default="", help="Judge only this user agent.")
 @click.option("--delay", type=Quantity("time"), default=0.0, help="Least gap per host to demand.")
+@click.option(
+    "--triples", type=click.Path(path_type=Path), help="With --audit: judge the triples of this CSV file too."
+)
 @click.option("--json", "as_json", is_flag=True, help="The audit or the description as one line of JSON.")
 @click.option("--plot", type=click.Path(path_type=Path), help="The audit's curves, as SVG.")
 def simweb(**options: Any) -> None:
@@ -314,6 +317,7 @@ def _audit(options: dict[str, Any]) -> None:
         depth=options["depth"],
         agent=options["agent"],
         delay=options["delay"],
+        triples=options["triples"],
     )
     try:
         verdict = audit(options["audit_log"], meant)

@@ -31,6 +31,7 @@ def check(file: str, directory: str | None) -> int:
         said = verdict.problem or (
             f"takes rows ({verdict.rows} tried, none kept)" if directory else "has these columns"
         )
-        print(shown(f"{verdict.sink}: {verdict.source} -> {verdict.into}: {said}"))
+        mapping = f"{verdict.source} -> {verdict.into}: " if verdict.source else ""
+        print(shown(f"{verdict.sink}: {mapping}{said}"))
         status = REFUSED if verdict.problem else status
     return status

@@ -23,6 +23,9 @@ from gossamer.query.places import following
 #: Seconds between two looks for somebody who waits, and for the end.
 INTERVAL = 1.0
 
+#: Such looks from one commit of the search index to the next: a commit writes and merges segments, whatever is in it.
+_INDEX_RESTS = 10
+
 
 def _items(directory: Path, rest: Rest, name: str) -> Follower:
     return ItemFileFollower(directory)
@@ -44,7 +47,7 @@ def _index(directory: Path, rest: Rest, name: str) -> Follower:
     from gossamer.operations.indexing import open_for_writing  # few crawls are indexed while they run
     from gossamer.query.retrying import Retried, RetryingFollower
 
-    return RetryingFollower(directory, [Retried("the index", lambda: open_for_writing(directory))])
+    return RetryingFollower(directory, [Retried("the index", lambda: open_for_writing(directory))], rests=_INDEX_RESTS)
 
 
 def _sink(directory: Path, rest: Rest, name: str) -> Follower:

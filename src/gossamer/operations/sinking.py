@@ -3,6 +3,7 @@
 Place in the flow: `gossamer sink check` asks here.
 """
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class SinkVerdict(msgspec.Struct, frozen=True):
     sink: str
     source: str
     into: str
+    """Where its rows go; empty, as the source is, where the sink itself cannot be reached."""
     rows: int
     """That the database took; they are not kept."""
     problem: str = ""
@@ -45,35 +47,52 @@ def check_sinks(file: Path, directory: Path | None) -> Iterator[SinkVerdict]:
     """
     tables = tables_of(directory) if directory is not None else tables_that_ship()
     for name, sink in read_sinks(file, tables).sinks.items():
-        for at, table in enumerate(sink.tables):
-            into = "a webhook" if sink.is_webhook else table.into or "a statement"
+        try:
+            yield from _posted(name, sink) if sink.is_webhook else _tried(name, sink, directory)
+        except (OSError, UsageError) as error:
+            yield SinkVerdict(name, "", "", 0, _one_line(error))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _posted(name: str, sink: SinkSpec) -> Iterator[SinkVerdict]:
+    """Send a delivery without rows for each mapping; a receiver that knows trials does nothing with it.
+
+    Raises:
+        UsageError: there is no secret.
+    """
+    for at, table in enumerate(sink.tables):
+        with contextlib.closing(WebhookSink(Path(), "", name, sink, at)) as webhook:
+            problem = ""
             try:
-                tried = _told(name, sink, at) if sink.is_webhook else _tried(sink, table, directory)
-                yield SinkVerdict(name, table.source, into, tried)
+                webhook.send(Delivery("", name, webhook.table, 0, [], is_trial=True))
+            except (OSError, RowsRefusedError) as error:
+                problem = _one_line(error)
+            yield SinkVerdict(name, table.source, "a webhook", 0, problem)
+
+
+def _tried(name: str, sink: SinkSpec, directory: Path | None) -> Iterator[SinkVerdict]:
+    """Try the mappings of a database over one connection.
+
+    Raises:
+        OSError: the database does not answer, or refuses.
+        UsageError: there is no driver, or no password.
+    """
+    with contextlib.closing(connect_sink(sink)) as driver:
+        for table in sink.tables:
+            rows, problem = 0, ""
+            try:
+                if table.into:
+                    names = ", ".join(driver.name(column) for column in table.columns)
+                    driver.run(f"SELECT {names} FROM {driver.name(table.into)} WHERE 1 = 0")
+                rows = _put(driver, table, directory) if directory is not None else 0
             except (OSError, UsageError, RowsRefusedError) as error:
-                yield SinkVerdict(name, table.source, into, 0, " ".join(str(error).split()))
-
-
-def _told(name: str, sink: SinkSpec, at: int) -> int:
-    """Send a delivery without rows; a receiver that knows trials does nothing with it."""
-    webhook = WebhookSink(Path(), "", name, sink, at)
-    try:
-        webhook.send(Delivery("", name, webhook.table, 0, [], is_trial=True))
-        return 0
-    finally:
-        webhook.close()
-
-
-def _tried(sink: SinkSpec, table: SinkTable, directory: Path | None) -> int:
-    driver = connect_sink(sink)
-    try:
-        if table.into:
-            names = ", ".join(driver.name(column) for column in table.columns)
-            driver.run(f"SELECT {names} FROM {driver.name(table.into)} WHERE 1 = 0")
-        return _put(driver, table, directory) if directory is not None else 0
-    finally:
-        driver.rollback()
-        driver.close()
+                problem = _one_line(error)
+            finally:
+                driver.rollback()
+            yield SinkVerdict(name, table.source, table.into or "a statement", rows, problem)
 
 
 def _put(driver: SinkDriver, table: SinkTable, directory: Path) -> int:

@@ -21,13 +21,15 @@ _MOST_BYTES = 2_000
 class Posting:
     """The way to one URL."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, patience: float = PATIENCE) -> None:
         """Name it; nothing is opened yet.
 
         Args:
             url: http or https, without credentials.
+            patience: seconds until a server that says nothing counts as gone.
         """
         self._parts: SplitResult = urlsplit(url)
+        self._patience = patience
         self._connection: http.client.HTTPConnection | None = None
 
     def close(self) -> None:
@@ -46,7 +48,7 @@ class Posting:
             return self._posted(body, fields)
         except TimeoutError:
             self.close()
-            raise OSError(f"no answer within {PATIENCE:.0f} s") from None
+            raise OSError(f"no answer within {self._patience:g} s") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
             said = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -67,5 +69,5 @@ class Posting:
     def _open(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
-            return http.client.HTTPSConnection(host, port, timeout=PATIENCE, context=ssl.create_default_context())
-        return http.client.HTTPConnection(host, port, timeout=PATIENCE)
+            return http.client.HTTPSConnection(host, port, timeout=self._patience, context=ssl.create_default_context())
+        return http.client.HTTPConnection(host, port, timeout=self._patience)

@@ -15,7 +15,7 @@ import msgspec
 from gossamer.contracts.feeding import FeedConsumer, FollowerNote
 from gossamer.query.following import FAILURES, Follower, feed_all, feeds_of
 
-#: Looks that a consumer which fails is left out of, at most: the number doubles with each failure, and a look takes a second.
+#: Seconds that a consumer which fails is left out, at most: the number of looks doubles with each failure.
 _LONGEST_PAUSE = 30
 
 #: Tries that are left when the crawl has ended, and seconds before each: a database that starts anew is back by then.
@@ -42,13 +42,14 @@ class Retried(msgspec.Struct, frozen=True):
 class _Trial:
     """One of them, and what became of it."""
 
-    def __init__(self, what: Retried) -> None:
+    def __init__(self, what: Retried, most_left_out: int) -> None:
         self.what = what
         self.consumer: OpenConsumer | None = None
         self.failure = ""
         """Why it failed last; empty where it did not."""
         self._failures = 0
         self._left_out = 0
+        self._most_left_out = most_left_out
 
     def is_due(self) -> bool:
         self._left_out = max(0, self._left_out - 1)
@@ -67,7 +68,7 @@ class _Trial:
         self.close()
         self.failure = " ".join(str(error).split()) or type(error).__name__
         self._failures += 1
-        self._left_out = min(2**self._failures, _LONGEST_PAUSE)
+        self._left_out = min(2**self._failures, self._most_left_out)
 
     def succeed(self) -> None:
         self.failure, self._failures = "", 0
@@ -81,16 +82,20 @@ class _Trial:
 class RetryingFollower(Follower):
     """Feeds some consumers, each as if it were alone."""
 
-    def __init__(self, directory: Path, every: Sequence[Retried], sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, directory: Path, every: Sequence[Retried], sleep: Callable[[float], None] = time.sleep, *, rests: int = 1
+    ) -> None:
         """Name what is fed. Nothing is opened yet.
 
         Args:
             directory: the crawl directory.
             every: what is fed.
             sleep: waits for so many seconds.
+            rests: seconds between two looks while the crawl runs.
         """
+        self.rests = rests
         self._directory = directory
-        self._trials = [_Trial(one) for one in every]
+        self._trials = [_Trial(one, max(1, _LONGEST_PAUSE // rests)) for one in every]
         self._tried: list[_Trial] = []
         self._sleep = sleep
 

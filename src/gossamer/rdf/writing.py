@@ -6,13 +6,13 @@ What a stranger wrote hides, reorders and commands nothing on a terminal: charac
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyoxigraph as oxigraph
 
 from gossamer.model.visit import Triple
 from gossamer.rdf.initial import PREFIXES
-from gossamer.rdf.terms import clean_iri
+from gossamer.rdf.terms import STRING, clean_iri
 
 #: By the word that a person gives.
 FORMATS = {
@@ -53,6 +53,26 @@ def _resource(name: str) -> oxigraph.NamedNode | oxigraph.BlankNode:
     return oxigraph.BlankNode(name[2:]) if name.startswith("_:") else oxigraph.NamedNode(name)
 
 
+def used_prefixes(rows: Iterable[oxigraph.Quad], known: Mapping[str, str] = PREFIXES) -> dict[str, str]:
+    """Those prefixes by which names in some quads begin: forty lines of others would hide a short graph.
+
+    Args:
+        rows: the quads.
+        known: prefix -> IRI, which ends in a hash or a slash.
+    """
+    begun: set[str] = set()
+    for quad in rows:
+        value = quad.object
+        # That a text is one is not written.
+        if isinstance(value, oxigraph.Literal) and not value.language and value.datatype.value != STRING:
+            value = value.datatype
+        for term in (quad.subject, quad.predicate, value):
+            if isinstance(term, oxigraph.NamedNode):
+                name = term.value
+                begun.add(name[: max(name.rfind("#"), name.rfind("/")) + 1])
+    return {prefix: iri for prefix, iri in known.items() if iri in begun}
+
+
 def serialized(triples: Iterable[Triple], form: str, graph: str, left_out: Counter[str] | None = None) -> bytes:
     """Triples in one of :data:`FORMATS`.
 
@@ -64,7 +84,7 @@ def serialized(triples: Iterable[Triple], form: str, graph: str, left_out: Count
     """
     named = graph if form != "turtle" else ""
     rows = list(quads(triples, named, left_out))
-    written = _written(rows, form, PREFIXES if form == "turtle" else None)
+    written = _written(rows, form, used_prefixes(rows) if form == "turtle" else None)
     if written.isascii() or written.translate(_LAYOUT).isprintable():
         return written.encode()
     # Escapes are allowed in full IRIs and in texts, but not in names with a prefix.

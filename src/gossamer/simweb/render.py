@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from gossamer.simweb import draws, text, traps
 from gossamer.simweb.hosts import SimHost, SimHosts
 from gossamer.simweb.pages import EXTERNAL_BLOCKS, LOCAL_BLOCKS, Pages, path_of, size_class
+from gossamer.simweb.statements import markup_of
 
 IMAGES: Final = 64
 """Different images of a host; each page shows two."""
@@ -155,6 +156,7 @@ class Renderer:
         self.pages = pages
         self._chains: dict[tuple[str, str, int], Chains] = {}
         self._branching, self._sizes, self._dead = pages.spec.branching, pages.sizes, pages.dead_weight
+        self._statements = pages.spec.statements
 
     def skin(self, host: SimHost, realm: Realm) -> Skin:
         """Return what a host's pages have in common under the names that the crawler uses."""
@@ -207,6 +209,8 @@ class Renderer:
         parts += (b"</ul>\n", pool.paragraph(revision))
         parts += pool.paragraphs(high >> 12, (room + pool.half) // pool.mean - 1)
         parts += (_IMAGES[high & 63], _IMAGES[high >> 6 & 63])
+        if self._statements:
+            parts.append(markup_of(shown, self._statements))
         place = shown % SPECIAL_EVERY
         if place == 0:
             parts += (skin.trap, b"" if shown else skin.homes)

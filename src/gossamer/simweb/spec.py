@@ -109,6 +109,10 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Hosts with a crawler trap (calendar, endless directories, session ids, facets, soft 404).
     Our choice."""
 
+    statements: int = 0
+    """Statements of each page in structured data, by turns in RDFa, JSON-LD and microdata: each is one triple. Ridgway 2010,
+    table 7, has 0 to 3."""
+
     plain_robots: bool = False
     """True gives every host a robots.txt that allows everything: for runs that measure speed."""
 
@@ -158,6 +162,7 @@ def _first_problem(spec: WebSpec) -> str | None:
         ("flaky_status", 500, 503),
         ("trap_share", 0, 1),
         ("dead_link_share", 0, 1),
+        ("statements", 0, 1000),
         ("time_scale", 0, 1e9),
         ("epoch", 86_400 * 1000, 1 << 33),
         ("latency", 0, 3600),

@@ -178,3 +178,6 @@ def test_a_directory_that_holds_no_crawl_is_refused_in_one_line(
 ) -> None:
     assert main(["report", str(tmp_path), "broken"]) == 2
     assert re.fullmatch(r"gossamer: .* holds no crawl .*\n", capsys.readouterr().err)
+    assert main(["report", "broken", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert told == f"gossamer: the directory comes first: gossamer report {tmp_path} broken\n"

@@ -45,12 +45,15 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database of each kind."""
     if request.param in ("postgresql", "mariadb"):
         return emptied(request.getfixturevalue("postgres" if request.param == "postgresql" else "mariadb"))
+    (tmp_path / "my.db").touch()
     driver = "sqlite" if request.param == "sqlite" else "sqlite+pysqlite"
     return f"{driver}:///{tmp_path}/my.db"
 
 
 def run(url: str, *statements: str) -> list[tuple[Any, ...]]:
-    """Do something in the database, past the sink; the answer of the last statement."""
+    """Do something in the database, past the sink; the answer of the last statement. A file of SQLite is made."""
+    if url.startswith("sqlite:"):
+        Path(url.removeprefix("sqlite:///")).touch()
     driver = connect_sink(SinkSpec(url, ()))
     try:
         for statement in statements:
@@ -274,6 +277,23 @@ def test_a_sink_that_comes_back_gets_everything_and_nobody_is_told(
     assert run(url, "SELECT euros FROM prices") == [(1,)] and away.tried == tried
 
 
+def test_a_follower_that_rests_ten_seconds_looks_and_tries_again_by_those(
+    kept: Open, page: Make, tmp_path: Path
+) -> None:
+    crawl = kept()
+    crawl.commit(page(1, id="v1"))
+    broken = Away(100, lambda: sink(tmp_path, f"sqlite:///{tmp_path}/my.db"))
+
+    def rest() -> bool:
+        broken.look += 1
+        return broken.look == 100
+
+    every = [Retried("broken", broken)]
+    with contextlib.closing(RetryingFollower(crawl.directory, every, lambda _: None, rests=10)) as follower:
+        feed_until(crawl.directory, follower, rest)
+    assert broken.tried == [1, 21, 51, 81, *[100] * 5]
+
+
 @pytest.fixture(params=["postgres", "mariadb"])
 def server(request: pytest.FixtureRequest) -> Any:
     """A server that can be stopped and started, with nothing in it."""
@@ -439,7 +459,7 @@ def test_a_text_that_is_too_long_for_its_column_is_set_aside_and_the_rest_goes_i
 
 def test_a_database_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
     for url in ("postgresql://nobody@127.0.0.1:1/x", f"sqlite:///{tmp_path}/none/my.db"):
-        with pytest.raises(OSError, match=r"refused|unable to open") as told:
+        with pytest.raises(OSError, match=r"refused|no such database") as told:
             connect_sink(SinkSpec(url, ()))
         assert "\n" not in str(told.value)
 
@@ -521,6 +541,10 @@ def test_checking_tries_rows_and_keeps_none(
     url = f"sqlite:///{tmp_path}/my.db"
     file = write(tmp_path, f'url = "{url}"', TABLE)
     assert main(["sink", "check", str(file), str(crawl.directory)]) == 2
+    assert "there is no such database" in capsys.readouterr().out
+    assert not (tmp_path / "my.db").exists()
+    (tmp_path / "my.db").touch()
+    assert main(["sink", "check", str(file), str(crawl.directory)]) == 2
     assert "no such table" in capsys.readouterr().out
     run(url, "CREATE TABLE prices (page TEXT)")
     [verdict] = check_sinks(file, crawl.directory)
@@ -529,12 +553,24 @@ def test_checking_tries_rows_and_keeps_none(
     assert main(["sink", "check", str(file)]) == 0
 
 
+def test_a_sink_that_cannot_be_reached_is_one_line_however_many_tables_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("SHOP_PASSWORD", raising=False)
+    tables = f"{TABLE}\n[[sinks.shop.tables]]\n{TABLE.replace('prices', 'others')}"
+    file = write(tmp_path, 'url = "postgresql://me@127.0.0.1:1/none"\npassword = { env = "SHOP_PASSWORD" }', tables)
+    assert main(["sink", "check", str(file)]) == 2
+    told = capsys.readouterr()
+    assert told.out.count("\n") == 1 and "SHOP_PASSWORD, which is not set" in told.out
+
+
 def test_parameters_of_a_statement_are_told_from_casts_and_times() -> None:
     assert named_parameters("SELECT :a::text, '12:30', 5 % 2", "%") == "SELECT %(a)s::text, '12:30', 5 %% 2"
 
 
 def test_two_processes_make_the_marks_at_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/my.db"
+    (tmp_path / "my.db").touch()
     sinks = [sink(tmp_path, url, PRICES, name) for name in ("one", "two")]
     assert sqlite3.connect(tmp_path / "my.db").execute("SELECT count(*) FROM gossamer_marks").fetchone() == (0,)
     for one in sinks:

@@ -297,6 +297,19 @@ def test_a_server_that_is_gone_is_told_in_one_line() -> None:
             Updates(url, ended, lambda seconds: None).send("CLEAR ALL")
 
 
+def test_a_server_that_says_nothing_is_told_in_one_line() -> None:
+    slept: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/update"
+        with (
+            contextlib.closing(Updates(url, ended, slept.append, patience=0.05)) as updates,
+            pytest.raises(UnfedEndpoint, match=r"no answer within 0\.05 s") as caught,
+        ):
+            updates.send("CLEAR ALL")
+    assert url in str(caught.value) and str(caught.value).isprintable()
+    assert len(slept) == 4, "it is asked five times"
+
+
 def test_pauses_grow_while_the_crawl_runs() -> None:
     rests = 0
 

@@ -9,8 +9,9 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from gossamer.model.errors import UsageError
 from gossamer.query.sinks.mapping import SinkSpec, named_parameters
@@ -100,9 +101,14 @@ class SqliteDriver(SinkDriver):
     """SQLite, by the module of Python."""
 
     def __init__(self, spec: SinkSpec) -> None:
-        path = unquote(urlsplit(spec.url).path)
         # As SQLAlchemy has it: three slashes for a path from here, four for one from the root.
-        self._database = self._told(lambda: sqlite3.connect(path[1:], timeout=PATIENCE, isolation_level=None))
+        path = unquote(urlsplit(spec.url).path)[1:]
+        # A file without the tables is of no use to anyone, so none is made.
+        place = f"file:{quote(path)}?mode=rw"
+        try:
+            self._database = self._told(lambda: sqlite3.connect(place, PATIENCE, isolation_level=None, uri=True))
+        except OSError as error:
+            raise OSError(f"{path}: {error if Path(path).exists() else 'there is no such database'}") from None
         self._begun = False
 
     @staticmethod

@@ -7,12 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain, islice
 from typing import TextIO
 
 import pyoxigraph as oxigraph
 
 from gossamer.query.triples.cleaning import CleanText
 from gossamer.query.triples.questions import prefixes
+from gossamer.rdf.writing import used_prefixes
 
 _FORMATS = {
     "turtle": oxigraph.RdfFormat.TURTLE,
@@ -23,6 +25,9 @@ _FORMATS = {
 
 # An element with a prefix and no name behind it: what pyoxigraph writes, and alone reads, where no name can be cut off.
 _NAMELESS = re.compile(rb"<[\w.-]+:[ />]")
+
+#: Quads of a graph that are looked at for the prefixes that it needs; one that is larger declares all of them.
+_LOOKED_AT = 10_000
 
 #: Those that name graphs. The others have the triples of all graphs together.
 _WITH_GRAPHS = frozenset({"nquads", "jsonld"})
@@ -37,9 +42,15 @@ def write_graph(quads: Iterable[oxigraph.Quad], form: str, out: TextIO) -> Count
     left_out: Counter[str] = Counter()
     if form == "rdfxml":
         quads = _nameable(quads, left_out)
+    names = None
+    if form == "turtle":
+        quads = iter(quads)
+        first = list(islice(quads, _LOOKED_AT))
+        names = used_prefixes(first, prefixes()) if len(first) < _LOOKED_AT else prefixes()
+        quads = chain(first, quads)
     rows = quads if form in _WITH_GRAPHS else (quad.triple for quad in quads)
     clean = CleanText(out, form)
-    oxigraph.serialize(rows, clean.stream, _FORMATS[form], prefixes=prefixes() if form == "turtle" else None)
+    oxigraph.serialize(rows, clean.stream, _FORMATS[form], prefixes=names)
     clean.finish()
     return left_out
 

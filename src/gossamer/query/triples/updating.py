@@ -11,7 +11,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from gossamer.model.errors import GossamerError, UsageError
-from gossamer.query.posting import Posting
+from gossamer.query.posting import PATIENCE, Posting
 
 #: The variable that says who may write: `USER:PASSWORD`, or `Bearer TOKEN`.
 AUTH_VARIABLE = "GOSSAMER_TRIPLE_STORE_AUTH"
@@ -85,18 +85,25 @@ def verdict(status: int) -> Verdict:
 class Updates:
     """The way to one endpoint."""
 
-    def __init__(self, url: str, rest: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        url: str,
+        rest: Callable[[], bool],
+        sleep: Callable[[float], None] = time.sleep,
+        patience: float = PATIENCE,
+    ) -> None:
         """Name it.
 
         Args:
             url: of the endpoint.
             rest: waits a little; True when the crawl has ended, and without waiting from then on.
             sleep: waits for so many seconds.
+            patience: seconds until a server that says nothing counts as gone.
         """
         self.url = check_endpoint(url)
         self.has_sent = False
         """One was taken."""
-        self._posting = Posting(url)
+        self._posting = Posting(url, patience)
         self._rest = rest
         self._sleep = sleep
 

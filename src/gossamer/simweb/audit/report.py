@@ -25,6 +25,7 @@ from gossamer.simweb.audit.coverage import (
     judge_spending,
 )
 from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, judge_robots
+from gossamer.simweb.audit.statements import StatedTriples, judge_statements, read_triples
 from gossamer.simweb.audit.trace import RequestTrace, read_trace
 from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
@@ -41,6 +42,8 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Judge only requests whose user agent contains this."""
     delay: float = 0.0
     """The least gap between requests to one host, in seconds, that it was told to keep."""
+    triples: Path | None = None
+    """A CSV file of the triples that it found; None where nobody asks for them."""
 
 
 class Audit(msgspec.Struct, frozen=True):
@@ -61,12 +64,14 @@ class Audit(msgspec.Struct, frozen=True):
     order: Order
     freshness: Freshness
     spending: list[Spending]
+    statements: StatedTriples | None = None
+    """What it found of what its pages state; None where its triples were not given."""
 
 
 def audit(path: Path, options: AuditOptions | None = None) -> Audit:
     """Judge the crawl that a request log tells of.
 
-    Raises LogError for a file that is no log or holds no such requests, GraphError for seeds or a
+    Raises LogError for a file that is no log or holds no such requests and for one that holds no triples, GraphError for seeds or a
     scope unknown to the web, OSError if the file cannot be read.
     """
     options = options or AuditOptions()
@@ -95,6 +100,7 @@ def judge(trace: RequestTrace, options: AuditOptions) -> Audit:
         order=judge_order(trace, graph, expected),
         freshness=judge_freshness(trace, graph),
         spending=judge_spending(trace, graph),
+        statements=judge_statements(trace, graph, read_triples(options.triples)) if options.triples else None,
     )
 
 
@@ -123,6 +129,8 @@ def _lines(verdict: Audit) -> Iterator[str]:
         ("address", verdict.address),
     ):
         yield from _gap_lines(label, gaps)
+    if verdict.statements is not None:
+        yield from _statement_lines(verdict.statements)
     order = verdict.order
     yield (
         f"Order        {order.crawl_area:.3f} of an oracle's importance over time; "
@@ -153,6 +161,18 @@ def _coverage_lines(coverage: Coverage, repeats: Repeats) -> Iterator[str]:
         f"{repeats.aliases:,} under a second URL, {repeats.conditional:,} conditional "
         f"({repeats.not_modified:,} not modified)"
     )
+
+
+def _statement_lines(statements: StatedTriples) -> Iterator[str]:
+    share = statements.found / statements.expected if statements.expected else 1.0
+    yield (
+        f"Statements   {statements.found:,} of {statements.expected:,} triples of these pages ({share:.2%}), "
+        f"{statements.missed:,} missed, {statements.extra:,} extra"
+    )
+    for told in statements.missed_examples[:5]:
+        yield f"  missed {told}"
+    for told in statements.extra_examples[:5]:
+        yield f"  extra  {told!r}"
 
 
 def _robots_lines(robots: RobotsReport) -> Iterator[str]:

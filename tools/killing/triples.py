@@ -1,0 +1,184 @@
+"""Kills a crawl with `--rdf` and its triple stores again and again, and compares the stores with what the pages say.
+
+Each round crawls a site whose every triple is known, until the crawl was killed a few times, and then to its end. It feeds a
+store elsewhere, a server of SPARQL updates, which is killed at some of the kills too and comes back later. At the end the table,
+the crawl's own store and the store elsewhere must hold every triple of every page once, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+import pyoxigraph as oxigraph
+
+from gossamer.flow import python
+from gossamer.query.database import Database
+from gossamer.query.triples.copies import current_copy
+from gossamer.simweb.exact import SAID, powers
+from gossamer.testing.fakeweb import FakePage, FakeWeb
+
+#: Kills of one round, before its crawl may end.
+KILLS_OF_A_ROUND = 5
+
+#: Seconds that a page takes: a crawl of the 341 pages lasts some six seconds, so that kills meet it at work.
+LATENCY = 0.06
+
+#: Seconds from a start to its kill, at least and at most: from the first page to a store that is being fed.
+SOONEST, LATEST = 0.6, 3.5
+
+#: Seconds in which a server has to answer after its start, and a crawl has to end.
+SERVER_START, CRAWL_END = 30.0, 300.0
+
+Said = list[tuple[str, str]]
+"""Path of a page, and a text that it says."""
+
+
+class Report(msgspec.Struct):
+    """What became of all rounds."""
+
+    kills: int = 0
+    server_kills: int = 0
+    rounds: int = 0
+    triples: int = 0
+    wrong: list[str] = []
+
+
+class Endpoint:
+    """Oxigraph's server; what it has stays in its folder while it is down."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self._process is not None:
+            return
+        program = str(Path(sys.executable).with_name("oxigraph"))
+        command = [program, "serve", "--location", str(self._folder), "--bind", f"127.0.0.1:{self.port}"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        patience = time.monotonic() + SERVER_START
+        while time.monotonic() < patience:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return
+            time.sleep(0.05)
+        raise TimeoutError("the server does not start")
+
+    def kill(self) -> None:
+        """End it without a word, if it runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def said(self) -> Said:
+        """What it holds."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        query = f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}"
+        connection.request(
+            "GET", f"/query?{urlencode({'query': query})}", headers={"Accept": "application/sparql-results+json"}
+        )
+        rows = json.loads(connection.getresponse().read())["results"]["bindings"]
+        connection.close()
+        return sorted((_path(row["g"]["value"]), row["o"]["value"]) for row in rows)
+
+
+def run(kills: int, seed: int, folder: Path) -> Report:
+    """Kill crawls until there were so many kills; each round is crawled to its end and judged.
+
+    Args:
+        kills: how many.
+        seed: the moments follow from it.
+        folder: for crawls and stores; those of a round in which all was right are removed.
+    """
+    report, chance = Report(), random.Random(seed)
+    site = powers(4, 3)
+    pages = {path: FakePage(body=body, latency=LATENCY) for path, body in site.pages.items()}
+    while report.kills < kills:
+        place = folder / f"round-{report.rounds}"
+        place.mkdir(parents=True)
+        before = len(report.wrong)
+        endpoint = Endpoint(place / "endpoint")
+        with FakeWeb(pages) as web:
+            try:
+                _round(web, endpoint, place / "crawl", min(KILLS_OF_A_ROUND, kills - report.kills), chance, report)
+                report.wrong += _wrong(place / "crawl", endpoint, sorted(site.said), report.rounds)
+            finally:
+                endpoint.kill()
+        report.rounds += 1
+        report.triples += len(site.said)
+        if len(report.wrong) == before:
+            shutil.rmtree(place)
+    return report
+
+
+def _round(web: FakeWeb, endpoint: Endpoint, crawl: Path, kills: int, chance: random.Random, report: Report) -> None:
+    for _ in range(kills):
+        # A server that was killed stays away for a life of the crawl, or comes back within it.
+        endpoint.start()
+        child = _start(web, endpoint, crawl)
+        moment = chance.uniform(SOONEST, LATEST)
+        if chance.random() < 0.4:
+            time.sleep(moment / 2)
+            endpoint.kill()
+            report.server_kills += 1
+            moment /= 2
+        time.sleep(moment)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        report.kills += 1
+    endpoint.start()
+    child = _start(web, endpoint, crawl)
+    _, told = child.communicate(timeout=CRAWL_END)
+    if child.returncode != 0:
+        report.wrong.append(f"round {report.rounds}: the crawl ended with {child.returncode}: {told.decode()[-300:]}")
+
+
+def _start(web: FakeWeb, endpoint: Endpoint, crawl: Path) -> subprocess.Popen[bytes]:
+    store = ["--triple-store", f"http://127.0.0.1:{endpoint.port}/update"]
+    what = ["resume", str(crawl)] if (crawl / "crawl.toml").exists() else ["crawl", web.url("/"), "-o", str(crawl)]
+    options = ["--rdf", "--delay", "0", "--per-host", "4", *store] if what[0] == "crawl" else []
+    return subprocess.Popen(
+        [*python.command("gossamer"), *what, *options, "--quiet"],
+        env=python.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def _wrong(crawl: Path, endpoint: Endpoint, expected: Said, number: int) -> list[str]:
+    """What table and stores lack, or have too much."""
+    with Database(crawl) as database:
+        table = sorted((_path(graph), said) for graph, said in database.ask("SELECT graph, object FROM triples"))
+    with current_copy(crawl, 60.0) as copy:
+        quads = list(oxigraph.Store.read_only(str(copy)))
+    store = sorted((_path(quad.graph_name.value), quad.object.value) for quad in quads)
+    found = {"table": table, "store": store, "store elsewhere": endpoint.said()}
+    return [
+        f"round {number}: the {name} has {len(said)} triples instead of {len(expected)}, "
+        f"lacks {len(set(expected) - set(said))} and has {len(set(said) - set(expected))} that no page says"
+        for name, said in found.items()
+        if said != expected
+    ]
+
+
+def _path(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
