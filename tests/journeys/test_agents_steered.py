@@ -72,7 +72,8 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
     directory = tmp_path / "crawl"
     mark = "[components.tally]\nsettings = {}\n[components.process]\nworkers = 2\n"
     told: list[str] = []
-    with web_of_hosts(pages=PAGES, latency=0.05) as web:
+    lines: list[str] = []
+    with web_of_hosts(pages=PAGES, latency=0.1) as web:
 
         async def rewire(job: DividedCrawl) -> None:
             await until(lambda: len(web.requests) > 20)
@@ -83,13 +84,15 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
                 await asked(directory, Undo())
             with pytest.raises(SteeringRefused, match="nothing is set aside"):
                 await asked(directory, Decide(["0123456789"]))
-            supervisor = job.supervisor
-            told.append(await asked(directory, Rewire(mark, "mark.toml")))
-            await until(lambda: job.supervisor is not supervisor)
-            told.append(await asked(directory, Undo()))
+            for request in (Rewire(mark, "mark.toml"), Undo()):
+                supervisor = job.supervisor
+                told.append(await asked(directory, request))
+                await until(lambda supervisor=supervisor: job.supervisor is not supervisor)  # type: ignore[misc]
+            await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
             told.append(await asked(directory, Change({"frontier.concurrency": "40"})))
+            await asked(directory, Rewire(f"[components.links]\nsettings = {{ parameters = '{tmp_path}/nowhere' }}"))
 
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=lines.append, tables=False)
         summary = asyncio.run(crawled(job, rewire))
         assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
         assert len(web.requests) == HOSTS * PAGES, "nothing is fetched twice"
@@ -101,6 +104,9 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
     urls = urls_in(directory / "logs/crawl.jsonl")
     assert (len(urls), max(Counter(urls).values())) == (HOSTS * PAGES, 1)
     log = [json.loads(line) for line in (directory / "logs/steering.jsonl").read_text().splitlines()]
-    assert [entry["do"] for entry in log] == ["rewire", "undo", "set"]
+    assert [entry["do"] for entry in log] == ["rewire", "undo", "set", "rewire"]
+    [back] = [line for line in lines if "is taken back" in line]
+    assert "nowhere: cannot be read" in back, "no agent could begin with it"
+    assert "parameters" not in kept["links"].settings
     assert log[0]["source"] == "mark.toml"
     assert "change" not in log[0], "a change may hold a password"

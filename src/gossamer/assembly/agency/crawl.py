@@ -193,15 +193,14 @@ class DividedCrawl:
 
     async def _worked(self) -> None:
         """Let the agents work until they rest or end; where they cannot begin with a new graph, with the one before."""
-        before, self.rewiring.before = self.rewiring.before, None
+        before = self.rewiring.take_before()
         try:
             await self.supervisor.work()
         except AgentEnded as error:
             if before is None or any(agent.has_begun for agent in self.supervisor.agents.values()):
                 raise
             self.report(f"the change of the graph is taken back: {error}")
-            self.rewiring.keep(self.graph, before, is_undone=True)
-            self.rewiring.before, self.graph = None, before
+            self.graph = self.rewiring.take_back(before)
             self._engage()
             await self.supervisor.work()
 

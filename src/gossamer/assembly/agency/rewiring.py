@@ -7,6 +7,7 @@ an agent of the old graph and one of the new.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -31,8 +32,7 @@ class GraphChanges:
         self._place = place
         self._check = check
         self._history = read_changes(plan.directory, plan.graph.wiring) if goes_on else []
-        self.before: Graph | None = None
-        """The graph that ran before the last change, until the agents work by the new one."""
+        self._before: GraphBefore | None = None
 
     def __repr__(self) -> str:
         return f"<GraphChanges of {self._plan.directory}, {len(self._history)} changes>"
@@ -62,13 +62,33 @@ class GraphChanges:
             UsageError: it cannot be written; nothing has changed.
         """
         difference = Difference.between(now.wiring, then.wiring)
-        history = self._history[:-1] if is_undone else [*self._history, difference]
+        before = self._before or GraphBefore(now, self._history)
+        self._write(then, self._history[:-1] if is_undone else [*self._history, difference])
+        self._before = before
+        return difference
+
+    def take_before(self) -> "GraphBefore | None":
+        """What agents ran before the changes that they are about to begin with, once; None where there are none."""
+        before, self._before = self._before, None
+        return before
+
+    def take_back(self, before: "GraphBefore") -> Graph:
+        """Note what ran before, since no agent can begin with what came after. Raises UsageError: it cannot be written."""
+        self._write(before.graph, before.history)
+        return before.graph
+
+    def _write(self, graph: Graph, history: list[Difference]) -> None:
         directory: Path = self._plan.directory
         try:
             write_changes(directory, history)
-            self._place.write(self._plan.kept(then), then)
+            self._place.write(self._plan.kept(graph), graph)
         except OSError as error:
             raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
         self._history = history
-        self.before = self.before or now
-        return difference
+
+
+class GraphBefore(NamedTuple):
+    """What ran before changes: all changes of one rest are taken back together."""
+
+    graph: Graph
+    history: list[Difference]
