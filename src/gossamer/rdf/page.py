@@ -59,10 +59,12 @@ def structured_data(
         expanding: add what bundled vocabularies say of the names that the page uses.
         searching: look for a sign first; without, a page is read whatever it looks like, at the price of a tree.
     """
-    gathered = Gathered()
     sign = sign_of(document) if searching else everything(document)
     if sign.is_nothing:
-        return StructuredData([], _items(document, rules), [], gathered.counts, Counter())
+        # Most pages end here, and making a counter costs as much as looking for a sign.
+        none: Counter[str] = Counter()
+        return StructuredData([], _items(document, rules), [], none, none)
+    gathered = Gathered()
     try:
         _gather(document, sign, gathered)
     except Full:

@@ -41,15 +41,18 @@ def read_triples(path: Path) -> Iterator[tuple[str, str, str]]:
     """Read graph, predicate and object of the lines of a CSV file.
 
     Raises:
-        LogError: it has no such columns.
+        LogError: it has no such columns, or is no CSV.
         OSError: it cannot be read.
     """
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
         if not set(COLUMNS) <= set(lines.fieldnames or ()):
             raise LogError(f"{path} has no columns {', '.join(COLUMNS)}")
-        for line in lines:
-            yield line["graph"], line["predicate"], line["object"]
+        try:
+            for line in lines:
+                yield line["graph"] or "", line["predicate"] or "", line["object"] or ""
+        except csv.Error as error:
+            raise LogError(f"{path}, line {lines.line_num}: {error}") from None
 
 
 def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tuple[str, str, str]]) -> StatedTriples:
@@ -72,11 +75,12 @@ def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tup
     for url, predicate, text in triples:
         page = _page(graph, url)
         told = (page, text)
+        # A page under a second URL states the same there.
         if predicate != SAID or told not in expected or (url, text) in met:
             extra[f"{url} {predicate} {text}"] += 1
-        # A page under a second URL states the same there.
-        met.add((url, text))
-        found.add(told)
+        else:
+            met.add((url, text))
+            found.add(told)
     missed = sorted(expected - found)
     return StatedTriples(
         expected=len(expected),
