@@ -25,5 +25,5 @@ def test_nothing_happens_where_nothing_was_asked_for() -> None:
 
 @pytest.mark.parametrize("text", ["before-commit", "before-commit:0", "before-commit:x", "elsewhere:1", ":"])
 def test_what_is_no_crash_point_is_refused_with_those_that_are(text: str) -> None:
-    with pytest.raises(SettingError, match=r"must be POINT:N .* checkpoint, recovery"):
+    with pytest.raises(SettingError, match=r"must be POINT:N .* checkpoint, restoring, recovery"):
         crasher(text)
