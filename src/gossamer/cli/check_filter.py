@@ -1,6 +1,6 @@
 """`gossamer check-filter`: does this expression let these URLs pass, and which part of it decides?
 
-Place in the flow: the command line's door to :mod:`gossamer.stages.url_filter.language`, without a crawl.
+Place in the flow: the command line's door to :mod:`gossamer.expressions`, without a crawl.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ from gossamer.flow.errors import SettingError
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
 from gossamer.stages.url_filter.expressions import split_gate
-from gossamer.stages.url_filter.language.compiling import Expression, explain
-from gossamer.stages.url_filter.language.facts import READS
+from gossamer.expressions.compiling import Expression, explain
+from gossamer.expressions.facts import READS
 
 #: Facts that the command line can tell, apart from the URL: name, type, what stands for one that is not told, help.
 _TOLD: tuple[tuple[str, type, Any, str], ...] = (

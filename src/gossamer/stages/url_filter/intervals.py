@@ -16,9 +16,9 @@ from gossamer.flow.unit import Provider
 from gossamer.model.errors import UsageError
 from gossamer.model.host_table import HostTable
 from gossamer.model.task import Task
-from gossamer.stages.url_filter.language.compiling import Expression
-from gossamer.stages.url_filter.language.scanning import ExpressionError
-from gossamer.stages.url_filter.language.syntax import tests
+from gossamer.expressions.compiling import Expression
+from gossamer.expressions.scanning import ExpressionError
+from gossamer.expressions.syntax import tests
 
 _NONE = Bounds()
 
