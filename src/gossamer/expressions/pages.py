@@ -1,7 +1,7 @@
 """What expressions ask of a whole page and no stage puts into the visit: its text, its keywords, the types of its things.
 
-Place in the flow: :mod:`gossamer.expressions.facts` reads them at the gates `expand` and `store`. They are made of the body when the
-first expression asks, and kept for the page that was asked about last: its gates are asked one after the other.
+Place in the flow: :mod:`gossamer.expressions.facts` reads them at the gates `expand` and `store`. They are made of the body when
+the first expression asks, and kept for the page that was asked about last: its gates are asked one after the other.
 """
 
 from functools import cached_property

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from gossamer.contracts.filtering import Predicate
-from gossamer.flow import quantities
-from gossamer.flow.sheet import nearest
+from gossamer.expressions.patterns import compile_pattern
 from gossamer.expressions.scanning import ExpressionError, Token, scan
 from gossamer.expressions.syntax import And, Node, Not, Or, Test
-from gossamer.expressions.patterns import compile_pattern
+from gossamer.flow import quantities
+from gossamer.flow.sheet import nearest
 
 #: Parentheses and `not` within each other: deeper ones would exhaust the stack of the parser.
 MAX_NESTING = 50

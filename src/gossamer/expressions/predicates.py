@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import re2
 
 from gossamer.contracts.filtering import Predicate
+from gossamer.expressions import parts
+from gossamer.expressions.constraints import DomainConstraint
+from gossamer.expressions.patterns import compile_pattern, glob
 from gossamer.flow.errors import UnknownName
 from gossamer.flow.installed import offered
 from gossamer.model.url import host_of, scheme_of
-from gossamer.expressions.constraints import DomainConstraint
-from gossamer.expressions import parts
-from gossamer.expressions.patterns import compile_pattern, glob
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -122,10 +122,11 @@ def _one_of(values: tuple[str, ...]) -> Test:
 def _types(values: tuple[str, ...]) -> Test:
     """`type(Article)`: by the last part of the type's IRI, or by all of it; alone: the page describes something."""
     if not values:
-        return lambda types: bool(types)
-    names = _globs(_name_of)(tuple(value for value in values if ":" not in value) or ("",))
-    whole = _globs(_itself)(tuple(value for value in values if ":" in value) or ("",))
-    return lambda types: any(names(one) or whole(one) for one in types)
+        return bool
+    names = tuple(value for value in values if ":" not in value)
+    whole = tuple(value for value in values if ":" in value)
+    tests = [build(read) for build, read in ((_globs(_name_of), names), (_globs(_itself), whole)) if read]
+    return lambda types: any(test(one) for one in types for test in tests)
 
 
 def _name_of(iri: str) -> str:
@@ -225,7 +226,10 @@ SHIPPED: Mapping[str, Predicate] = {
         number=len,
     ),
     "header": Predicate(
-        fact="headers", doc="The answer has this header field; with `matches` its value.", test=_has_field, text_of=_field
+        fact="headers",
+        doc="The answer has this header field; with `matches` its value.",
+        test=_has_field,
+        text_of=_field,
     ),
     "links": Predicate(fact="links", doc="Links of the page, before any filter.", number=_itself),
     "type": Predicate(

@@ -1,8 +1,8 @@
 """The keywords of a page: the words and pairs of words that it uses most, without those that every text has.
 
 Place in the flow: the predicate `keywords` of the filter language asks for them at the gates `expand` and `store`. Pure, linear in
-the text, and the same for the same page wherever it runs: nothing is learnt of other pages. A word counts more often where it stands
-in the title, and a pair of words is a keyword where it comes twice. Words are compared as they stand, without stemming.
+the text, and the same for the same page wherever it runs: nothing is learnt of other pages. A word counts more often where it
+stands in the title, and a pair of words is a keyword where it comes twice. Words are compared as they stand, without stemming.
 """
 
 import math
@@ -25,20 +25,20 @@ PAIR_WORTH = 1.5
 FEWEST_PAIRS = 2
 
 _COMMON = {
-    "en": "about above after again all also and any are because been before being below between both but can cannot could did does doing"
-    " down during each few for from further had has have having her here hers him his how into its itself just may more most must"
-    " not now off once one only other our out over own same she should some such than that the their them then there these they"
+    "en": "about above after again all also and any are because been before being below between both but can cannot could did does"
+    " doing down during each few for from further had has have having her here hers him his how into its itself just may more most"
+    " must not now off once one only other our out over own same she should some such than that the their them then there these they"
     " this those through too two under until upon use used using very was were what when where which while who whom why will with"
     " would you your",
-    "de": "aber alle als auch auf aus bei bis das dass dem den der des die diese dieser dieses durch ein eine einem einen einer eines"
-    " für hat hatte ich ihr ihre ist kann können man mehr mit nach nicht noch nur oder schon sehr sein seine sich sie sind"
+    "de": "aber alle als auch auf aus bei bis das dass dem den der des die diese dieser dieses durch ein eine einem einen einer"
+    " eines für hat hatte ich ihr ihre ist kann können man mehr mit nach nicht noch nur oder schon sehr sein seine sich sie sind"
     " über und uns unter vom von vor war waren was wenn werden wie wird wir wurde wurden zum zur",
     "fr": "aussi avec aux ces cette comme dans des dont elle elles est être fait font ils les leur leurs mais même nous ont par pas"
     " plus pour que qui sans ses son sont sur tout tous très une vous",
     "es": "como con cuando del desde donde ella ellos entre era esta este esto están fue hasta las los más muy para pero por porque"
     " puede que ser sin sobre son sus también todo todos una uno unos",
-    "hu": "amely azon azt azonban csak egy egyik ennek ezt hogy ill illetve így kell lehet meg mert mint minden már még mely nagyon nem"
-    " ott pedig sem több után van volna volt vagy",
+    "hu": "amely azon azt azonban csak egy egyik ennek ezt hogy ill illetve így kell lehet meg mert mint minden már még mely nagyon"
+    " nem ott pedig sem több után van volna volt vagy",
 }
 
 #: Words that say nothing of what a text is about.

@@ -16,7 +16,10 @@ MOST_TEXT = 50_000
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text (of its first :data:`MOST_TEXT` characters) in order, in lower case; a character of a script without spaces is a word of one letter."""
+    """The words of a text's first :data:`MOST_TEXT` characters in order, in lower case.
+
+    A character of a script without spaces is a word of one letter.
+    """
     return WORD.findall(text[:MOST_TEXT].lower())
 
 

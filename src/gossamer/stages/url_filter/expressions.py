@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from gossamer.contracts.filtering import GATES, Gate, TaskGate, VisitGate
+from gossamer.expressions.compiling import Expression
+from gossamer.expressions.scanning import ExpressionError
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, nearest, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
 from gossamer.model.visit import Link, Visit
-from gossamer.expressions.compiling import Expression
-from gossamer.expressions.scanning import ExpressionError
 
 #: The gate of an expression that names none.
 USUAL: Gate = "follow"
