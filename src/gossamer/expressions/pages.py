@@ -7,7 +7,6 @@ the first expression asks, and kept for the page that was asked about last: its 
 from functools import cached_property
 
 from gossamer.model.visit import HTML_TYPES, Visit
-from gossamer.rdf.page import structured_data
 from gossamer.reading.document import Document
 from gossamer.reading.keywords import keywords
 from gossamer.reading.text import MAX_TEXT
@@ -45,6 +44,8 @@ class PageFacts:
         """The types of the things that the page describes in RDFa, JSON-LD and microdata, as IRIs."""
         triples = self.visit.triples
         if not triples and self._is_html:
+            from gossamer.rdf.page import structured_data  # few crawls ask
+
             triples = tuple(structured_data(self._document, rules=()).triples)
         return tuple({triple[2]: None for triple in triples if triple[1] == RDF_TYPE})
 

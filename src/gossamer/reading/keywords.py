@@ -27,9 +27,9 @@ FEWEST_PAIRS = 2
 _COMMON = {
     "en": "about above after again all also and any are because been before being below between both but can cannot could did does"
     " doing down during each few for from further had has have having her here hers him his how into its itself just may more most"
-    " must not now off once one only other our out over own same she should some such than that the their them then there these they"
-    " this those through too two under until upon use used using very was were what when where which while who whom why will with"
-    " would you your",
+    " must not now off once one only other our out over own same she should some such than that the their them then there these"
+    " they this those through too two under until upon use used using very was were what when where which while who whom why will"
+    " with would you your",
     "de": "aber alle als auch auf aus bei bis das dass dem den der des die diese dieser dieses durch ein eine einem einen einer"
     " eines für hat hatte ich ihr ihre ist kann können man mehr mit nach nicht noch nur oder schon sehr sein seine sich sie sind"
     " über und uns unter vom von vor war waren was wenn werden wie wird wir wurde wurden zum zur",

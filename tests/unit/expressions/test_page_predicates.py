@@ -20,7 +20,7 @@ and nurses of the hospital say about their health, and how the patients may live
 CARS = b"""<html><head><title>Used cars</title></head><body><p>We sell cars that were used with care, and repair engines of
 cars in our own garage, whatever the age of the engines may be. The garage is open all the week.</p></body></html>"""
 
-#: The relevance and the traversal of the manual's crawler for health care (seed 001, section 3.6).
+#: The relevance and the traversal of the manual's crawler for health care.
 RELEVANT = 'keywords(health, "health care", patient*, hospital*, doctor*, nurs*, medic*, disease*) >= 3'
 FOLLOWED = "links >= 2 and text(health, medicine, patients)"
 
