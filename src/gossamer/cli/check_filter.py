@@ -1,19 +1,27 @@
 """`gossamer check-filter`: does this expression let these URLs pass, and which part of it decides?
 
-Place in the flow: the command line's door to :mod:`gossamer.stages.url_filter.language`, without a crawl.
+Place in the flow: the command line's door to :mod:`gossamer.expressions`, without a crawl.
 """
 
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from gossamer.cli.lines import given_urls, shown
+from gossamer.expressions.compiling import Expression, explain
+from gossamer.expressions.facts import READS
+from gossamer.expressions.pages import facts_of
 from gossamer.flow.errors import SettingError
+from gossamer.model.body import MAX_READ
 from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
 from gossamer.model.url import canonical
+from gossamer.model.visit import HTML_TYPES, Response, Visit
+from gossamer.reading.document import Document
 from gossamer.stages.url_filter.expressions import split_gate
-from gossamer.stages.url_filter.language.compiling import Expression, explain
-from gossamer.stages.url_filter.language.facts import READS
 
 #: Facts that the command line can tell, apart from the URL: name, type, what stands for one that is not told, help.
 _TOLD: tuple[tuple[str, type, Any, str], ...] = (
@@ -27,6 +35,7 @@ _TOLD: tuple[tuple[str, type, Any, str], ...] = (
     ("size", int, 0, "Bytes of its body."),
     ("language", str, "", "Language of its text."),
     ("title", str, "", "Its title."),
+    ("links", int, 0, "Links of the page."),
 )
 
 
@@ -39,11 +48,51 @@ def _told(command: Any) -> Any:
     return command
 
 
+def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]) -> dict[str, Any]:
+    """What a gate knows of a whole page: of the file, or of an empty page. An option that was given counts more than the file.
+
+    Raises:
+        UsageError: the file cannot be read, or a field has no colon.
+    """
+    try:
+        body = page.read_bytes()[:MAX_READ] if page else b""
+    except OSError as error:
+        raise UsageError(f"{page}: cannot be read: {error.strerror or error}") from None
+    fields = [text.partition(":") for text in header]
+    if bad := [name for name, colon, _ in fields if not (colon and name.strip())]:
+        raise UsageError(f"--header {bad[0]!r}: write it as NAME: VALUE")
+    headers = tuple((name.strip().lower(), value.strip()) for name, _, value in fields)
+    url = "http://page.invalid/"
+    visit = Visit(Task(url, "page.invalid"), Response(Outcome.OK, 200, headers=headers, body=body), mime=told["mime"])
+    document = Document(visit)
+    if page and visit.media_type in HTML_TYPES:
+        told = {**told, "title": told["title"] or document.title}
+    visit = msgspec.structs.replace(visit, title=told["title"])
+    facts = facts_of(visit)
+    size = told["size"] or len(body)
+    return {
+        **told,
+        "size": size,
+        "headers": headers,
+        "text": facts.text,
+        "types": facts.types,
+        "keywords": facts.keywords,
+    }
+
+
 @click.command("check-filter")
 @click.argument("expression")
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @_told
-def check_filter(expression: str, urls: tuple[str, ...], **told: Any) -> int:
+@click.option("--header", metavar="NAME: VALUE", multiple=True, help="A header field of the answer (repeatable).")
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Read text, keywords, types, title and size from this file.",
+)
+def check_filter(
+    expression: str, urls: tuple[str, ...], page: Path | None, header: tuple[str, ...], **told: Any
+) -> int:
     """Say for each URL whether a filter EXPRESSION lets it pass, and which part of it decides.
 
     One line for each URL: pass, refuse or error, the canonical URL, and the part or the reason, parted by tabs.
@@ -52,6 +101,7 @@ def check_filter(expression: str, urls: tuple[str, ...], **told: Any) -> int:
     \b
     gossamer check-filter 'domain(org.example.*) and not extension(pdf, zip)' http://www.example.org/a.pdf
     gossamer check-filter 'store: mime(text/*) and size < 1MB' --mime text/css http://example.org/a.css
+    gossamer check-filter 'store: keywords(health, patient*) >= 2' --page saved.html http://example.org/
 
     An expression for another gate than `follow` begins with its name and a colon. What a gate knows apart from the URL
     is told by the options. The language is in docs/filters.md.
@@ -63,7 +113,8 @@ def check_filter(expression: str, urls: tuple[str, ...], **told: Any) -> int:
         tree = Expression(source, gate).tree
     except SettingError as error:
         raise UsageError(str(error)) from None
-    facts = {name: value for name, value in told.items() if name in READS[gate]}
+    known = _page_facts(page, told, header) if "text" in READS[gate] else told
+    facts = {name: value for name, value in known.items() if name in READS[gate]}
     status = 0
     for text in given_urls(urls):
         try:

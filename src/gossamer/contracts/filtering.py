@@ -111,5 +111,15 @@ class Predicate(msgspec.Struct, frozen=True, kw_only=True):
     """The number in the fact's value, for `NAME <= 3`."""
     text: Callable[[Any], str] | None = None
     """The text in the fact's value, for `NAME matches RE2`."""
+    text_of: Callable[[tuple[str, ...]], Callable[[Any], str]] | None = None
+    """From the arguments in parentheses what text of the fact's value is meant, for `NAME(VALUE) matches RE2`.
+
+    Raises ValueError as :attr:`test` does.
+    """
+    number_of: Callable[[tuple[str, ...]], Callable[[Any], float]] | None = None
+    """From the arguments in parentheses what number of the fact's value is meant, for `NAME(VALUE, ...) >= 3`.
+
+    Raises ValueError as :attr:`test` does.
+    """
     unit: str = ""
     """Unit of the number (`bytes`), if it has one."""

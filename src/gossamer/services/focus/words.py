@@ -6,17 +6,16 @@ the profile alone; so a word that every page has soon counts for nothing.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
-from gossamer.contracts.relevance import MOST_TEXT, LinkWords, PageWords
+from gossamer.contracts.relevance import LinkWords, PageWords
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.reading.terms import terms_of
 from gossamer.reading.text import main_text
 
 #: Terms that are taken of example pages, the weightiest.
@@ -34,17 +33,6 @@ BELIEVED = 20
 
 #: Bytes of an example page that are read.
 EXAMPLE_BYTES = 4 << 20
-
-#: Words: letters and digits of any script, three at least, and single characters of scripts that write without spaces.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]{3,40}")
-
-
-def terms_of(text: str) -> Counter[str]:
-    """The words of a text, and pairs of characters in scripts without spaces, with how often each stands there."""
-    words = _WORD.findall(text[:MOST_TEXT].lower())
-    found = Counter(word for word in words if len(word) > 1)
-    found.update(a + b for a, b in pairwise(words) if len(a) == len(b) == 1)
-    return found
 
 
 class WordsSheet(Sheet, frozen=True):

@@ -1,76 +1,23 @@
 """Filter by domain constraints (Hunyadi 2007, section 5.3.2): `--only` and `--never`.
 
-Place in the flow: links ─► **filter** ─► URL-seen; the frontier may ask it for tasks, too, seeds among them. A constraint is
-a host name written backwards, from the top-level domain on, compared label by label and without regard to case:
-
-========== ==========================================
-`hu.bme`   the host `bme.hu` alone
-`hu.bme.+` everything below `bme.hu`, not itself
-`hu.bme.*` `bme.hu` and everything below
-========== ==========================================
+Place in the flow: links ─► **filter** ─► URL-seen; the frontier may ask it for tasks, too, seeds among them. How a
+constraint is written: :mod:`gossamer.expressions.constraints`.
 """
 
 from collections.abc import Sequence
 from typing import Annotated
 
 from gossamer.contracts.filtering import TaskGate
+from gossamer.expressions.constraints import DomainConstraint
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.errors import UnreadableUrl
 from gossamer.model.task import Task
-from gossamer.model.url import authority_of, canonical, host_of
+from gossamer.model.url import authority_of, host_of
 from gossamer.model.visit import Link
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536
-
-#: What belongs to a URL and not to a host name, though the parser might make one of it.
-_UNFIT = frozenset("/?#@\\%:[] \t\r\n")
-
-
-class DomainConstraint:
-    """One constraint. A label in another script is compared in its ASCII form, as host names are.
-
-    Raises:
-        ValueError: it is no host name in reversed notation; says how one is written.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text.strip()
-        labels = self.text.lower().rstrip(".").split(".")
-        self._below = labels[-1] in ("+", "*")
-        self._itself = labels[-1] != "+"
-        if self._below:
-            labels.pop()
-        self._name = _host(labels, self.text)
-        self._ending = f".{self._name}" if self._name else ""
-
-    def __repr__(self) -> str:
-        return f"<DomainConstraint {self.text}>"
-
-    def holds(self, host: str) -> bool:
-        """Whether a canonical host name matches."""
-        host = host.rstrip(".")
-        if host == self._name:
-            return self._itself
-        if not self._below or not host:
-            return False
-        # Without a name (`*`, `+`) the constraint is the root, which everything is below.
-        return not self._name or (host.endswith(self._ending) and not host[-1].isdigit() and ":" not in host)
-
-
-def _host(labels: list[str], text: str) -> str:
-    """The host name that the reversed labels stand for, in its canonical form; empty for the root."""
-    if not labels:
-        return ""
-    advice = "write the host backwards, as hu.bme, hu.bme.+ or hu.bme.*"
-    if "" in labels or {"+", "*"} & set("".join(labels)) or _UNFIT & set(text):
-        raise ValueError(f"{text!r} is no domain constraint; {advice}")
-    try:
-        return host_of(canonical(f"http://{'.'.join(reversed(labels))}/"))
-    except UnreadableUrl:
-        raise ValueError(f"{text!r} names no host; {advice}") from None
 
 
 class ConstraintSheet(Sheet, frozen=True):

@@ -2,20 +2,20 @@
 
 Place in the flow: one provider that the filter stage asks at `follow` and `expand`, and the stages that own the other gates
 at theirs; the commit asks it for the page at which the crawl ends (`--until`). The language is in
-:mod:`gossamer.stages.url_filter.language`; for users in docs/filters.md.
+:mod:`gossamer.expressions`; for users in docs/filters.md.
 """
 
 from collections.abc import Sequence
 from typing import Annotated
 
 from gossamer.contracts.filtering import GATES, Gate, TaskGate, VisitGate
+from gossamer.expressions.compiling import Expression
+from gossamer.expressions.scanning import ExpressionError
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, nearest, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
 from gossamer.model.visit import Link, Visit
-from gossamer.stages.url_filter.language.compiling import Expression
-from gossamer.stages.url_filter.language.scanning import ExpressionError
 
 #: The gate of an expression that names none.
 USUAL: Gate = "follow"

@@ -9,6 +9,9 @@ from typing import Annotated
 import msgspec
 
 from gossamer.contracts.revisiting import Bounds
+from gossamer.expressions.compiling import Expression
+from gossamer.expressions.scanning import ExpressionError
+from gossamer.expressions.syntax import tests
 from gossamer.flow import quantities
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
@@ -16,9 +19,6 @@ from gossamer.flow.unit import Provider
 from gossamer.model.errors import UsageError
 from gossamer.model.host_table import HostTable
 from gossamer.model.task import Task
-from gossamer.stages.url_filter.language.compiling import Expression
-from gossamer.stages.url_filter.language.scanning import ExpressionError
-from gossamer.stages.url_filter.language.syntax import tests
 
 _NONE = Bounds()
 

@@ -18,13 +18,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
+from gossamer.expressions.patterns import any_of, glob
 from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, host_of, path_of, scheme_of
 from gossamer.model.visit import Link
-from gossamer.stages.url_filter.patterns import any_of, glob
 from gossamer.stages.url_filter.remembering import RememberedVerdicts
 
 #: Bytes of the longest list: the largest that people share have some 10 MB, and take three times that in memory.

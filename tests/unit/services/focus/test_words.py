@@ -7,8 +7,9 @@ import pytest
 
 from gossamer.contracts.relevance import LinkWords, PageWords
 from gossamer.flow.errors import SettingError
+from gossamer.reading.terms import terms_of
 from gossamer.services.focus.surroundings import surroundings
-from gossamer.services.focus.words import MOST_TERMS, WordsRelevance, WordsSheet, terms_of
+from gossamer.services.focus.words import MOST_TERMS, WordsRelevance, WordsSheet
 from gossamer.testing import check_relevance
 
 FILLER = [

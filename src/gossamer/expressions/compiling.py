@@ -5,14 +5,14 @@ from functools import lru_cache
 from typing import Any
 
 from gossamer.contracts.filtering import Gate, Predicate
+from gossamer.expressions.facts import READS, gates_of
+from gossamer.expressions.parsing import parse
+from gossamer.expressions.predicates import vocabulary
+from gossamer.expressions.scanning import ExpressionError
+from gossamer.expressions.syntax import And, Node, Not, Or, Test, tests
 from gossamer.model.leading import keeps_depth
 from gossamer.model.task import Task
 from gossamer.model.visit import Link
-from gossamer.stages.url_filter.language.facts import READS, gates_of
-from gossamer.stages.url_filter.language.parsing import parse
-from gossamer.stages.url_filter.language.predicates import vocabulary
-from gossamer.stages.url_filter.language.scanning import ExpressionError
-from gossamer.stages.url_filter.language.syntax import And, Node, Not, Or, Test, tests
 
 #: URLs whose verdict is remembered: a pattern costs 2 us by way of Python, and the pages of a site repeat their links.
 REMEMBERED_URLS = 32_768

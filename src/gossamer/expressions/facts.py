@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gossamer.contracts.filtering import GATES, Gate
+from gossamer.expressions.pages import facts_of
 
 Read = Callable[[Any], Any]
 
@@ -38,6 +39,12 @@ _OF_DOCUMENT: Mapping[str, Read] = {
     **_OF_ANSWER,
     "title": lambda visit: visit.title,
     "language": lambda visit: visit.language,
+    "headers": lambda visit: visit.response.headers,
+    # A filter may have taken some away; the page has them all.
+    "links": lambda visit: len(visit.links) + len(visit.refused),
+    "text": lambda visit: facts_of(visit).text,
+    "keywords": lambda visit: facts_of(visit).keywords,
+    "types": lambda visit: facts_of(visit).types,
 }
 
 #: Gate -> fact -> how it is read from what is judged there: a `Link` at `follow`, a `Task` or a `Visit` elsewhere. The depth

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import re2
+
 from gossamer.contracts.filtering import Predicate
+from gossamer.expressions import parts
+from gossamer.expressions.constraints import DomainConstraint
+from gossamer.expressions.patterns import compile_pattern, glob
 from gossamer.flow.errors import UnknownName
 from gossamer.flow.installed import offered
 from gossamer.model.url import host_of, scheme_of
-from gossamer.stages.url_filter.constraints import DomainConstraint
-from gossamer.stages.url_filter.language import parts
-from gossamer.stages.url_filter.patterns import compile_pattern, glob
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -89,6 +91,64 @@ def _language(values: tuple[str, ...]) -> Test:
     return lambda language: any(language.lower() == one or language.lower().startswith(f"{one}-") for one in wanted)
 
 
+def _words(values: tuple[str, ...]) -> Test:
+    """`text(kidney, "heart disease")`: some of them stands there as whole words, in either case."""
+    if not values:
+        raise ValueError("takes at least one word or phrase in parentheses")
+    searches = []
+    for value in values:
+        phrase = r"\s+".join(re2.escape(word) for word in value.split())
+        # A word ends where no letter or digit follows, in whatever script; scripts without spaces have no such ends.
+        ends = [r"(?:^|[^\pL\pN])", r"(?:$|[^\pL\pN])"] if value.isascii() else ["", ""]
+        searches.append(compile_pattern(f"(?i){ends[0]}{phrase}{ends[1]}").search)
+    return lambda text: any(search(text) is not None for search in searches)
+
+
+def _count(values: tuple[str, ...]) -> Callable[[Value], float]:
+    """`keywords(LIST) >= 3`: how many of the page's keywords fit one of the list."""
+    fits = _one_of(values)
+    return lambda found: sum(map(fits, found))
+
+
+def _some(values: tuple[str, ...]) -> Test:
+    fits = _one_of(values)
+    return lambda found: any(map(fits, found))
+
+
+def _one_of(values: tuple[str, ...]) -> Test:
+    return _lowered(_globs(_itself))(tuple(" ".join(value.split()) for value in values))
+
+
+def _types(values: tuple[str, ...]) -> Test:
+    """`type(Article)`: by the last part of the type's IRI, or by all of it; alone: the page describes something."""
+    if not values:
+        return bool
+    names = tuple(value for value in values if ":" not in value)
+    whole = tuple(value for value in values if ":" in value)
+    tests = [build(read) for build, read in ((_globs(_name_of), names), (_globs(_itself), whole)) if read]
+    return lambda types: any(test(one) for one in types for test in tests)
+
+
+def _name_of(iri: str) -> str:
+    return iri.replace("#", "/").rpartition("/")[2]
+
+
+def _has_field(values: tuple[str, ...]) -> Test:
+    """`header(etag)`: the answer has a field of one of these names."""
+    if not values:
+        raise ValueError("takes the name of a header field, as header(etag)")
+    names = frozenset(value.lower() for value in values)
+    return lambda headers: any(name in names for name, _ in headers)
+
+
+def _field(values: tuple[str, ...]) -> Callable[[Value], str]:
+    """`header(server) matches nginx`: all values of the field, as RFC 9110 (5.3) joins them; empty without one."""
+    if len(values) != 1:
+        raise ValueError("takes one name before `matches`, as header(server) matches nginx")
+    wanted = values[0].lower()
+    return lambda headers: ", ".join(value for name, value in headers if name == wanted)
+
+
 def _flag(values: tuple[str, ...]) -> Test:
     if values:
         raise ValueError("takes no value; write it alone")
@@ -158,6 +218,31 @@ SHIPPED: Mapping[str, Predicate] = {
         fact="language", doc="The language of the text, as `en`, where it is told; alone: it is known.", test=_language
     ),
     "title": Predicate(fact="title", doc="The title of the document.", text=_itself),
+    "text": Predicate(
+        fact="text",
+        doc="A word or phrase stands in the text, in either case; `text >= 500`: characters of it.",
+        test=_words,
+        text=_itself,
+        number=len,
+    ),
+    "header": Predicate(
+        fact="headers",
+        doc="The answer has this header field; with `matches` its value.",
+        test=_has_field,
+        text_of=_field,
+    ),
+    "links": Predicate(fact="links", doc="Links of the page, before any filter.", number=_itself),
+    "type": Predicate(
+        fact="types",
+        doc="The page describes a thing of this type in RDFa, JSON-LD or microdata, as `Article`; alone: anything.",
+        test=_types,
+    ),
+    "keywords": Predicate(
+        fact="keywords",
+        doc="A keyword of the page fits the list, by glob; with a comparison: how many do.",
+        test=_some,
+        number_of=_count,
+    ),
 }
 
 

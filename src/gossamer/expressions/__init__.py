@@ -7,7 +7,7 @@ vocabulary, `facts` says what is known where. The grammar::
     expression  = conjunction { "or" conjunction }
     conjunction = negation { "and" negation }
     negation    = "not" negation | "(" expression ")" | test
-    test        = name [ "(" value { "," value } ")" | comparison value | "matches" value ]
+    test        = name [ "(" value { "," value } ")" ] [ comparison value | "matches" value ]
     comparison  = "<" | "<=" | "=" | "!=" | ">=" | ">"
     value       = word | quoted text
 

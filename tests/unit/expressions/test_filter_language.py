@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.contracts.filtering import Predicate
+from gossamer.expressions.compiling import Expression, explain
+from gossamer.expressions.facts import gates_of
+from gossamer.expressions.parsing import MAX_NESTING, parse
+from gossamer.expressions.predicates import SHIPPED, words_of
+from gossamer.expressions.scanning import ExpressionError
 from gossamer.flow.errors import SettingError, UnknownName
 from gossamer.model.task import Task
 from gossamer.model.visit import Link
 from gossamer.stages.url_filter.constraints import DomainConstraint
 from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet, by_gate
-from gossamer.stages.url_filter.language.compiling import Expression, explain
-from gossamer.stages.url_filter.language.facts import gates_of
-from gossamer.stages.url_filter.language.parsing import MAX_NESTING, parse
-from gossamer.stages.url_filter.language.predicates import SHIPPED, words_of
-from gossamer.stages.url_filter.language.scanning import ExpressionError
 from gossamer.testing.storing import visit
 
 PAGE = Task("http://a.test/", host="a.test", depth=1)

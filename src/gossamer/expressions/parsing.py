@@ -2,16 +2,19 @@
 
 import operator
 from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from gossamer.contracts.filtering import Predicate
+from gossamer.expressions.patterns import compile_pattern
+from gossamer.expressions.scanning import ExpressionError, Token, scan
+from gossamer.expressions.syntax import And, Node, Not, Or, Test
 from gossamer.flow import quantities
 from gossamer.flow.sheet import nearest
-from gossamer.stages.url_filter.language.scanning import ExpressionError, Token, scan
-from gossamer.stages.url_filter.language.syntax import And, Node, Not, Or, Test
-from gossamer.stages.url_filter.patterns import compile_pattern
 
 #: Parentheses and `not` within each other: deeper ones would exhaust the stack of the parser.
 MAX_NESTING = 50
+
+Built = TypeVar("Built")
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -129,8 +132,16 @@ class _Parser:
         if not self.token.says(")"):
             raise self.fail("expected ',' or ')'")
         self.take()
+        texts = tuple(value.text for value in values)
+        if self.token.says("matches") and predicate.text_of is not None:
+            self.take()
+            text = self._built(name, predicate.text_of, texts)
+            return self._searching(self._value(), text)
+        if self.token.says(*_COMPARISONS) and predicate.number_of is not None:
+            sign = self.take()
+            return self._counting(self._built(name, predicate.number_of, texts), sign, "")
         if predicate.test is not None:
-            return self._built(name, predicate.test, tuple(value.text for value in values))
+            return self._built(name, predicate.test, texts)
         if predicate.number is None:
             raise self.fail(f"{name.text!r} has to be {_forms(name.text, predicate)}", name)
         number = predicate.number
@@ -138,29 +149,33 @@ class _Parser:
         return lambda fact: number(fact) in wanted
 
     def _comparing(self, name: Token, predicate: Predicate, sign: Token) -> Callable[[object], bool]:
-        value = self._value()
-        if predicate.number is None:
-            if sign.says("=", "!=") and predicate.test is not None:
-                same = self._built(name, predicate.test, (value.text,))
-                return same if sign.says("=") else lambda fact: not same(fact)
+        if predicate.number is not None:
+            return self._counting(predicate.number, sign, predicate.unit)
+        if not (sign.says("=", "!=") and predicate.test is not None):
             raise self.fail(f"{name.text!r} is no number; it has to be {_forms(name.text, predicate)}", sign)
-        number, compare, limit = predicate.number, _COMPARISONS[sign.text], self._number(value, predicate.unit)
+        same = self._built(name, predicate.test, (self._value().text,))
+        return same if sign.says("=") else lambda fact: not same(fact)
+
+    def _counting(self, number: Callable[[Any], float], sign: Token, unit: str) -> Callable[[object], bool]:
+        compare, limit = _COMPARISONS[sign.text], self._number(self._value(), unit)
         return lambda fact: compare(number(fact), limit)
 
     def _matching(self, name: Token, predicate: Predicate) -> Callable[[object], bool]:
         value = self._value()
         if predicate.text is None:
             raise self.fail(f"{name.text!r} is no text; it has to be {_forms(name.text, predicate)}", name)
+        return self._searching(value, predicate.text)
+
+    def _searching(self, pattern: Token, text: Callable[[Any], str]) -> Callable[[object], bool]:
         try:
-            search = compile_pattern(value.text).search
+            search = compile_pattern(pattern.text).search
         except ValueError as error:
-            raise self.fail(str(error), value) from None
-        text = predicate.text
+            raise self.fail(str(error), pattern) from None
         return lambda fact: search(text(fact)) is not None
 
     def _built(
-        self, name: Token, build: Callable[[tuple[str, ...]], Callable[[object], bool]], values: tuple[str, ...]
-    ) -> Callable[[object], bool]:
+        self, name: Token, build: Callable[[tuple[str, ...]], Callable[[Any], Built]], values: tuple[str, ...]
+    ) -> Callable[[Any], Built]:
         try:
             return build(values)
         except ValueError as error:
@@ -190,4 +205,8 @@ def _forms(name: str, predicate: Predicate) -> str:
         forms.append(f"{name} <= NUMBER")
     if predicate.text is not None:
         forms.append(f"{name} matches RE2")
+    if predicate.text_of is not None:
+        forms.append(f"{name}(VALUE) matches RE2")
+    if predicate.number_of is not None:
+        forms.append(f"{name}(VALUE, ...) >= NUMBER")
     return " or ".join(f"'{form}'" for form in forms)

@@ -1,0 +1,67 @@
+"""What expressions ask of a whole page and no stage puts into the visit: its text, its keywords, the types of its things.
+
+Place in the flow: :mod:`gossamer.expressions.facts` reads them at the gates `expand` and `store`. They are made of the body when
+the first expression asks, and kept for the page that was asked about last: its gates are asked one after the other.
+"""
+
+from functools import cached_property
+
+from gossamer.model.visit import HTML_TYPES, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.keywords import keywords
+from gossamer.reading.text import MAX_TEXT
+
+#: What says of a thing that it is of a type.
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+
+class PageFacts:
+    """The facts of one page, each made when it is asked for."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+        self._document = Document(visit, choice="all")
+        self._is_html = visit.media_type in HTML_TYPES
+
+    @cached_property
+    def text(self) -> str:
+        """Every word that a reader sees, a block on each line; of plain text the text; empty for all else."""
+        if self._is_html:
+            return self._document.text
+        if not self.visit.media_type.startswith("text/"):
+            return ""
+        # Of other encodings than UTF-8 a character has four bytes at most.
+        return self._document.markup[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
+
+    @cached_property
+    def keywords(self) -> tuple[str, ...]:
+        """The weightiest first (:mod:`gossamer.reading.keywords`): of the title and of the prose without menus."""
+        prose = Document(self.visit).text if self._is_html else self.text
+        return keywords(self.visit.title, prose)
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """The types of the things that the page describes in RDFa, JSON-LD and microdata, as IRIs."""
+        triples = self.visit.triples
+        if not triples and self._is_html:
+            from gossamer.rdf.page import structured_data  # few crawls ask
+
+            triples = tuple(structured_data(self._document, rules=()).triples)
+        return tuple({triple[2]: None for triple in triples if triple[1] == RDF_TYPE})
+
+
+class _Last:
+    """The page that was asked about last. Another gets its place whole, so that threads never mix two pages."""
+
+    def __init__(self) -> None:
+        self._facts: PageFacts | None = None
+
+    def of(self, visit: Visit) -> PageFacts:
+        """The facts of a page. Later stages hand on copies of a visit, with the same answer."""
+        facts = self._facts
+        if facts is None or facts.visit.response is not visit.response or facts.visit.title != visit.title:
+            facts = self._facts = PageFacts(visit)
+        return facts
+
+
+facts_of = _Last().of
