@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "gossamer"
 
 #: Sheets whose fields are read by their names, all at once.
 READ_WHOLE = {
-    "ExpressionSheet": "a setting for each gate; tests/unit/stages/test_filter_language.py",
+    "ExpressionSheet": "a setting for each gate; tests/unit/expressions/test_filter_language.py",
     "CrawlOptions": "assembly/compiling.py goes through all of them; tests/unit/assembly/test_compiling.py shows each",
 }
 

@@ -44,6 +44,7 @@ PARTS = {
     "gossamer.stages.process": "process: parse and find links",
     "gossamer.stages.links": "links: resolve",
     "gossamer.stages.url_filter": "filter",
+    "gossamer.expressions": "filter",
     "gossamer.stages.url_seen": "URL seen",
     "gossamer.stages.frontier": "frontier",
     "gossamer.stages.commit": "commit",
