@@ -31,6 +31,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
+#: Milliseconds for what a page is to show: a crawl that a click begins needs seconds on a busy machine.
+PATIENCE = 60_000
+
 #: A URL and a title that would like to be scripts, and a page that is tried again much later.
 HOSTILE = "/%3Cscript%3Ewindow.pwned=1%3C/script%3E'\"%3Cimg%20src=x%20onerror=window.pwned=1%3E"
 PAGES = {
@@ -54,7 +57,7 @@ def page(chromium: Any) -> Iterator[Any]:
     """A page of a browser without a past; nothing that it says on its console may be an error."""
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
     opened = context.new_page()
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(PATIENCE)
     opened.errors = []
     opened.on("pageerror", lambda error: opened.errors.append(str(error)))
     opened.on("console", lambda said: opened.errors.append(said.text) if said.type == "error" else None)

@@ -38,6 +38,7 @@ BENCHES = {
     "focus": "how much of what a focused crawl fetches is relevant, beside a crawl by breadth",
     "order": "how early importance is found: by breadth, by OPIC, at best; and what OPIC costs a page",
     "freshness": "how fresh a crawl keeps pages that change, beside the optimum and other rules; simulated months; minutes",
+    "revisits": "known pages: what a visit that leaves a time costs, a decision about the next one, memory and disk; minutes",
     "seen": "which URLs are new: in memory, in a trie, by a filter, in the ledger, in bulk; ten minutes at 100 million",
 }
 
@@ -67,7 +68,7 @@ PEER_PAGES = 2_000
     "--pages",
     type=click.IntRange(100),
     help="agents, peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
-    "structured-data: pages in the store. freshness: pages of the web.",
+    "structured-data: pages in the store. freshness: pages of the web. revisits: known pages.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
@@ -111,7 +112,8 @@ def bench(
         with _sites(sites, pages or PEER_PAGES) as roots:
             report = module.run(roots, repeats)
     elif (
-        name in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness", "agents")
+        name
+        in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness", "revisits", "agents")
         and pages is not None
     ):
         report = module.run(pages)

@@ -7,6 +7,7 @@ anywhere, it goes on with those that are left.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from gossamer.contracts.spaces import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
 from gossamer.flow.crashing import Point, crash_at
@@ -33,9 +34,10 @@ _COMMON: _Place = ("meta", COMMON_PREFIX)
 _Where = tuple[str, bytes]
 
 
-def _label(space: Space) -> bytes:
-    """What stands for an owner in keys."""
-    return bytes([len(space.owner)]) + space.owner.encode()
+@lru_cache(1024)
+def _label(owner: str) -> bytes:
+    """What stands for an owner in keys; every look into a space asks for it."""
+    return bytes([len(owner)]) + owner.encode()
 
 
 def _entry(rest: bytes, value: bytes) -> SpaceEntry:
@@ -135,7 +137,7 @@ class KeptSpaces:
 
     def _migrate(self, space: Space, version: int, migration: Migration) -> None:
         """Move the entries of a version to the next one."""
-        label = _label(space)
+        label = _label(space.owner)
         old, new = label + bytes([version]), label + bytes([version + 1])
         batch, used = self._store.batch(), dict[_Where, int]()
         for (family, start), label_and_key, value in self._entries():
@@ -236,12 +238,12 @@ class KeptSpaces:
             ValueError: nobody has opened this space as it is declared here.
         """
         family, start = self._place(space, host)
-        return family, start + _label(space) + bytes([space.version]) + key
+        return family, start + _label(space.owner) + bytes([space.version]) + key
 
     def where_used(self, space: Space, host: str | None) -> _Where:
         """Where it is counted how many bytes the owner has under a host."""
         family, start = self._place(space, host)
-        return family, start + _USED + _label(space)
+        return family, start + _USED + _label(space.owner)
 
     def value(self, where: _Where) -> bytes | None:
         """What lies there."""
@@ -251,7 +253,8 @@ class KeptSpaces:
         return int.from_bytes(self.value(where) or b"")
 
     def _place(self, space: Space, host: str | None) -> _Place:
-        if self._open.get(space.owner) != space:
+        known = self._open.get(space.owner)
+        if known is not space and known != space:
             raise ValueError(f"space {space.owner!r} is not open as it is declared; its owner opens it when it starts")
         return _COMMON if host is None else ("spaces", self._keys.host(host))
 
@@ -259,10 +262,12 @@ class KeptSpaces:
 class StagedSpaces:
     """What one group changes in spaces. Contract: `spaces.SpacesGroup`, but for what is counted."""
 
-    __slots__ = ("_kept", "_used", "_values")
+    __slots__ = ("_kept", "_read", "_used", "_values")
 
     def __init__(self, kept: KeptSpaces) -> None:
         self._kept = kept
+        # A look at the store costs several times one at this: the pages of a group share their host, and all share what has none.
+        self._read: dict[_Where, bytes | None] = {}
         self._values: dict[_Where, bytes | None] = {}
         self._used: dict[_Where, int] = {}
 
@@ -331,7 +336,11 @@ class StagedSpaces:
                 batch.delete(family, key)
 
     def _value(self, where: _Where) -> bytes | None:
-        return self._values[where] if where in self._values else self._kept.value(where)
+        if where in self._values:
+            return self._values[where]
+        if where not in self._read:
+            self._read[where] = self._kept.value(where)
+        return self._read[where]
 
     def _counted(self, space: Space, host: str | None) -> tuple[_Where, int]:
         where = self._kept.where_used(space, host)

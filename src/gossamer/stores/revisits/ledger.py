@@ -71,7 +71,7 @@ class _Scheduling:
             level = visit.task.level if before is None else known.level
             brought = 0.0 if before is None else before.brought + _NEWEST * (len(visit.new) - before.brought)
             known = msgspec.structs.replace(known, kind=kind, level=level, brought=brought)
-            schedule.put(self._group, host, visit.url, known)
+            schedule.put(self._group, host, visit.url, known, before)
             self.has_staged = True
         return True
 

@@ -180,9 +180,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
         data = group.get(SCHEDULE, host, page_key(url))
         return None if data is None else pages.decode(data)
 
-    def put(self, group: Group, host: str, url: str, page: KnownPage) -> None:
-        """Stage what is known of a page after a visit, with the time of the next one."""
-        before = self.kept(group, host, url)
+    def put(self, group: Group, host: str, url: str, page: KnownPage, before: KnownPage | None) -> None:
+        """Stage what is known of a page after a visit, with the time of the next one; `before` was known of it until now."""
         if before is None:
             group.count(KNOWN)
         elif page.visits > before.visits:
@@ -397,7 +396,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                     page = KnownPage(
                         visited_at=visited, changed_at=visited, digest=row.digest, is_page=row.mime in HTML_TYPES
                     )
-                    self.put(group, host_of(row.url), row.url, page)
+                    self.put(group, host_of(row.url), row.url, page, None)
             return
         self._planned = None
         self.store.put_meta(UNPLANNED, str(unplanned_visits(self.store)).encode())
