@@ -23,7 +23,7 @@ from gossamer.model.errors import UsageError
 WIRING = "wiring.toml"
 ORDERS = "orders.json"
 
-#: Settings that are so many for the whole crawl, as (unit, setting): each agent has an equal part.
+#: Settings that are so many for the whole crawl, as (unit, setting): each agent begins with an equal part (:mod:`rates`).
 _DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", "bandwidth"))
 
 

@@ -7,6 +7,7 @@ what a round brings is all that it decides by.
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ import msgspec
 
 from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.agent_process import AgentProcess
+from gossamer.assembly.agency.lent_rates import LENT
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.orders import AgentOrders, part_of
+from gossamer.assembly.agency.rates import RateShares
 from gossamer.assembly.agency.shares import Borrower, lent
 from gossamer.assembly.agency.turns import AddressTurns
-from gossamer.assembly.control.messages import ControlRequest, Finish, LendTurns, Pause, SetAgent, Stop
+from gossamer.assembly.control.messages import ControlRequest, Finish, LendRates, LendTurns, Pause, SetAgent, Stop
 from gossamer.assembly.quiescence import Quiescence
 from gossamer.flow.errors import ComponentFailed, WiringError
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
@@ -87,6 +90,7 @@ class Supervisor:
         self._lets_go = lets_go
         self._is_torn = False
         self._turns = AddressTurns(gap)
+        self._rates = {name: RateShares(self.agents) for name in LENT}
         self._resting_since = (0, 0.0)
         self._quiescence = Quiescence(self.agents)
         self._is_over = asyncio.Event()
@@ -184,6 +188,7 @@ class Supervisor:
             news = [one for one in told if one is not None]
             self._limit(news)
             await self._lend_turns(news)
+            await self._lend_rates(news)
             if self.limit and not self.is_resting:
                 break
             if self.is_resting:
@@ -204,6 +209,20 @@ class Supervisor:
         for name, told in self._turns.decide(now).items():
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await self.agents[name].line.do(LendTurns(told.granted, told.recalled, told.noted))
+
+    async def _lend_rates(self, news: Iterable[AgentNews]) -> None:
+        """Let agents that have more to do use what others leave of the rates of the whole crawl."""
+        now = time.monotonic()
+        for one in news:
+            for rate, use in one.rates.items():
+                self._rates[rate].hear(one.report.agent, use, now)
+        told: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for rate, shares in self._rates.items():
+            for name, share in shares.decide().items():
+                told[name][rate] = share
+        for name, lent_to_it in told.items():
+            with contextlib.suppress(AgentSilent, AgentRefused):
+                await self.agents[name].line.do(LendRates(lent_to_it))
 
     def _has_come_to_rest(self, news: Sequence[AgentNews]) -> bool:
         """Whether agents that are to rest have nothing in flight and owe nothing; or do nothing any more to come there."""

@@ -339,6 +339,21 @@ class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
         return Done("it is known")
 
 
+class LendRates(ControlRequest, frozen=True, tag="lend-rates"):
+    """How much of rates of the whole crawl this agent may use, says its supervisor (:mod:`gossamer.assembly.agency.rates`)."""
+
+    steers = False
+    shares: dict[str, float]
+    """Rate, by its setting's name -> multiple of the even part."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Go by them."""
+        from gossamer.assembly.control.steering import as_agent
+
+        as_agent(crawl).take_rates(self.shares)
+        return Done("it is known")
+
+
 #: Everything that ships and can be asked.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(ControlRequest.__subclasses__())
 

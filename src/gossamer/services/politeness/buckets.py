@@ -24,6 +24,8 @@ class Bucket:
     def __init__(self, rate: float | None) -> None:
         self.rate = rate
         """Units a second; None is no cap. May change at any time."""
+        self.taken = 0.0
+        """Units that were taken so far, less those given back; only while there is a cap."""
         self._paid_at = float("-inf")
 
     def ready_at(self) -> float:
@@ -33,6 +35,7 @@ class Bucket:
     def take(self, amount: float, now: float) -> None:
         """Take `amount` units; a negative amount is given back."""
         if self.rate is not None:
+            self.taken += amount
             saved = max(0.0, BURST - 1.0 / self.rate)  # below 10 a second one unit is the whole burst
             self._paid_at = max(self._paid_at, now - saved) + amount / self.rate
 
