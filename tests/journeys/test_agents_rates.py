@@ -65,3 +65,12 @@ def test_a_busy_agent_uses_what_an_idle_one_leaves_and_keeps_it_for_the_next_run
         asyncio.run(crawled(again, look))
     assert sorted(seen[0].values())[1] > 1.5, "it begins with what it was lent"
     assert sum(seen[0].values()) <= 2.0 + 1e-6
+
+
+def test_agents_pass_the_limit_of_bytes_only_by_what_is_in_flight_however_the_work_is_divided(tmp_path: Path) -> None:
+    limit, concurrency = 1_000_000, 8
+    with web_of_one_host() as web:
+        given = options_for(web, tmp_path / "crawl", agents=2, max_bytes=limit, concurrency=concurrency)
+        summary = asyncio.run(crawled(DividedCrawl([web.url(SEED)], given, tables=False)))
+        assert (summary.state, summary.limit) == ("limit", "max_bytes")
+        assert limit <= summary.bytes <= limit + concurrency * 2 * SIZE

@@ -57,10 +57,14 @@ class AgentNews(msgspec.Struct, frozen=True):
     in_flight: int = 0
     share: int | None = None
     """Its part of `--max-pages`; None where there is no such limit."""
+    byte_share: int | None = None
+    """Its part of `--max-bytes`, likewise."""
     is_settled: bool = False
     """It has nothing in flight, and owes nobody anything."""
     wants_pages: bool = False
     """It has work, and will have used up its share soon."""
+    wants_bytes: bool = False
+    """Likewise."""
     rates: dict[str, RateUse] = {}
     """What it has used of rates of the whole crawl, by their settings' names."""
     wants_turns: list[str] = []
@@ -193,7 +197,9 @@ class AgentRun:
             in_flight=in_flight,
             is_settled=owes_nothing and not in_flight,
             share=frontier.sheet.page_share,
+            byte_share=frontier.sheet.byte_share,
             wants_pages=frontier.wants_pages and not is_at_rest,
+            wants_bytes=frontier.wants_bytes and not is_at_rest,
             rates=self._rates.uses(),
             wants_turns=wants,
             turns_back=back,

@@ -24,7 +24,7 @@ ENOUGH = 8.0
 #: An agent that uses this part of its share is short of it. A measurement may miss one of eight units.
 SHORT = 0.85
 
-#: Who is not short keeps a share of which its use is this part: so much less than above that it does not become short of it at once.
+#: Who is not short keeps a share of which its use is this part: less than above, so that it does not become short of it at once.
 LOOSE = 0.7
 
 #: The least share: an agent that finds work has so much at once, and is short of it within one measurement.
