@@ -121,7 +121,7 @@ class Runner:
             yield self._produce(component)
         else:
             raise TypeError(
-                f"{type(component).__name__} is of no kind that can run; derive it from one in flow.component"
+                f"{type(component).__name__} is not runnable: derive it from Filter, Consumer, Producer or another kind of gossamer.flow.component"
             )
 
     # -- pools

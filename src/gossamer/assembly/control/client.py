@@ -154,7 +154,7 @@ class Control:
             raise NotRunning(f"the crawl in {self.directory} has ended; `gossamer resume` goes on with it") from None
         except Malformed as error:
             raise CrawlDirectoryError(
-                f"the crawl in {self.directory} answers in another version's words: {error}"
+                f"the crawl in {self.directory} uses a different version of the control protocol: {error}"
             ) from None
         if isinstance(answer, NotDone):
             raise SteeringRefused(answer.text, answer.exit_code)
