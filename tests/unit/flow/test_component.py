@@ -107,9 +107,7 @@ class Late(AsynchronousFilter):
     [
         (
             Neither,
-            [
-                "class Neither is not runnable: derive it from Filter, Consumer, Producer or another kind of gossamer.flow.component"
-            ],
+            ["class Neither is not runnable: derive it from Filter, Consumer or Producer"],
         ),
         (NoConsume, ["class NoConsume defines none of: consume, consume_many"]),
         (Talking, ["class Talking is a consumer and declares one In and no Out"]),
