@@ -32,6 +32,12 @@ class Bucket:
         """The instant, in monotonic seconds, from which on something may be taken."""
         return self._paid_at if self.rate is not None else float("-inf")
 
+    def lend(self, rate: float | None, now: float) -> None:
+        """Go by another rate, also with what was taken and is not paid for: a debt made at a tenth of it would last too long."""
+        if self.rate is not None and rate is not None and self._paid_at > now:
+            self._paid_at = now + (self._paid_at - now) * self.rate / rate
+        self.rate = rate
+
     def take(self, amount: float, now: float) -> None:
         """Take `amount` units; a negative amount is given back."""
         if self.rate is not None:

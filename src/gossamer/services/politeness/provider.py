@@ -176,7 +176,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def take_rates(self, rate: float, bandwidth: float) -> None:
         """Go by so many times the `rate` and `bandwidth` of the settings, as the lender of rates has decided."""
-        self.gates.crawl.lend(rate, bandwidth)
+        self.gates.crawl.lend(rate, bandwidth, self.clock.monotonic())
         self.gates.changes += 1
 
     # -- what else is known of a host

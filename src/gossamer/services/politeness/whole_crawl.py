@@ -69,15 +69,18 @@ class WholeCrawl:
     def change(self, rules: GateRules) -> None:
         """Go by other caps from now on."""
         self._rules = rules
-        pages, size = rules.pages_per_second, rules.bytes_per_second
-        self._pages.rate = None if pages is None else pages * self._page_share
-        self._bytes.rate = None if size is None else size * self._byte_share
+        self._pages.rate, self._bytes.rate = self._rates()
         self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
 
-    def lend(self, pages: float, size: float) -> None:
+    def lend(self, pages: float, size: float, now: float) -> None:
         """Go by so many times the caps that the rules name: other agents of the crawl have as much less."""
         self._page_share, self._byte_share = pages, size
-        self.change(self._rules)
+        for bucket, rate in zip((self._pages, self._bytes), self._rates(), strict=True):
+            bucket.lend(rate, now)
+
+    def _rates(self) -> tuple[float | None, float | None]:
+        pages, size = self._rules.pages_per_second, self._rules.bytes_per_second
+        return None if pages is None else pages * self._page_share, None if size is None else size * self._byte_share
 
     def uses(self) -> tuple[RateUse | None, RateUse | None]:
         """What was used of the caps on pages and on bytes; None where there is no cap."""

@@ -38,7 +38,8 @@ class Valve(Generic[T]):
 
     def lend(self, share: float) -> None:
         """Let so many times the rate through that it was made with."""
-        self.rate = self._bucket.rate = self._whole * share
+        self.rate = self._whole * share
+        self._bucket.lend(self.rate, self.now())
 
     def take(self, amount: int) -> float:
         """Take so many bytes; returns the seconds until they are let through, 0 where they are at once."""

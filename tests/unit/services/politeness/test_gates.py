@@ -163,13 +163,23 @@ def test_caps_of_the_crawl_are_so_many_times_as_much_as_the_agent_is_lent_also_w
     share: float,
 ) -> None:
     gates = Gates(GateRules(pages_per_second=2.0))
-    gates.crawl.lend(share, 1.0)
+    gates.crawl.lend(share, 1.0, 0.0)
     gates.begin("a.test", "a.test", "", 0.0)
     assert gates.ready_at("b.test", "b.test", "", 0.0) == 0.5 / share
     gates.change(GateRules(pages_per_second=4.0))
     gates.begin("b.test", "b.test", "", 1.0)
     assert gates.ready_at("c.test", "c.test", "", 1.0) == 1.0 + 0.25 / share
     assert gates.crawl.uses() == (RateUse(4.0, share, 2.0), None)
+
+
+def test_what_was_taken_at_a_small_share_is_paid_for_at_the_larger_one_that_follows() -> None:
+    gates = Gates(GateRules(bytes_per_second=1000.0))
+    gates.crawl.lend(1.0, 0.1, 0.0)
+    booked = gates.begin("a.test", "a.test", "", 0.0)
+    gates.received(10_000, 0.0, booked)
+    assert gates.crawl_ready_at(0.0) == pytest.approx(100.0, abs=0.1)
+    gates.crawl.lend(1.0, 2.0, 50.0)
+    assert gates.crawl_ready_at(50.0) == pytest.approx(52.5, abs=0.1)
 
 
 def test_what_was_booked_for_a_request_that_brought_nothing_is_given_back() -> None:
