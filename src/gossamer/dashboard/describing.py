@@ -102,6 +102,13 @@ def openapi() -> dict[str, Any]:
             _query("url", "The URL."),
             _query("at", "Give the version that stood at this time, as 20260301 (UTC)."),
         ),
+        "/api/crawls/{key}/replay": {
+            "get": {
+                "summary": "Lead to an address that shows the archived document as it looked, for an hour, without a key.",
+                "parameters": [crawl, _query("url", "The URL."), _query("at", "Show the version of this time.")],
+                "responses": {"303": {"description": "the address"}},
+            }
+        },
         "/api/crawls/{key}/events": {
             "get": {
                 "summary": "Send how a crawl stands whenever it has changed, as server-sent events.",
