@@ -28,7 +28,9 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>window.pwned=1</script><
 PAGES = {
     "/": '<title>t</title><link rel=stylesheet href=/s.css><img src="/p.png"><img src="/moved.png"><img src="/v.svg">'
     '<script src="/x.js"></script><a href="/next#part">n</a><a href="http://elsewhere.test/">e</a><a href="/long">l</a>'
-    '<a href="/sound">s</a>',
+    '<a href="/sound">s</a><a href="/greedy">g</a><a href="/imports.css">i</a>',
+    "/greedy": "<link rel=stylesheet href=/s.css>" * 40 + "<img src=/p.png>" * 400,
+    "/imports.css": FakePage("@import '/s.css';" * 9, type="text/css"),
     "/next": "<p id=part>Grüße</p>",
     "/s.css": FakePage("body { background: url(p.png) }", type="text/css"),
     "/p.png": FakePage(PICTURE, type="image/png"),
@@ -70,14 +72,25 @@ def test_links_of_a_page_and_a_sheet_lead_into_the_replay_and_end_with_it(crawle
     assert page.media_type == "text/html; charset=utf-8"
     text = page.body.decode()
     led = addresses(text)
-    expected = [web.url(path) for path in ("/s.css", "/p.png", "/moved.png", "/v.svg", "/x.js", "/next")]
-    assert [asked.url for asked in led][:7] == [*expected, "http://elsewhere.test/"]
+    expected = [web.url(path) for path in ("/s.css", "/p.png", "/moved.png", "/v.svg", "/next")]
+    assert [asked.url for asked in led][:6] == [*expected, "http://elsewhere.test/"]
     assert {(asked.crawl, asked.until, len(asked.at)) for asked in led} == {("c", 1_000, 14)}
     assert "#part" in text
     assert text.count("http://") == 0
     sheet = show(crawled, "/s.css")
     assert sheet.media_type == "text/css; charset=utf-8"
     assert [asked.url for asked in addresses(sheet.body.decode())] == [web.url("/p.png")]
+
+
+def test_a_page_asks_for_a_bounded_number_of_sheets_and_pictures(crawled: tuple[Path, FakeWeb]) -> None:
+    led = addresses(show(crawled, "/greedy").body.decode())
+    sheets, pictures = [[one for one in led if one.url.endswith(end)] for end in ("s.css", "p.png")]
+    assert (len(sheets), len(pictures)) == (30, 300)
+    assert {one.depth for one in sheets} == {1}
+    folder, web = crawled
+    asked = [ReplayAsked("c", web.url("/imports.css"), "", 1_000, depth) for depth in (1, 2, 9)]
+    made = [replayed(folder, one, ADDRESSES, may_parse=True).body.decode() for one in asked]
+    assert [len(addresses(text)) for text in made] == [5, 0, 0]
 
 
 def test_pictures_come_as_they_are_and_redirects_lead_on(crawled: tuple[Path, FakeWeb]) -> None:

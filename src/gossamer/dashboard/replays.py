@@ -5,6 +5,7 @@ lets in by its signature. What is sent from there has a policy that forbids ever
 sandbox, in which there is no script, form, window or origin.
 """
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 #: Seconds and bytes that a page may take, and pages that are made ready at once: a crawl may run beside.
 SECONDS, MEMORY, AT_ONCE = 10.0, 2 << 30, 2
 
+#: Documents that are read at once: a page of pictures must leave threads to whoever watches a crawl.
+READ_AT_ONCE = 2
+
 #: Said with every answer. What a page asks for comes from no origin, so that pictures have to be open to every one; nobody
 #: can ask for them who was not given their addresses.
 SANDBOX = {
@@ -46,6 +50,7 @@ class Replays:
         self._clock = clock
         self._secret = secrets.token_bytes(32)
         self._addresses = ReplayAddresses(self._secret)
+        self._turns = asyncio.Semaphore(READ_AT_ONCE)
         self._children = KilledChildren("gossamer.operations.replaying", SECONDS, AT_ONCE)
 
     def __repr__(self) -> str:
@@ -82,9 +87,10 @@ class Replays:
         from gossamer.operations.replaying import NeedsParsing, Replayed, ReplayQuestion, replayed
 
         try:
-            return await shown.run(
-                lambda: replayed(shown.directory, asked, self._addresses, may_parse=False, is_picture=is_picture)
-            )
+            async with self._turns:
+                return await shown.run(
+                    lambda: replayed(shown.directory, asked, self._addresses, may_parse=False, is_picture=is_picture)
+                )
         except NeedsParsing:
             question = ReplayQuestion(asked, self._secret, MEMORY, int(SECONDS) + 2)
             answer = await self._children.ask(shown.directory, msgspec.msgpack.encode(question))

@@ -29,6 +29,8 @@ class ReplayAsked(msgspec.Struct, frozen=True):
     """Digits of a time: the version that is meant; empty for the last."""
     until: int
     """Seconds since 1970 (UTC) after which the address shows nothing."""
+    depth: int = 0
+    """Pages and sheets that asked for it, one for the other; 0 where a person did."""
 
 
 class ReplayAddresses:

@@ -23,6 +23,7 @@ from gossamer.flow.limiting import limit
 from gossamer.model import mime
 from gossamer.model.errors import GossamerError, ParseSkipped, UnreadableUrl, UsageError
 from gossamer.model.outcome import Outcome
+from gossamer.model.requisites import CSS_IMPORT, CSS_URL
 from gossamer.model.task import Task
 from gossamer.model.url import canonical
 from gossamer.model.visit import HTML_TYPES, Response, Visit
@@ -44,6 +45,17 @@ MOST_SHOWN = 16 << 20
 NOWHERE = "about:invalid"
 
 STYLE, SVG = "text/css", "image/svg+xml"
+
+#: Relations of links that a person follows, and of pictures, as rewriting names them. Nothing else is fetched by a replayed page.
+_LINKS = frozenset(["a href", "area href"])
+_PICTURES = frozenset(
+    [CSS_URL, "img src", "input src", "video poster", "body background", "image href", "image xlink:href"]
+)
+_SHEETS = frozenset(["link href", CSS_IMPORT])
+
+#: Sheets and pictures that a page, a sheet, and a sheet of a sheet may ask for: a page would keep two processes busy for an hour.
+#: Few pages have a third as many.
+_MOST_ASKED = ((30, 300), (5, 30), (0, 30))
 
 #: Attributes by which a page would reach out without a script, or show what is no part of its tree.
 _DROPPED = frozenset(
@@ -101,15 +113,15 @@ def replayed(
     source = document.source
     at = "".join(letter for letter in document.record.fields.get("warc-date", "")[:19] if letter.isdigit())
 
-    def address(target: str) -> str:
-        return addresses.of(ReplayAsked(asked.crawl, target, at, asked.until))
+    def address(target: str, depth: int) -> str:
+        return addresses.of(ReplayAsked(asked.crawl, target, at, asked.until, depth))
 
     location = source.header("location")
     if 300 <= source.status < 400 and location:
         target = LinkTargets(read_wiring(directory)).target(location, "redirect", url=url, base=url, charset="")
         if not target:
             raise UsageError(f"{url} led to {location[:500]}, which no crawl can follow")
-        return Replayed("", b"", address(target))
+        return Replayed("", b"", address(target, asked.depth))
     content, is_whole, trouble = content_of(source, MOST_SHOWN)
     if trouble:
         raise UsageError(f"{url} cannot be read: {trouble}")
@@ -121,7 +133,8 @@ def replayed(
         if not is_whole or len(content) > MOST_PARSED:
             raise UsageError(f"{url} is too large to be replayed; `gossamer cat` writes it")
         response = Response(Outcome.OK, status=200, headers=source.headers, body=content)
-        return _ready(directory, Document(Visit(task=Task(url, ""), response=response, mime=kind)), claim, address)
+        document_of = Document(Visit(task=Task(url, ""), response=response, mime=kind))
+        return _ready(directory, document_of, asked.depth, address)
     if kind.startswith("image/") and (kind != SVG or is_picture):
         return Replayed(kind, content)
     if b"\0" in content:
@@ -153,28 +166,49 @@ def _instant(digits: str) -> datetime:
     return datetime.strptime(f"{digits}+0000", "%Y%m%d%H%M%S%z")
 
 
-def _ready(directory: Path, document: Document, claim: str, address: Callable[[str], str]) -> Replayed:
-    targets = LinkTargets(read_wiring(directory))
-    is_style = document.mime == STYLE
-    base, encoding = (document.url, "") if is_style else (document.base, document.charset)
-
-    def change(href: str, relation: str) -> str:
-        _, mark, fragment = href.partition("#")
-        target = targets.target(href, relation, url=document.url, base=base, charset=encoding)
-        if mark and target == document.url and href.strip().startswith("#"):
-            return href
-        return f"{address(target)}{mark}{fragment}" if target else NOWHERE
-
-    if is_style:
+def _ready(directory: Path, document: Document, depth: int, address: Callable[[str, int], str]) -> Replayed:
+    links = _Links(LinkTargets(read_wiring(directory)), document, depth, address)
+    if document.mime == STYLE:
         known = webencodings.lookup(document.charset) or webencodings.UTF8
         text, _ = webencodings.decode(document.content, known, "replace")
-        return Replayed("text/css; charset=utf-8", changed_css(text, change).encode("utf-8", "replace"))
+        return Replayed("text/css; charset=utf-8", changed_css(text, links.change).encode("utf-8", "replace"))
     try:
         tree = document.tree
     except ParseSkipped as error:
         raise UsageError(f"it cannot be replayed: {error}") from None
     disarm(tree)
-    return Replayed("text/html; charset=utf-8", changed_html(tree, change))
+    return Replayed("text/html; charset=utf-8", changed_html(tree, links.change))
+
+
+class _Links:
+    """How the links of one document are written."""
+
+    def __init__(
+        self, targets: LinkTargets, document: Document, depth: int, address: Callable[[str, int], str]
+    ) -> None:
+        self._targets, self._address, self._depth = targets, address, depth
+        self._url = document.url
+        is_style = document.mime == STYLE
+        self._base, self._charset = (document.url, "") if is_style else (document.base, document.charset)
+        self._sheets, self._pictures = _MOST_ASKED[min(depth, len(_MOST_ASKED) - 1)]
+
+    def change(self, href: str, relation: str) -> str:
+        if not self._may(relation):
+            return NOWHERE
+        target = self._targets.target(href, relation, url=self._url, base=self._base, charset=self._charset)
+        if not target:
+            return NOWHERE
+        _, mark, fragment = href.partition("#")
+        return f"{self._address(target, 0 if relation in _LINKS else self._depth + 1)}{mark}{fragment}"
+
+    def _may(self, relation: str) -> bool:
+        if relation in _SHEETS:
+            self._sheets -= 1
+            return self._sheets >= 0
+        if relation in _PICTURES:
+            self._pictures -= 1
+            return self._pictures >= 0
+        return relation in _LINKS
 
 
 def disarm(tree: Any) -> None:
@@ -203,7 +237,7 @@ def _leads_out(tag: str, name: str, value: str, attributes: dict[str, str | None
         return "stylesheet" not in (attributes.get("rel") or "").lower().split()
     if tag in ("a", "area") and name == "href":
         return value.lower().startswith(_UNTOUCHED)
-    return tag != "base" and not value.startswith(("#", "data:image/"))
+    return tag not in ("base", "image", "use") and not value.startswith("#")
 
 
 def main(directory: str) -> int:
