@@ -28,7 +28,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>window.pwned=1</script><
 PAGES = {
     "/": '<title>t</title><link rel=stylesheet href=/s.css><img src="/p.png"><img src="/moved.png"><img src="/v.svg">'
     '<script src="/x.js"></script><a href="/next#part">n</a><a href="http://elsewhere.test/">e</a><a href="/long">l</a>'
-    '<a href="/sound">s</a><a href="/greedy">g</a><a href="/imports.css">i</a>',
+    '<a href="/sound">s</a><a href="/greedy">g</a><a href="/imports.css">i</a><img src="/x.xml"><img src="/odd">',
     "/greedy": "<link rel=stylesheet href=/s.css>" * 40 + "<img src=/p.png>" * 400,
     "/imports.css": FakePage("@import '/s.css';" * 9, type="text/css"),
     "/next": "<p id=part>Grüße</p>",
@@ -36,6 +36,8 @@ PAGES = {
     "/p.png": FakePage(PICTURE, type="image/png"),
     "/moved.png": FakePage(status=302, headers=(("Location", "/p.png"),)),
     "/v.svg": FakePage(SVG, type="image/svg+xml"),
+    "/odd": FakePage("<a/>", type="image/x-é"),
+    "/x.xml": FakePage("<a/>", type="image/x+xml"),
     "/x.js": FakePage("window.pwned=1", type="text/javascript"),
     "/sound": FakePage(b"OggS\0" + bytes(64), type="audio/ogg"),
     "/long": FakePage("<p>" + "x" * MOST_PARSED),
@@ -102,7 +104,8 @@ def test_pictures_come_as_they_are_and_redirects_lead_on(crawled: tuple[Path, Fa
 
 def test_a_drawing_that_could_hold_a_script_is_a_picture_or_text(crawled: tuple[Path, FakeWeb]) -> None:
     assert show(crawled, "/v.svg", is_picture=True) == Replayed("image/svg+xml", SVG)
-    assert show(crawled, "/v.svg").media_type == show(crawled, "/x.js").media_type == "text/plain; charset=utf-8"
+    for path in ("/v.svg", "/x.xml", "/odd", "/x.js"):
+        assert show(crawled, path).media_type == "text/plain; charset=utf-8"
 
 
 @pytest.mark.parametrize(

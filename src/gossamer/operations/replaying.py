@@ -9,6 +9,7 @@ archive, and what a policy does not cover is taken out: links that browsers look
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -30,8 +31,8 @@ from gossamer.model.visit import HTML_TYPES, Response, Visit
 from gossamer.operations.link_targets import LinkTargets
 from gossamer.operations.mirror.rewriting import changed_css, changed_html
 from gossamer.operations.replay_addresses import ReplayAddresses, ReplayAsked
-from gossamer.operations.showing_archived import content_of
-from gossamer.query.archive import ArchivedDocument, ArchiveReader
+from gossamer.operations.showing_archived import content_of, reader_of
+from gossamer.query.archive import ArchivedDocument
 from gossamer.reading import charset
 from gossamer.reading.document import Document
 
@@ -44,7 +45,10 @@ MOST_SHOWN = 16 << 20
 #: Written in the place of a link that leads nowhere.
 NOWHERE = "about:invalid"
 
-STYLE, SVG = "text/css", "image/svg+xml"
+STYLE = "text/css"
+
+# What a server claims becomes a header field of ours.
+_IMAGE = re.compile(r"image/[a-z0-9.+-]{1,50}")
 
 #: Relations of links that a person follows, and of pictures, as rewriting names them. Nothing else is fetched by a replayed page.
 _LINKS = frozenset(["a href", "area href"])
@@ -102,7 +106,7 @@ def replayed(
         asked: what the address means.
         addresses: makes the addresses that stand in it.
         may_parse: this is a process that may be killed.
-        is_picture: it is asked for as a picture, in which SVG does nothing; otherwise SVG is shown as text.
+        is_picture: it is asked for as a picture, in which SVG does nothing; a picture in XML is shown as text otherwise.
 
     Raises:
         NeedsParsing: it has to be parsed, and may not be here.
@@ -133,9 +137,9 @@ def replayed(
         if not is_whole or len(content) > MOST_PARSED:
             raise UsageError(f"{url} is too large to be replayed; `gossamer cat` writes it")
         response = Response(Outcome.OK, status=200, headers=source.headers, body=content)
-        document_of = Document(Visit(task=Task(url, ""), response=response, mime=kind))
-        return _ready(directory, document_of, asked.depth, address)
-    if kind.startswith("image/") and (kind != SVG or is_picture):
+        page = Document(Visit(task=Task(url, ""), response=response, mime=kind))
+        return _ready(directory, page, asked.depth, address)
+    if _IMAGE.fullmatch(kind) and (is_picture or not kind.endswith("xml")):
         return Replayed(kind, content)
     if b"\0" in content:
         raise UsageError(
@@ -150,7 +154,7 @@ def _found(directory: Path, asked: ReplayAsked) -> tuple[str, ArchivedDocument]:
         url = canonical(asked.url.strip())
     except UnreadableUrl as error:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
-    reader, at = ArchiveReader(directory), asked.at
+    reader, at = reader_of(directory), asked.at
     if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
         raise UsageError("a version is named by the digits of its time, as 20260301")
     if len(at) == 14 and (captures := reader.captures(url)):

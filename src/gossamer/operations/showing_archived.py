@@ -81,14 +81,24 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
     if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
         raise UsageError("a version is named by the digits of its time, as 20260301")
+    reader = reader_of(directory)
+    document = reader.document(url, at)
+    versions = list(dict.fromkeys(one.timestamp for one in reversed(reader.captures(url))))[:VERSIONS]
+    return _view(url, document, versions)
+
+
+def reader_of(directory: Path) -> ArchiveReader:
+    """What reads the archive of a crawl, which may be at work.
+
+    Raises:
+        UsageError: there is no crawl.
+        CrawlDirectoryError: the index of its archive is damaged.
+    """
     place = crawl_directory(str(directory))
     notes = read_notes(place)
     if notes is not None and damaged_index(place, notes) is not None:
         raise CrawlDirectoryError(f"the index of {place} is damaged; `gossamer cat` makes it anew")
-    reader = ArchiveReader(place)
-    document = reader.document(url, at)
-    versions = list(dict.fromkeys(one.timestamp for one in reversed(reader.captures(url))))[:VERSIONS]
-    return _view(url, document, versions)
+    return ArchiveReader(place)
 
 
 def _view(url: str, document: ArchivedDocument, versions: list[str]) -> ArchivedView:
