@@ -24,7 +24,6 @@ from gossamer.assembly.control.messages import (
     BlockHosts,
     Change,
     Continue,
-    ControlRequest,
     Pause,
     ReadGraph,
     ReadHost,
@@ -33,6 +32,7 @@ from gossamer.assembly.control.messages import (
     Why,
 )
 from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.control.wire import ControlRequest
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary

@@ -13,16 +13,8 @@ from gossamer.assembly.agency.crawl import DividedCrawl
 from gossamer.assembly.compiling import shipped
 from gossamer.assembly.control import resting
 from gossamer.assembly.control.client import Control, SteeringRefused
-from gossamer.assembly.control.messages import (
-    Change,
-    Checkpoint,
-    Checkpoints,
-    CheckRewire,
-    ControlRequest,
-    Decide,
-    Rewire,
-    Undo,
-)
+from gossamer.assembly.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
+from gossamer.assembly.control.wire import ControlRequest
 from gossamer.flow.wiring import read
 from gossamer.operations.verifying import verify
 from gossamer.stores.members import members_of, write_members

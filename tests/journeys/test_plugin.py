@@ -41,7 +41,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.assembly.control.messages import ControlRequest, Done
+from gossamer.assembly.control.wire import ControlRequest, Done
 from gossamer.contracts.feeding import FeedMark
 from gossamer.contracts.ledger import Ledger
 from gossamer.contracts.spaces import Space

@@ -55,8 +55,8 @@ from gossamer.stores.members import refuse_divided
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.messages import Answered, ControlRequest
     from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.control.wire import Answered, ControlRequest
 
 U = TypeVar("U")
 

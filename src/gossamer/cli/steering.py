@@ -18,17 +18,14 @@ from gossamer.assembly.control.messages import (
     Checkpoints,
     CheckRewire,
     Continue,
-    ControlRequest,
-    Listed,
-    Malformed,
     Pause,
     Rewire,
     SetHost,
     Stop,
-    Told,
     Undo,
     offered_request,
 )
+from gossamer.assembly.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.model.errors import UsageError
 
 #: Seconds for a checkpoint, which flushes what the store has in memory, and for a change of the graph, which lets what leaves

@@ -15,7 +15,6 @@ from gossamer.assembly.control.messages import (
     CheckChange,
     Checkpoint,
     Continue,
-    ControlRequest,
     Pause,
     ReadGraph,
     SetHost,
@@ -23,6 +22,7 @@ from gossamer.assembly.control.messages import (
     Undo,
 )
 from gossamer.assembly.control.picture import GraphPicture, graph_picture
+from gossamer.assembly.control.wire import ControlRequest
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.olden import with_roles
 from gossamer.model.agents import at_work

@@ -12,7 +12,8 @@ import tomli_w
 
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import MAX_CHANGE, CheckRewire, ControlRequest, Rewire
+from gossamer.assembly.control.messages import MAX_CHANGE, CheckRewire, Rewire
+from gossamer.assembly.control.wire import ControlRequest
 from gossamer.flow.installed import offered
 from gossamer.flow.transports import GROUP
 from gossamer.model.errors import UsageError

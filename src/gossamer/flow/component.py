@@ -67,9 +67,7 @@ class Component(Unit[S]):
     @classmethod
     def problems(cls) -> list[str]:
         """What is wrong with the class as one of its kind; empty where nothing is. Asked when a wiring is checked."""
-        return [
-            f"class {cls.__name__} is of no kind that can run; derive it from Filter or another of gossamer.flow.component"
-        ]
+        return [f"class {cls.__name__} is not runnable: derive it from Filter, Consumer or Producer"]
 
     async def emit_all(self, produced: Sequence[Any]) -> None:
         """Send what handlers returned, and what they put by."""

@@ -120,9 +120,7 @@ class Runner:
         elif isinstance(component, Producer):
             yield self._produce(component)
         else:
-            raise TypeError(
-                f"{type(component).__name__} is of no kind that can run; derive it from one in flow.component"
-            )
+            raise TypeError(f"{type(component).__name__} is not runnable: derive it from Filter, Consumer or Producer")
 
     # -- pools
 

@@ -7,7 +7,6 @@ stands in the title, and a pair of words is a keyword where it comes twice. Word
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from itertools import pairwise
 
 from gossamer.reading.terms import MOST_TEXT, words_in
@@ -46,37 +45,37 @@ COMMON_WORDS = frozenset(word for words in _COMMON.values() for word in words.sp
 
 
 def keywords(title: str, text: str, most: int = MOST_KEYWORDS) -> tuple[str, ...]:
-    """The keywords of a page in lower case, the weightiest first; of equal weight in the order of the text.
+    """The keywords of a page in lower case, the weightiest first; of equal weight words before pairs, and each in the order of the
+    text.
 
     Args:
         title: its title.
         text: its prose, a block on each line.
         most: how many are wanted.
     """
-    singles: Counter[str] = Counter()
-    pairs: Counter[str] = Counter()
-    for block, worth in _blocks(title, text):
-        words = words_in(block)
-        for word in words:
-            if _says_something(word):
-                singles[word] += worth
-        for one, other in pairwise(words):
-            if len(one) == len(other) == 1:
-                # Scripts without spaces: two characters are about a word.
-                singles[one + other] += worth
-            elif _says_something(one) and _says_something(other):
-                pairs[f"{one} {other}"] += worth
-    weights = {word: count * math.log2(len(word)) for word, count in singles.items()}
-    weights |= {
-        pair: count * PAIR_WORTH * math.log2(len(pair)) for pair, count in pairs.items() if count >= FEWEST_PAIRS
-    }
+    heading, words = _words(title) * TITLE_WORTH, _words(text)
+    singles, pairs = Counter(heading), Counter(pairwise(heading))
+    singles.update(words)
+    pairs.update(pairwise(words))
+    telling = {word: count for word, count in singles.items() if _says_something(word)}
+    weights = {word: count * math.log2(len(word)) for word, count in telling.items()}
+    for (one, other), count in pairs.items():
+        if len(one) == len(other) == 1:
+            # Scripts without spaces: two characters are about a word.
+            weights[one + other] = weights.get(one + other, 0.0) + count
+        elif count >= FEWEST_PAIRS and one in telling and other in telling:
+            name = f"{one} {other}"
+            weights[name] = count * PAIR_WORTH * math.log2(len(name))
     return tuple(sorted(weights, key=weights.__getitem__, reverse=True)[:most])
 
 
-def _blocks(title: str, text: str) -> Iterable[tuple[str, int]]:
-    yield title, TITLE_WORTH
+def _words(text: str) -> list[str]:
+    """The words of a text, with an empty one between two blocks: no pair reaches from one to another."""
+    words: list[str] = []
     for block in text[:MOST_TEXT].split("\n"):
-        yield block, 1
+        words += words_in(block)
+        words.append("")
+    return words
 
 
 def _says_something(word: str) -> bool:

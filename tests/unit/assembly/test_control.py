@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.control import messages, places
+from gossamer.assembly.control import messages, places, wire
 from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
 from gossamer.assembly.control.messages import (
-    Answered,
     BlockHosts,
     Change,
     CheckChange,
@@ -25,10 +24,6 @@ from gossamer.assembly.control.messages import (
     Checkpoints,
     CheckRewire,
     Continue,
-    ControlRequest,
-    Done,
-    Listed,
-    Malformed,
     Pause,
     ReadGraph,
     ReadHost,
@@ -36,11 +31,11 @@ from gossamer.assembly.control.messages import (
     SetHost,
     Status,
     Stop,
-    Told,
     Undo,
     Why,
 )
 from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Malformed, Told
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger.lock import ProcessLock
 
@@ -301,8 +296,8 @@ def test_a_request_outside_of_the_list_is_refused_in_words(body: bytes, crawl: P
     async def steps() -> None:
         async with serving(crawl) as (steered, _):
             received = await asyncio.to_thread(raw, crawl, len(body).to_bytes(4) + body)
-            answer = messages.read_answer(received[4:])
-            assert isinstance(answer, messages.NotDone)
+            answer = wire.read_answer(received[4:])
+            assert isinstance(answer, wire.NotDone)
             assert answer.exit_code == 2
             assert steered.asked == []
 
@@ -315,7 +310,7 @@ def test_no_bytes_make_anything_but_a_request_or_a_refusal(body: bytes) -> None:
         request = messages.read_request(body)
     except Malformed:
         return
-    assert messages.read_request(messages.encode(request)[4:]) == request
+    assert messages.read_request(wire.encode(request)[4:]) == request
 
 
 def test_a_slow_client_holds_up_nobody(crawl: Path, run: Run) -> None:
@@ -335,7 +330,7 @@ def test_more_clients_than_there_is_room_for_are_turned_away(crawl: Path, run: R
     async def steps() -> None:
         async with serving(crawl, max_clients=1) as (_, control):
             reader, writer = await asyncio.open_unix_connection(str(control.path))
-            writer.write(messages.encode(Pause()))
+            writer.write(wire.encode(Pause()))
             await reader.readexactly(4)
             with pytest.raises(NotRunning):
                 await asking(crawl, lambda control: control.do(Pause()))

@@ -107,7 +107,7 @@ class Late(AsynchronousFilter):
     [
         (
             Neither,
-            ["class Neither is of no kind that can run; derive it from Filter or another of gossamer.flow.component"],
+            ["class Neither is not runnable: derive it from Filter, Consumer or Producer"],
         ),
         (NoConsume, ["class NoConsume defines none of: consume, consume_many"]),
         (Talking, ["class Talking is a consumer and declares one In and no Out"]),

@@ -406,7 +406,7 @@ class Nothing(Component):
 def test_a_component_of_no_kind_does_not_run(run: Any) -> None:
     component = Nothing()
     component.bind({}, {})
-    with pytest.raises(ComponentFailed, match="Nothing is of no kind that can run"):
+    with pytest.raises(ComponentFailed, match="Nothing is not runnable"):
         run(Runner(component).run())
 
 

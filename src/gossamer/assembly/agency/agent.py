@@ -37,8 +37,8 @@ from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.rowlog import log_path
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.messages import Answered, ControlRequest
     from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.control.wire import Answered, ControlRequest
 
 U = TypeVar("U")
 

@@ -58,8 +58,8 @@ from gossamer.stores.rowlog import LOG_PATH, log_path
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
-    from gossamer.assembly.control.messages import Answered, ControlRequest
     from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.control.wire import Answered, ControlRequest
 
 #: The folder in the crawl's state whose lock a supervisor holds, so that a crawl has one.
 SUPERVISOR = "supervisor"

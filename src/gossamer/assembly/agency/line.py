@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.control import messages
-from gossamer.assembly.control.messages import Answered, ControlRequest, Done, Malformed, NotDone, Told
+from gossamer.assembly.control import wire
 from gossamer.assembly.control.places import is_ours, sockets
+from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Malformed, NotDone, Told
 from gossamer.model.errors import GossamerError
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 
@@ -79,10 +79,10 @@ class AgentLine:
 
     async def _asked(self, request: ControlRequest) -> Answered:
         reader, writer = self._streams or await self._connected()
-        writer.write(messages.encode(request))
+        writer.write(wire.encode(request))
         await writer.drain()
-        header = await reader.readexactly(messages.HEADER)
-        return messages.read_answer(await reader.readexactly(messages.read_length(header, messages.MAX_ANSWER)))
+        header = await reader.readexactly(wire.HEADER)
+        return wire.read_answer(await reader.readexactly(wire.read_length(header, wire.MAX_ANSWER)))
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         for path in sockets(self._place):

@@ -12,7 +12,6 @@ from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.messages import (
-    Answered,
     BlockHosts,
     Change,
     CheckChange,
@@ -20,10 +19,7 @@ from gossamer.assembly.control.messages import (
     Checkpoints,
     CheckRewire,
     Continue,
-    ControlRequest,
     Decide,
-    Done,
-    Listed,
     Pause,
     ReadGraph,
     ReadHost,
@@ -31,14 +27,13 @@ from gossamer.assembly.control.messages import (
     SetHost,
     Status,
     Stop,
-    Told,
     Undo,
     Why,
-    tag_of,
 )
 from gossamer.assembly.control.picture import graph_picture
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
+from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.suspicions import rows_aside
 from gossamer.flow.difference import Difference, changed

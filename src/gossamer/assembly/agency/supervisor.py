@@ -19,7 +19,8 @@ from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.orders import AgentOrders, part_of
 from gossamer.assembly.agency.shares import Borrower, lent
 from gossamer.assembly.agency.turns import AddressTurns
-from gossamer.assembly.control.messages import ControlRequest, Finish, LendTurns, Pause, SetAgent, Stop
+from gossamer.assembly.control.messages import Finish, LendTurns, Pause, SetAgent, Stop
+from gossamer.assembly.control.wire import ControlRequest
 from gossamer.assembly.quiescence import Quiescence
 from gossamer.flow.errors import ComponentFailed, WiringError
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import msgspec
 
-from gossamer.assembly.control import messages
-from gossamer.assembly.control.messages import Answered, ControlRequest, Done, Listed, Malformed, NotDone, Told
+from gossamer.assembly.control import wire
 from gossamer.assembly.control.places import is_ours, sockets
+from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Malformed, NotDone, Told
 from gossamer.model.agents import at_work
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.query.places import crawl_directory
@@ -144,9 +144,9 @@ class Control:
             CrawlDirectoryError: it does not answer.
         """
         try:
-            self._socket.sendall(messages.encode(request))
-            header = self._receive(messages.HEADER)
-            answer = messages.read_answer(self._receive(messages.read_length(header, messages.MAX_ANSWER)))
+            self._socket.sendall(wire.encode(request))
+            header = self._receive(wire.HEADER)
+            answer = wire.read_answer(self._receive(wire.read_length(header, wire.MAX_ANSWER)))
         except TimeoutError:
             raise self._silent() from None
         except OSError:
@@ -154,7 +154,7 @@ class Control:
             raise NotRunning(f"the crawl in {self.directory} has ended; `gossamer resume` goes on with it") from None
         except Malformed as error:
             raise CrawlDirectoryError(
-                f"the crawl in {self.directory} answers in another version's words: {error}"
+                f"the crawl in {self.directory} uses a different version of the control protocol: {error}"
             ) from None
         if isinstance(answer, NotDone):
             raise SteeringRefused(answer.text, answer.exit_code)

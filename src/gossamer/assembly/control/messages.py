@@ -2,30 +2,29 @@
 
 A request is a class below: its fields are what is sent, its :meth:`~ControlRequest.act` is what the crawl does, on its event loop,
 in short steps that hold nothing up. Whoever adds one writes a class here and, for people, a command that sends it. An installed
-package offers its own by an entry point of the group :data:`GROUP`; `gossamer ask` sends these.
-
-On the wire a message is JSON with its length before it. A request names no code, no class, no file and no environment: only
-what stands here, with fields of these types. A field that is not known is refused. Lengths are checked before anything is
-allocated (fault 113).
+package offers its own by an entry point of the group :data:`GROUP`; `gossamer ask` sends these. How they travel is said in
+:mod:`gossamer.assembly.control.wire`.
 """
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from gossamer.assembly.control.wire import (
+    Answered,
+    ControlRequest,
+    Done,
+    Listed,
+    Malformed,
+    decoded,
+    tag_of,
+    told,
+)
+
 if TYPE_CHECKING:
     from gossamer.assembly.control.steering import Steerable
-
-#: Bytes of a request at most: a block list of some 40,000 names.
-MAX_REQUEST = 1 << 20
-
-#: Bytes of an answer at most; the server cuts its lists long before.
-MAX_ANSWER = 1 << 24
-
-#: Bytes before each message: its length, the highest byte first.
-HEADER = 4
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
@@ -33,27 +32,6 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 #: Characters of a change of the graph at most: some thousand units, and at four bytes each still a request.
 MAX_CHANGE = 250_000
 ChangeText = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CHANGE)]
-
-
-class ControlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do"):
-    """Base of what can be asked."""
-
-    steers: ClassVar[bool] = True
-    """It changes the crawl, and a line of the steering log says so."""
-
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """Do it to a crawl, in the crawl's process.
-
-        Raises:
-            GossamerError: it cannot be done, and nothing has changed.
-            FlowError: likewise.
-        """
-        raise NotImplementedError
-
-    def noted(self, crawl: "Steerable", answered: "Answered") -> dict[str, Any]:
-        """What the steering log says of it once it is done."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
 
 
 class Status(ControlRequest, frozen=True, tag="status"):
@@ -65,7 +43,7 @@ class Status(ControlRequest, frozen=True, tag="status"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Tell."""
-        return _told(await crawl.standing(units=self.units))
+        return told(await crawl.standing(units=self.units))
 
 
 class Pause(ControlRequest, frozen=True, tag="pause"):
@@ -207,7 +185,7 @@ class ReadGraph(ControlRequest, frozen=True, tag="graph"):
         """Tell."""
         from gossamer.assembly.control.picture import graph_picture
 
-        return _told(graph_picture(crawl.graph))
+        return told(graph_picture(crawl.graph))
 
 
 class BlockHosts(ControlRequest, frozen=True, tag="block"):
@@ -225,9 +203,9 @@ class BlockHosts(ControlRequest, frozen=True, tag="block"):
 class Decide(ControlRequest, frozen=True, tag="decide"):
     """Take a person's word for what is a trap, and what is none."""
 
-    confirm: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
+    confirm: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = msgspec.field(default_factory=list)
     """Identifiers of families that are traps."""
-    release: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = []
+    release: Annotated[list[Name], msgspec.Meta(max_length=1_000)] = msgspec.field(default_factory=list)
     """Those of families that are none; `all` for every one."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
@@ -247,7 +225,7 @@ class Why(ControlRequest, frozen=True, tag="why"):
         """Tell."""
         from gossamer.assembly.control.knowing import known_of
 
-        return _told(known_of(crawl.ledger, self.url))
+        return told(known_of(crawl.ledger, self.url))
 
 
 class ReadHost(ControlRequest, frozen=True, tag="host"):
@@ -260,7 +238,7 @@ class ReadHost(ControlRequest, frozen=True, tag="host"):
         """Tell."""
         from gossamer.assembly.control.host_facts import host_of_running
 
-        return _told(host_of_running(crawl, self.name))
+        return told(host_of_running(crawl, self.name))
 
 
 class SetHost(ControlRequest, frozen=True, tag="set-host"):
@@ -290,7 +268,7 @@ class News(ControlRequest, frozen=True, tag="news"):
         """Tell."""
         from gossamer.assembly.control.steering import as_agent
 
-        return _told(as_agent(crawl).news(first=self.first))
+        return told(as_agent(crawl).news(first=self.first))
 
 
 class Finish(ControlRequest, frozen=True, tag="finish"):
@@ -339,46 +317,16 @@ class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
         return Done("it is known")
 
 
-#: Everything that ships and can be asked.
-REQUESTS: tuple[type[ControlRequest], ...] = tuple(ControlRequest.__subclasses__())
+#: Everything that ships and can be asked; a package may have declared requests of its own before.
+REQUESTS: tuple[type[ControlRequest], ...] = tuple(
+    one for one in ControlRequest.__subclasses__() if one.__module__ == __name__
+)
 
 #: The entry point group by which installed packages offer requests of their own, by their tags.
 GROUP = "gossamer.control"
 
 
-class Reply(msgspec.Struct, frozen=True, tag_field="is"):
-    """Base of what is answered."""
-
-
-class Done(Reply, frozen=True, tag="done"):
-    """It was done; in words for a person."""
-
-    text: str
-
-
-class Listed(Reply, frozen=True, tag="listed"):
-    """Names that were asked for."""
-
-    names: list[str]
-
-
-class Told(Reply, frozen=True, tag="told"):
-    """What was asked for, as JSON that the asker knows the form of."""
-
-    value: msgspec.Raw
-
-
-class NotDone(Reply, frozen=True, tag="refused"):
-    """It was not done, and nothing has changed."""
-
-    text: str
-    exit_code: int = 2
-
-
-Answered = Done | Listed | Told | NotDone
-
 _requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
-_answers = msgspec.json.Decoder(Answered)
 
 
 class _Tagged(msgspec.Struct, frozen=True):
@@ -390,38 +338,16 @@ class _Tagged(msgspec.Struct, frozen=True):
 _tags = msgspec.json.Decoder(_Tagged)
 
 
-class Malformed(ValueError):
-    """A message that is none of ours. The connection is dropped."""
-
-
-def encode(message: ControlRequest | Reply) -> bytes:
-    """A message with its length before it."""
-    body = msgspec.json.encode(message)
-    return len(body).to_bytes(HEADER) + body
-
-
-def read_length(header: bytes, limit: int) -> int:
-    """The length of the message that follows.
-
-    Raises:
-        Malformed: it is longer than `limit`, or empty.
-    """
-    length = int.from_bytes(header)
-    if not 0 < length <= limit:
-        raise Malformed(f"a message of {length} bytes; at most {limit} are taken")
-    return length
-
-
 def read_request(body: bytes) -> ControlRequest:
     """A request from its bytes: one that ships, or one of an installed package.
 
     Raises:
         Malformed: it is none; says what is wrong.
     """
-    named: _Tagged = _decoded(_tags, body)
+    named: _Tagged = decoded(_tags, body)
     own = None if named.do in _SHIPPED else offered_request(named.do)
     decoder = _requests if own is None else msgspec.json.Decoder(own)
-    request: ControlRequest = _decoded(decoder, body)
+    request: ControlRequest = decoded(decoder, body)
     return request
 
 
@@ -445,30 +371,4 @@ def offered_request(name: str) -> type[ControlRequest] | None:
     return found
 
 
-def tag_of(request: type[ControlRequest]) -> str:
-    """What a kind of request is called on the wire."""
-    return str(request.__struct_config__.tag)
-
-
-def read_answer(body: bytes) -> Answered:
-    """An answer from its bytes.
-
-    Raises:
-        Malformed: it is none; says what is wrong.
-    """
-    answer: Answered = _decoded(_answers, body)
-    return answer
-
-
-def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    try:
-        return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"not a message of this protocol: {error}") from None
-
-
 _SHIPPED = frozenset(map(tag_of, REQUESTS))
-
-
-def _told(value: msgspec.Struct) -> Told:
-    return Told(msgspec.Raw(msgspec.json.encode(value)))

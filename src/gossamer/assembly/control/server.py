@@ -11,9 +11,9 @@ import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from gossamer.assembly.control import messages
-from gossamer.assembly.control.messages import Answered, ControlRequest, Malformed, NotDone
+from gossamer.assembly.control import messages, wire
 from gossamer.assembly.control.places import folders, is_ours, socket_name
+from gossamer.assembly.control.wire import Answered, ControlRequest, Malformed, NotDone
 from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.remote.addresses import listening_unix_socket, remove_unix_socket
 from gossamer.model.errors import GossamerError
@@ -110,8 +110,8 @@ class ControlServer:
             async with asyncio.timeout(IDLE):
                 first = await reader.readexactly(1)
             async with asyncio.timeout(self._patience):
-                header = first + await reader.readexactly(messages.HEADER - 1)
-                body = await reader.readexactly(messages.read_length(header, messages.MAX_REQUEST))
+                header = first + await reader.readexactly(wire.HEADER - 1)
+                body = await reader.readexactly(wire.read_length(header, wire.MAX_REQUEST))
             # Once understood, a request is carried out and answered even if the crawl ends meanwhile: it may be why.
             answering = asyncio.create_task(self._answer(body, writer))
             self._answering.add(answering)
@@ -129,7 +129,7 @@ class ControlServer:
         except Exception as error:
             # A fault of ours must not end the crawl that it came from.
             answer = NotDone(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
-        writer.write(messages.encode(answer))
+        writer.write(wire.encode(answer))
         async with asyncio.timeout(self._patience):
             await writer.drain()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from gossamer.assembly.compiling import HOST_SETTINGS, with_fetchers
-from gossamer.assembly.control.messages import Answered, ControlRequest
+from gossamer.assembly.control.wire import Answered, ControlRequest
 from gossamer.assembly.live import option_of, settings_of
 from gossamer.assembly.options import CrawlOptions, HostOptions
 from gossamer.flow.difference import Difference
