@@ -1,6 +1,7 @@
 """The dashboard in a real browser: what a person sees and does, and what other sites try. Skipped where there is no Chromium."""
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -101,11 +102,15 @@ def rested(tmp_path: Path) -> Path:
     """A crawl at rest, of a site that means harm, in a folder whose name does too."""
     folder = tmp_path / "crawls" / "<img src=x onerror=window.pwned=1>"
     with FakeWeb(PAGES) as web:
-        options = {"output": str(folder), "delay": 0, "retries": 0}
-        job = Crawl([web.url("/")], build(CrawlOptions, options))
-        with ThreadPoolExecutor(1) as thread:  # the driver of the browser has an event loop at work in this one
-            thread.submit(lambda: asyncio.run(job.run())).result()
+        crawl_in_a_thread(web, folder)
     return folder
+
+
+def crawl_in_a_thread(web: FakeWeb, folder: Path, **more: Any) -> None:
+    """Crawl to the end: the driver of the browser has an event loop at work in this thread."""
+    job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder), "delay": 0, "retries": 0, **more}))
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(job.run())).result()
 
 
 def serious(page: Any) -> list[str]:
@@ -374,6 +379,69 @@ def test_an_archived_page_is_shown_as_text_and_runs_nothing(
         assert page.evaluate("window.pwned") is None
         assert page.locator("main img, main script").count() == 0
         assert page.errors == []
+
+
+#: One red pixel.
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
+)
+
+#: A page that tries what a page can to act or to reach out when it is looked at again, and one picture that is its own.
+REPLAYED = {
+    "/": """<html lang="en"><meta http-equiv="refresh" content="0; url=/beacon?refresh"><link rel="stylesheet" href="/s.css">
+<link rel="preconnect" href="/beacon?preconnect"><script>window.pwned = 1; fetch("/api/crawls")</script>
+<title>pwned</title><h1 onclick="window.pwned=1" style="background: url(/beacon?style)">A page of before</h1>
+<img id="own" alt="red" src="/p.png" width="200" height="100"><img src="x" onerror="window.pwned=1"><img src="/beacon?lost">
+<svg><image href="/beacon?svg"/><script>window.pwned=1</script></svg><video src="/beacon?video" autoplay></video>
+<iframe src="/api/crawls"></iframe><object data="/beacon?object"></object><embed src="/beacon?embed">
+<form action="/beacon?form"><button id="send">send</button></form>
+<a id="next" href="/next" target="_blank" ping="/beacon?ping">next</a><a id="out" href="http://elsewhere.test/">out</a>""",
+    "/next": "<h1>The next page</h1>",
+    "/s.css": FakePage("h1 { color: rgb(0, 128, 0) } @import '/beacon?import';", type="text/css"),
+    "/p.png": FakePage(PIXEL, type="image/png"),
+}
+
+
+def becomes(replay: Any, expression: str, expected: object) -> None:
+    """Wait for a value in a page without scripts, in which the driver's own waiting does nothing."""
+    for _ in range(PATIENCE // 100):
+        if replay.evaluate(expression) == expected:
+            return
+        replay.wait_for_timeout(100)
+    assert replay.evaluate(expression) == expected
+
+
+def test_a_hostile_page_is_replayed_from_the_archive_and_does_nothing(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    folder = tmp_path / "crawl"
+    with FakeWeb(REPLAYED) as web:
+        crawl_in_a_thread(web, folder, page_requisites=True)
+        with served(environment, folder) as (_, read):
+            fetched = len(web.requests)
+            own = read.partition("?")[0]
+            page.goto(read)
+            page.wait_for_selector("#problems")
+            page.goto(own + f"#/{key_of(folder)}/why/{quote(web.url('/'), safe='')}")
+            page.click("#archived")
+            asked: list[str] = []
+            page.context.on("request", lambda request: asked.append(request.url))
+            with page.context.expect_page() as opened:
+                page.click("#replay")
+            replay = opened.value
+            becomes(replay, "document.querySelector('#own')?.naturalWidth", 1)
+            becomes(replay, "getComputedStyle(document.querySelector('h1')).color", "rgb(0, 128, 0)")
+            assert replay.evaluate("window.origin") == "null"
+            replay.click("#send")
+            replay.click("h1")
+            assert replay.evaluate("window.pwned") is None
+            replay.click("#next")
+            becomes(replay, "document.querySelector('h1')?.innerText", "The next page")
+            replay.go_back()
+            replay.click("#out")
+            becomes(replay, "document.body.innerText.startsWith('http://elsewhere.test/ is not in the archive')", True)
+            assert [url for url in asked if not url.startswith((own + "replay?", own + "api/crawls/"))] == []
+            assert len(web.requests) == fetched, "nothing was asked of the web"
 
 
 def archived_urls(folder: Path) -> list[str]:

@@ -26,10 +26,12 @@ from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
 from gossamer.dashboard.metrics import exposition
+from gossamer.dashboard.replays import Replays
 from gossamer.dashboard.streaming import Streams
 from gossamer.dashboard.tables import ReportNames, TableConsole, names_of_reports, questions_file, save_questions
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
+from gossamer.operations.replay_addresses import REPLAY
 from gossamer.query.host_list import MOST, HostPage
 from gossamer.stores.tables.samples import SampleRow
 
@@ -63,9 +65,9 @@ class Permissions(msgspec.Struct, frozen=True):
     can_change: bool
 
 
-def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
+def application(crawls: Crawls, streams: Streams | None = None, replays: Replays | None = None) -> Starlette:
     """The dashboard of these crawls."""
-    told, console = streams or Streams(), TableConsole()
+    told, console, shown_again = streams or Streams(), TableConsole(), replays or Replays()
 
     async def tables(request: Request, crawls: Crawls) -> msgspec.Raw:
         shown, asked = await crawls.named(request.path_params["key"]), request.query_params
@@ -76,6 +78,12 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
         if told.is_full:
             raise HTTPException(503, "too many browsers watch already")
         return StreamingResponse(told.of(shown), media_type="text/event-stream")
+
+    async def enter_replay(request: Request) -> Response:
+        return await shown_again.enter(request, crawls)
+
+    async def replay(request: Request) -> Response:
+        return await shown_again.show(request, crawls)
 
     def route(path: str, answer: Answer, method: str = "GET") -> Route:
         async def answered(request: Request) -> Response:
@@ -107,6 +115,8 @@ def application(crawls: Crawls, streams: Streams | None = None) -> Starlette:
             route("/api/crawls/{key}/layout", _lay_out, "POST"),
             route("/api/crawls/{key}/story", _story),
             route("/api/crawls/{key}/document", _document),
+            Route("/api/crawls/{key}/replay", enter_replay),
+            Route(REPLAY, replay),
             route("/api/catalog", _catalog),
             route("/api/reports", _reports),
             route("/api/reports", _save_reports, "POST"),

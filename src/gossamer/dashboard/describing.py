@@ -14,6 +14,7 @@ from gossamer.dashboard.layouts import Layout
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
 from gossamer.dashboard.tables import KeptQuestions, ReportNames
 from gossamer.operations.hosts import HostPicture
+from gossamer.operations.replay_addresses import REPLAY, ReplayAsked
 from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
 from gossamer.query.host_list import COLUMNS, MOST, HostPage
@@ -102,6 +103,24 @@ def openapi() -> dict[str, Any]:
             _query("url", "The URL."),
             _query("at", "Give the version that stood at this time, as 20260301 (UTC)."),
         ),
+        "/api/crawls/{key}/replay": {
+            "get": {
+                "summary": "Lead to an address that shows the archived document as it looked, for an hour, without a key.",
+                "parameters": [crawl, _query("url", "The URL."), _query("at", "Show the version of this time.")],
+                "responses": {"303": {"description": "the address"}},
+            }
+        },
+        REPLAY: {
+            "get": {
+                "summary": "Show an archived document in a sandbox; the query is that of an address that was given out.",
+                "security": [],
+                "parameters": [_query(name, "As given out.") for name in (*ReplayAsked.__struct_fields__, "sign")],
+                "responses": {
+                    "200": {"description": "the document"},
+                    "403": {"description": "the address is not good"},
+                },
+            }
+        },
         "/api/crawls/{key}/events": {
             "get": {
                 "summary": "Send how a crawl stands whenever it has changed, as server-sent events.",

@@ -9,13 +9,15 @@ so that being on this machine proves nothing:
 - A key is taken from `Authorization: Bearer`, or from the address that the dashboard prints. The latter is answered with a cookie
   that no script can read and no other site can send (`HttpOnly`, `SameSite=Strict`), and with the address without the key. The
   cookie is no key: it is good for this process alone, since browsers show it to other ports of this machine.
+- A replayed page has no origin and sends no cookie: an address of a replay is let in by its signature, whoever asks
+  (:mod:`replays`).
 - What changes something needs the full key, and a body that is JSON, which no form of another site can send.
 """
 
 import ipaddress
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
@@ -25,6 +27,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gossamer.dashboard.keys import Access, Keys
+from gossamer.operations.replay_addresses import REPLAY
 
 #: Methods that are answered; the first two change nothing.
 METHODS = ("GET", "HEAD", "POST")
@@ -59,7 +62,16 @@ ACCESS = "gossamer.access"
 class Guard:
     """The application, guarded."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, port: int, *, name: str = "127.0.0.1", scheme: str = "http") -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        port: int,
+        *,
+        name: str = "127.0.0.1",
+        scheme: str = "http",
+        is_given: Callable[[bytes], bool] = lambda query: False,
+    ) -> None:
         """Guard it.
 
         Args:
@@ -68,12 +80,14 @@ class Guard:
             port: where it listens.
             name: the address or name that it was told to listen at; a name may stand in `Host`.
             scheme: `http` or `https`.
+            is_given: says of the query of an address of a replay whether it was given out and is still good.
         """
         self._app = app
         self._keys = keys
         self._port = port
         self._name = name.lower()
         self._scheme = scheme
+        self._is_given = is_given
         self._cookie = f"gossamer-{port}"
         self._sessions: OrderedDict[str, Access] = OrderedDict()
 
@@ -111,6 +125,8 @@ class Guard:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "GET, HEAD and POST are answered")
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MAX_TARGET:
             return _refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "the address is too long")
+        if path == REPLAY:
+            return None if method != "POST" and self._is_given(scope["query_string"]) else _no_replay()
         if self._is_foreign(headers, host, is_entry=path == "/" and method == "GET"):
             return _refusal(HTTPStatus.FORBIDDEN, "another site asks, and is told nothing")
         if path == "/" and method == "GET" and b"token=" in scope["query_string"]:
@@ -207,6 +223,12 @@ def _bounded(receive: Receive) -> Receive:
         return {"type": "http.disconnect"} if taken > MAX_BODY else message
 
     return bounded
+
+
+def _no_replay() -> Response:
+    return _refusal(
+        HTTPStatus.FORBIDDEN, "this address shows nothing, or no longer; open the replay from the dashboard"
+    )
 
 
 def _refusal(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -18,6 +18,7 @@ from gossamer.dashboard.crawls import Crawls
 from gossamer.dashboard.guarding import Guard
 from gossamer.dashboard.keys import keys_file, read_keys
 from gossamer.dashboard.listening import Listening
+from gossamer.dashboard.replays import Replays
 from gossamer.model.errors import UsageError
 
 #: Connections at once: some browsers, each with several.
@@ -47,8 +48,9 @@ def serve(
     keys = read_keys(keys_file())
     with _bound(listening) as bound:
         port = bound.getsockname()[1]
-        crawls = Crawls(places)
-        guard = Guard(application(crawls), keys, port, name=listening.name, scheme=listening.scheme)
+        crawls, replays = Crawls(places), Replays()
+        app = application(crawls, replays=replays)
+        guard = Guard(app, keys, port, name=listening.name, scheme=listening.scheme, is_given=replays.is_given)
         server = uvicorn.Server(
             uvicorn.Config(
                 guard,

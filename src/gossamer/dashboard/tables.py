@@ -4,14 +4,13 @@ Place in the flow: :mod:`app` asks here. Saved questions lie in `$XDG_CONFIG_HOM
 hold for all crawls.
 """
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from gossamer.flow import python
+from gossamer.dashboard.children import KilledChildren
 from gossamer.model.errors import UsageError
 from gossamer.operations.reporting import REPORTS
 from gossamer.operations.table_answers import TableQuestion
@@ -21,9 +20,6 @@ SECONDS, MEMORY, ROWS = 30.0, 2 << 30, 1_000
 
 #: Questions that are answered at once; others wait. A console must not take the machine from the crawl beside it.
 AT_ONCE = 2
-
-#: Bytes of an answer at most: what is sent is cut long before.
-MOST = 64 << 20
 
 #: Characters of a question, and saved questions, at most.
 LONGEST, SAVED = 10_000, 200
@@ -61,7 +57,7 @@ class TableConsole:
 
     def __init__(self, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         self._seconds, self._memory = seconds, memory
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._children = KilledChildren("gossamer.operations.table_answers", seconds, AT_ONCE)
 
     def __repr__(self) -> str:
         return f"<TableConsole, {self._seconds} s each>"
@@ -75,32 +71,7 @@ class TableConsole:
         if bool(sql.strip()) == bool(report) or len(sql) > LONGEST:
             raise UsageError(f"give either sql, of {LONGEST} characters at most, or report")
         question = TableQuestion(self._memory, int(self._seconds) + 2, ROWS, sql, report)
-        async with self._turns:
-            return await self._answered(directory, question)
-
-    async def _answered(self, directory: Path, question: TableQuestion) -> msgspec.Raw:
-        child = await asyncio.create_subprocess_exec(
-            *python.command("gossamer.operations.table_answers", str(directory)),
-            env=python.environment(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=MOST,
-            start_new_session=True,
-        )
-        try:
-            async with asyncio.timeout(self._seconds):
-                answer, complaint = await child.communicate(msgspec.json.encode(question))
-        except TimeoutError:
-            raise UsageError(f"no answer within {self._seconds:g} seconds; ask for less") from None
-        finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
-        if child.returncode:
-            said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise UsageError(said[:1_000] or "the answer wants more time or memory than it may have; ask for less")
-        return msgspec.Raw(answer)
+        return msgspec.Raw(await self._children.ask(directory, msgspec.json.encode(question)))
 
 
 def questions_file() -> Path:

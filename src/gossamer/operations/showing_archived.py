@@ -81,19 +81,29 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
     if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
         raise UsageError("a version is named by the digits of its time, as 20260301")
-    place = crawl_directory(str(directory))
-    notes = read_notes(place)
-    if notes is not None and damaged_index(place, notes) is not None:
-        raise CrawlDirectoryError(f"the index of {place} is damaged; `gossamer cat` makes it anew")
-    reader = ArchiveReader(place)
+    reader = reader_of(directory)
     document = reader.document(url, at)
     versions = list(dict.fromkeys(one.timestamp for one in reversed(reader.captures(url))))[:VERSIONS]
     return _view(url, document, versions)
 
 
+def reader_of(directory: Path) -> ArchiveReader:
+    """What reads the archive of a crawl, which may be at work.
+
+    Raises:
+        UsageError: there is no crawl.
+        CrawlDirectoryError: the index of its archive is damaged.
+    """
+    place = crawl_directory(str(directory))
+    notes = read_notes(place)
+    if notes is not None and damaged_index(place, notes) is not None:
+        raise CrawlDirectoryError(f"the index of {place} is damaged; `gossamer cat` makes it anew")
+    return ArchiveReader(place)
+
+
 def _view(url: str, document: ArchivedDocument, versions: list[str]) -> ArchivedView:
     record, source = document.record, document.source
-    content, is_whole, trouble = _content(source)
+    content, is_whole, trouble = content_of(source, DECODED)
     claim = mime.of_fields(source.headers)
     media_type = mime.sniff(content, claim, nosniff=source.header("x-content-type-options").lower() == "nosniff")
     is_text = b"\0" not in content or charset.of_mark(content).startswith("utf-16")
@@ -117,15 +127,15 @@ def _view(url: str, document: ArchivedDocument, versions: list[str]) -> Archived
     )
 
 
-def _content(source: ArchivedRecord) -> tuple[bytes, bool, str]:
-    """The beginning of the document without content coding; whether that is all; why the coding could not be undone."""
+def content_of(source: ArchivedRecord, most: int) -> tuple[bytes, bool, str]:
+    """The first `most` bytes of a document without content coding; whether that is all; why the coding could not be undone."""
     names = codings(", ".join(value for name, value in source.headers if name == "content-encoding"))
     trouble, body = refusal(names), source.body
     if names and not trouble:
         undone = decode(source.body, names, Keeping(MAX_READ, THRESHOLD), whole=False)
         trouble = undone.error or undone.cut
         body = undone.data if undone.is_readable else b""
-    return beginning(body, DECODED)[:DECODED], len(body) <= DECODED, trouble
+    return beginning(body, most)[:most], len(body) <= most, trouble
 
 
 def _head(record: ArchivedRecord) -> str:

@@ -25,9 +25,11 @@ function draw(found, key, told, view) {
   const shown = told.at.replace(/\D/g, "").slice(0, 14);
   const versions = h("select", { id: "version", onchange: (event) => show(found, key, told.url, event.target.value, view) },
     told.versions.map((one) => h("option", { value: one, selected: one === shown }, dated(one))));
+  const replay = `/api/crawls/${encodeURIComponent(key)}/replay?${new URLSearchParams({ url: told.url, at: shown })}`;
   replace(found,
     terms([["fetched", told.at], ["type", told.media_type], ["characters", told.charset], ["bytes as they came", count(told.size)], ["trouble", told.trouble]]),
-    h("div", { class: "actions" }, buttons, h("label", { for: "version" }, "Version"), versions),
+    h("div", { class: "actions" }, buttons, h("label", { for: "version" }, "Version"), versions,
+      h("a", { id: "replay", href: replay, target: "_blank", rel: "noopener noreferrer" }, "Replay in a new tab")),
     view === "record" ? terms(Object.entries(told.record)) : written(told, view));
 }
 

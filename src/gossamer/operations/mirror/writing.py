@@ -10,21 +10,20 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import webencodings
 
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
-from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.body import MAX_READ, THRESHOLD, pieces
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import canonical
-from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
+from gossamer.model.visit import HTML_TYPES, Response, Visit
+from gossamer.operations.link_targets import LinkTargets
 from gossamer.operations.mirror.names import as_reference, mirror_names, resolved_names
 from gossamer.operations.mirror.rewriting import Change, changed_css, changed_html
 from gossamer.query.archive import ArchivedDocument as Archived
@@ -34,8 +33,6 @@ from gossamer.query.database import Database
 from gossamer.reading.document import Document
 from gossamer.stages.fetch.coding import codings, decode, refusal
 from gossamer.stages.fetch.keeping import Keeping
-from gossamer.stages.links.component import LinksSheet, normaliser
-from gossamer.stages.links.resolving import JoinCache, resolve_links, with_queries
 
 #: Documents of the archive that a person may keep: a page that says `noarchive` asks not to be.
 _DOCUMENTS = """
@@ -112,9 +109,8 @@ class _Mirror:
         self._documents = documents
         self._redirects = redirects
         self._reader = ArchiveReader(directory)
-        self._cache = JoinCache()
         wiring = read_wiring(directory)
-        self._normalise = normaliser(build(LinksSheet, _settings(wiring)))
+        self._targets = LinkTargets(wiring)
         self._seeds = _seeds(wiring)
         self._names: dict[str, str] = {}
         self._unchanged = 0
@@ -173,9 +169,7 @@ class _Mirror:
         def change(href: str, relation: str) -> str:
             fragment = href.partition("#")[2]
             end = f"#{fragment}" if fragment else ""
-            found = with_queries((Found(href, relation),), base, charset)
-            links, _ = resolve_links(found, base, url, self._cache, 1, self._normalise)
-            target = links[0].url if links else ""
+            target = self._targets.target(href, relation, url=url, base=base, charset=charset)
             if target and (known := self._names.get(target)):
                 return (as_reference(name, known) if known != name else "" if end else as_reference(name, name)) + end
             try:
@@ -184,11 +178,6 @@ class _Mirror:
                 return href
 
         return change
-
-
-def _settings(wiring: Wiring) -> Mapping[str, Any]:
-    plan = wiring.components.get("links")
-    return plan.settings if plan is not None and plan.use == "links" else {}
 
 
 def _seeds(wiring: Wiring) -> list[str]:

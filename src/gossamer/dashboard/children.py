@@ -1,0 +1,59 @@
+"""Processes that answer one question each and are killed when they take too long: work on what strangers wrote, or asked.
+
+Place in the flow: questions in SQL (:mod:`tables`) and pages of a replay (:mod:`replays`) are answered so; the dashboard's own
+process parses neither.
+"""
+
+import asyncio
+from pathlib import Path
+
+from gossamer.flow import python
+from gossamer.model.errors import UsageError
+
+#: Bytes of an answer at most: what is sent is cut long before.
+MOST = 64 << 20
+
+
+class KilledChildren:
+    """Starts a module for each question."""
+
+    def __init__(self, module: str, seconds: float, at_once: int) -> None:
+        """`seconds` is the time of an answer; `at_once` are answered at a time, and others wait."""
+        self._module, self._seconds = module, seconds
+        self._turns = asyncio.Semaphore(at_once)
+
+    def __repr__(self) -> str:
+        return f"<KilledChildren of {self._module}, {self._seconds:g} s each>"
+
+    async def ask(self, directory: Path, question: bytes) -> bytes:
+        """What a process writes that is given a crawl's directory as its argument, and the question on its standard input.
+
+        Raises:
+            UsageError: it could not answer, or not in time.
+        """
+        async with self._turns:
+            return await self._answered(directory, question)
+
+    async def _answered(self, directory: Path, question: bytes) -> bytes:
+        child = await asyncio.create_subprocess_exec(
+            *python.command(self._module, str(directory)),
+            env=python.environment(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=MOST,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer, complaint = await child.communicate(question)
+        except TimeoutError:
+            raise UsageError(f"no answer within {self._seconds:g} seconds; ask for less") from None
+        finally:
+            if child.returncode is None:
+                child.kill()
+                await child.wait()
+        if child.returncode:
+            said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            raise UsageError(said[:1_000] or "the answer wants more time or memory than it may have; ask for less")
+        return answer
