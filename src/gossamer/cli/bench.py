@@ -22,6 +22,7 @@ BENCHES = {
     "flow": "the machine room: provider calls, connectors, filters, remote links",
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
+    "exchange": "what 1 to 64 agents tell each other, cover, fetch twice and miss, by simulation; recently-seen tables; minutes",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "spiders": "what the Python API and handlers cost a page, beside the command line, Scrapy and Crawlee",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
@@ -68,7 +69,7 @@ PEER_PAGES = 2_000
     "--pages",
     type=click.IntRange(100),
     help="agents, peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
-    "structured-data: pages in the store. freshness: pages of the web. revisits: known pages.",
+    "structured-data: pages in the store. freshness, exchange: pages of the web. revisits: known pages.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
@@ -113,7 +114,18 @@ def bench(
             report = module.run(roots, repeats)
     elif (
         name
-        in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness", "revisits", "agents")
+        in (
+            "pages",
+            "keeping",
+            "memory",
+            "bodies",
+            "structured-data",
+            "questions",
+            "freshness",
+            "revisits",
+            "agents",
+            "exchange",
+        )
         and pages is not None
     ):
         report = module.run(pages)
