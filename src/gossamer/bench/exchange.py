@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gossamer.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, crawl, owners, quality
+from gossamer.bench.plot import lines_svg, series_of
 from gossamer.bench.recently import generations_table, saved, second_chance_table, thesis_table, zipf
-from gossamer.bench.report import BenchReport
+from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.model.domains import Division
 
 #: Pages and hosts of the web. Ten links a page: four hundred thousand links for each crawl.
@@ -56,6 +57,23 @@ def run(pages: int = PAGES) -> BenchReport:
     return report
 
 
+def plots(report: BenchReport) -> dict[str, str]:
+    """Drawings of a report: name of the file, and SVG."""
+    exchange, modes, references, ranks, *_ = report.tables
+    drawn = {
+        "exchange.svg": _over_agents("Exchanged for each page fetched", exchange, exchange.columns[1:]),
+        "coverage.svg": _over_agents("Coverage and overlap", modes, modes.columns[1:]),
+    }
+    for name, table in (("references", references), ("pagerank", ranks)):
+        lines = {f"{row[0]} agents": [float(cell) for cell in row[1:]] for row in table.rows}
+        drawn[f"quality-{name}.svg"] = lines_svg("Quality", "exchanges during the crawl", table.columns[1:], lines)
+    return drawn
+
+
+def _over_agents(title: str, table: FigureTable, columns: Sequence[str]) -> str:
+    return lines_svg(title, "agents", [row[0] for row in table.rows], series_of(table, columns))
+
+
 def _exchange(report: BenchReport, web: DividedWeb) -> None:
     table = report.table(
         f"Exchange for each page fetched; {len(web):,} pages, {len(web.hosts):,} hosts, a tenth of the links to other hosts",
@@ -73,7 +91,7 @@ def _exchange(report: BenchReport, web: DividedWeb) -> None:
 def _modes(report: BenchReport, web: DividedWeb) -> None:
     table = report.table(
         f"Coverage without exchange and overlap of cross-over, by domain, from {len(web.seeds)} seeds",
-        *("agents", "firewall covers", *(f"overlap where {share:.0%} is covered" for share in COVERED)),
+        *("agents", "firewall covers", *(f"overlap at {share:.0%}" for share in COVERED)),
         *("exchange covers", "its overlap"),
     )
     reachable = len(set(crawl(web, owners(web, 1, "domain"), ExchangeMode.EXCHANGE).fetched))
