@@ -62,7 +62,8 @@ def plots(report: BenchReport) -> dict[str, str]:
     exchange, modes, references, ranks, *_ = report.tables
     drawn = {
         "exchange.svg": _over_agents("Exchanged for each page fetched", exchange, exchange.columns[1:]),
-        "coverage.svg": _over_agents("Coverage and overlap", modes, modes.columns[1:]),
+        "coverage.svg": _over_agents("Coverage", modes, ["firewall covers", "exchange covers"]),
+        "overlap.svg": _over_agents("Overlap of cross-over", modes, [f"overlap at {share:.0%}" for share in COVERED]),
     }
     for name, table in (("references", references), ("pagerank", ranks)):
         lines = {f"{row[0]} agents": [float(cell) for cell in row[1:]] for row in table.rows}

@@ -109,7 +109,7 @@ def test_the_report_has_a_row_for_each_number_of_agents() -> None:
     report = run(400)
     assert [len(table.rows) for table in report.tables] == [6, 6, 6, 6, 6, 3]
     drawings = plots(report)
-    assert [drawing.count("<polyline") for drawing in drawings.values()] == [6, 6, 6, 6]
+    assert [drawing.count("<polyline") for drawing in drawings.values()] == [6, 2, 3, 6, 6]
     for drawing in drawings.values():
         ElementTree.fromstring(drawing)
 
