@@ -12,7 +12,7 @@ from gossamer.assembly.agency.membership import check_can_change, with_number, w
 from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
 from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
 from gossamer.assembly.agency.roster import Roster, is_divided
-from gossamer.assembly.agency.shares import Borrower, lent
+from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
 from gossamer.assembly.crawl import Crawl
@@ -111,6 +111,25 @@ def test_agents_never_take_one_page_more_than_the_limit_and_take_all_that_it_all
     assert sum(one.pages for one in agents.values()) == min(limit, sum(works))
 
 
+@given(st.integers(1, 10**7), st.lists(st.integers(0, 10**6), min_size=1, max_size=5), st.integers(1, 60_000))
+def test_agents_pass_the_limit_of_bytes_by_no_more_than_their_last_pages_and_reach_it(
+    limit: int, works: list[int], size: int
+) -> None:
+    agents = {f"agent-{number:02d}": Taker(work) for number, work in enumerate(works)}
+    for _ in range(2 * limit // LEAST_BYTES + 100):
+        for taker in agents.values():
+            while taker.work > 0 and taker.pages < taker.share:
+                taker.pages += size
+                taker.work -= size
+        shares = lent(limit, [one.borrower(name) for name, one in agents.items()], LEAST_BYTES)
+        for name, share in shares.items():
+            agents[name].share = share
+        assert sum(one.share for one in agents.values() if one.share > one.pages) <= limit
+    used = sum(one.pages for one in agents.values())
+    assert used <= limit + len(agents) * size
+    assert used >= min(limit, sum(works))
+
+
 # -- what is divided
 
 
@@ -124,12 +143,15 @@ def test_agents_have_no_more_requests_in_flight_than_one_would(number: int) -> N
 
 
 def test_an_agent_waits_for_pages_that_it_is_lent_where_the_crawl_has_a_limit_of_them() -> None:
-    wiring = compile_wiring(["http://a.test/"], build(CrawlOptions, {"max_pages": 7, "rate": 4, "concurrency": 9}))
+    wiring = compile_wiring(
+        ["http://a.test/"], build(CrawlOptions, {"max_pages": 7, "max_bytes": 9, "rate": 4, "concurrency": 9})
+    )
     orders = AgentOrders("crawl", ("agent-00", "agent-01"))
     whole = plan(wiring, catalog())
     graph = plan(agent_wiring(whole.wiring, whole, orders, "agent-01", "/meeting"), catalog())
     sheet = graph.sheet("frontier")
     assert (sheet.max_pages, sheet.page_share, sheet.concurrency) == (None, 0, 4)  # type: ignore[attr-defined]
+    assert (sheet.max_bytes, sheet.byte_share) == (None, 0)  # type: ignore[attr-defined]
     assert graph.sheet("politeness").rate == 2  # type: ignore[attr-defined]
     assert graph.wiring.components["fetch"].workers <= 4
 

@@ -38,6 +38,19 @@ def test_no_second_lets_more_through_than_the_rate_and_a_tenth() -> None:
     assert through[-1][0] < sum(amount for _, amount in through) / 100_000 + 1.0, "and nothing of it is left unused"
 
 
+def test_a_valve_lets_so_many_times_the_rate_through_as_the_agent_is_lent() -> None:
+    valve: Valve[object] = Valve(100_000.0, lambda: 0.0, lambda transfer: None)
+    valve.lend(0.5)
+    valve.take(100_000)
+    assert valve.take(1) == pytest.approx(2.0 - BURST, abs=1e-3)
+    valve.lend(2.0)
+    valve.take(99_999)
+    assert valve.take(1) == pytest.approx((2.0 - BURST) / 4 + 0.5, abs=1e-3), (
+        "what is not paid for is paid at the new rate"
+    )
+    assert (valve.taken, valve.rate) == (200_001, 200_000.0)
+
+
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_bodies_come_in_no_faster_than_the_bandwidth_however_large_each_is(
     run: Any, fetching: Any, at_once: int

@@ -42,3 +42,11 @@ def test_a_share_of_the_pages_holds_back_and_ends_nothing() -> None:
     assert not may_hand_out(limits, Progress(pages=7, in_flight=3))
     assert reached(limits, Progress(pages=10)) == ""
     assert not may_hand_out(CrawlLimits(page_share=0), Progress())
+
+
+def test_an_agent_without_a_lender_waits_when_its_share_of_bytes_is_used_up() -> None:
+    limits = CrawlLimits(byte_share=1000)
+    assert may_hand_out(limits, Progress(bytes=999, in_flight=50))
+    assert not may_hand_out(limits, Progress(bytes=1000))
+    assert not may_hand_out(CrawlLimits(byte_share=0), Progress())
+    assert not reached(limits, Progress(bytes=1000)), "the crawl goes on"

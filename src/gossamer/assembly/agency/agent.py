@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from gossamer.assembly.agency.lent_rates import LentRates
 from gossamer.assembly.agency.line import place_of
 from gossamer.assembly.agency.meeting import Solitude, Unheard
 from gossamer.assembly.control.server import ControlServer
@@ -32,6 +33,7 @@ from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.services.politeness.whole_crawl import RateUse
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.rowlog import log_path
@@ -55,10 +57,16 @@ class AgentNews(msgspec.Struct, frozen=True):
     in_flight: int = 0
     share: int | None = None
     """Its part of `--max-pages`; None where there is no such limit."""
+    byte_share: int | None = None
+    """Its part of `--max-bytes`, likewise."""
     is_settled: bool = False
     """It has nothing in flight, and owes nobody anything."""
     wants_pages: bool = False
     """It has work, and will have used up its share soon."""
+    wants_bytes: bool = False
+    """Likewise."""
+    rates: dict[str, RateUse] = {}
+    """What it has used of rates of the whole crawl, by their settings' names."""
     wants_turns: list[str] = []
     """Addresses that it would ask."""
     turns_back: dict[str, tuple[int, float]] = {}
@@ -86,6 +94,7 @@ class AgentRun:
         folder: Path,
         report: Callable[[str], bool],
         *,
+        among: Sequence[str],
         accept_loss: bool = False,
     ) -> None:
         """Nothing is touched yet.
@@ -96,6 +105,7 @@ class AgentRun:
             directory: of the crawl.
             folder: where agents meet.
             report: takes lines for people; says whether somebody hears them.
+            among: the agents of the crawl that work.
             accept_loss: go on without what is lost.
         """
         self.agent = agent
@@ -111,6 +121,7 @@ class AgentRun:
         aside = setting_aside(directory, agent)
         self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder), aside=aside)
         self._sampler = Sampler(self)
+        self._rates = LentRates(self.units, among)
         self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
 
     def __repr__(self) -> str:
@@ -127,6 +138,7 @@ class AgentRun:
         try:
             await running.start()
             self._check_crawl()
+            self._rates.begin()
             for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
                 self.report(line)
             self.figures.begin()
@@ -185,7 +197,10 @@ class AgentRun:
             in_flight=in_flight,
             is_settled=owes_nothing and not in_flight,
             share=frontier.sheet.page_share,
+            byte_share=frontier.sheet.byte_share,
             wants_pages=frontier.wants_pages and not is_at_rest,
+            wants_bytes=frontier.wants_bytes and not is_at_rest,
+            rates=self._rates.uses(),
             wants_turns=wants,
             turns_back=back,
             turns_held=polite[0].turns_held() if polite and first else {},
@@ -202,6 +217,10 @@ class AgentRun:
         for polite in self.units.providers(HostPoliteness):
             polite.take_turns(granted, recalled, noted)
         self.units.frontier.signal("tasks")
+
+    def take_rates(self, shares: Mapping[str, float]) -> None:
+        """How much of rates of the whole crawl it may use, as multiples of the even part."""
+        self._rates.take(shares)
 
     def finish(self) -> None:
         """End as a crawl does that has nothing left."""

@@ -23,7 +23,7 @@ from gossamer.model.errors import UsageError
 WIRING = "wiring.toml"
 ORDERS = "orders.json"
 
-#: Settings that are so many for the whole crawl, as (unit, setting): each agent has an equal part.
+#: Settings that are so many for the whole crawl, as (unit, setting): each agent begins with an equal part (:mod:`rates`).
 _DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", "bandwidth"))
 
 
@@ -98,7 +98,7 @@ def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any
     if (unit, setting) in _DIVIDED_RATES and value is not None:
         return value / number
     if unit == "frontier" and setting in ("max_pages", "max_bytes"):
-        return None  # the supervisor adds up; pages are lent
+        return None  # they are lent
     return value
 
 
@@ -117,6 +117,7 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
         }
     }
     parts["frontier"]["page_share"] = None if frontier.max_pages is None else 0
+    parts["frontier"]["byte_share"] = None if frontier.max_bytes is None else 0
     for unit, setting in _DIVIDED_RATES:
         if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
             parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)

@@ -33,7 +33,15 @@ def main() -> int:
         orders, wiring = read_orders(folder)
         known = catalog()
         graph = plan(agent_wiring(wiring, plan(wiring, known), orders, agent, str(folder)), known)
-        run = AgentRun(agent, graph, Path(orders.directory), folder, _report, accept_loss=orders.accept_loss)
+        run = AgentRun(
+            agent,
+            graph,
+            Path(orders.directory),
+            folder,
+            _report,
+            among=orders.names,
+            accept_loss=orders.accept_loss,
+        )
         tune_collector()
         allow_open_files()
         with joined(folder), asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -7,6 +7,7 @@ what a round brings is all that it decides by.
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ import msgspec
 
 from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.agent_process import AgentProcess
+from gossamer.assembly.agency.lent_rates import LENT
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.orders import AgentOrders, part_of
-from gossamer.assembly.agency.shares import Borrower, lent
+from gossamer.assembly.agency.rates import RateShares
+from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
 from gossamer.assembly.agency.turns import AddressTurns
-from gossamer.assembly.control.messages import Finish, LendTurns, Pause, SetAgent, Stop
+from gossamer.assembly.control.messages import Finish, LendRates, LendTurns, Pause, SetAgent, Stop
 from gossamer.assembly.control.wire import ControlRequest
 from gossamer.assembly.quiescence import Quiescence
 from gossamer.flow.errors import ComponentFailed, WiringError
@@ -74,7 +77,7 @@ class Supervisor:
         self.max_pages: int | None = None
         """The limit of the whole crawl, which is lent to agents."""
         self.max_bytes: int | None = None
-        """Likewise; it is reached when their sum has passed it."""
+        """Likewise."""
         self.limit = ""
         """The limit that ended the crawl, by its setting's name; empty where none did."""
         self.is_stopping = False
@@ -88,6 +91,7 @@ class Supervisor:
         self._lets_go = lets_go
         self._is_torn = False
         self._turns = AddressTurns(gap)
+        self._rates = {name: RateShares(self.agents) for name in LENT}
         self._resting_since = (0, 0.0)
         self._quiescence = Quiescence(self.agents)
         self._is_over = asyncio.Event()
@@ -185,6 +189,7 @@ class Supervisor:
             news = [one for one in told if one is not None]
             self._limit(news)
             await self._lend_turns(news)
+            await self._lend_rates(news)
             if self.limit and not self.is_resting:
                 break
             if self.is_resting:
@@ -193,8 +198,8 @@ class Supervisor:
                     return
             elif self._quiescence.is_over([one.report for one in news]):
                 break
-            elif self.max_pages is not None:
-                await self._lend(self.max_pages, news)
+            else:
+                await self._lend(news)
         await self._end(Finish())
 
     async def _lend_turns(self, news: Iterable[AgentNews]) -> None:
@@ -205,6 +210,20 @@ class Supervisor:
         for name, told in self._turns.decide(now).items():
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await self.agents[name].line.do(LendTurns(told.granted, told.recalled, told.noted))
+
+    async def _lend_rates(self, news: Iterable[AgentNews]) -> None:
+        """Let agents that have more to do use what others leave of the rates of the whole crawl."""
+        now = time.monotonic()
+        for one in news:
+            for rate, use in one.rates.items():
+                self._rates[rate].hear(one.report.agent, use, now)
+        told: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for rate, shares in self._rates.items():
+            for name, share in shares.decide().items():
+                told[name][rate] = share
+        for name, lent_to_it in told.items():
+            with contextlib.suppress(AgentSilent, AgentRefused):
+                await self.agents[name].line.do(LendRates(lent_to_it))
 
     def _has_come_to_rest(self, news: Sequence[AgentNews]) -> bool:
         """Whether agents that are to rest have nothing in flight and owe nothing; or do nothing any more to come there."""
@@ -235,17 +254,22 @@ class Supervisor:
         if time.monotonic() >= self.ends_at:
             self.limit = self.limit or "max_time"
 
-    async def _lend(self, limit: int, news: list[AgentNews]) -> None:
-        """Divide what is left of the pages; not while an agent is silent that may use what it was lent."""
-        by_name = {one.report.agent: one for one in news}
-        if by_name.keys() != self.agents.keys():
+    async def _lend(self, news: list[AgentNews]) -> None:
+        """Divide what is left of pages and bytes; not while an agent is silent that may use what it was lent."""
+        if {one.report.agent for one in news} != self.agents.keys():
             return
-        borrowers = [
-            Borrower(name, one.pages + one.in_flight, one.share or 0, one.wants_pages) for name, one in by_name.items()
-        ]
-        for name, share in lent(limit, borrowers).items():
+        told: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        if self.max_pages is not None:
+            pages = [Borrower(n.report.agent, n.pages + n.in_flight, n.share or 0, n.wants_pages) for n in news]
+            for name, share in lent(self.max_pages, pages).items():
+                told[name]["page_share"] = share
+        if self.max_bytes is not None:
+            size = [Borrower(n.report.agent, n.bytes, n.byte_share or 0, n.wants_bytes) for n in news]
+            for name, share in lent(self.max_bytes, size, LEAST_BYTES).items():
+                told[name]["byte_share"] = share
+        for name, shares in told.items():
             with contextlib.suppress(AgentSilent, AgentRefused):
-                await self.agents[name].line.do(SetAgent("frontier", {"page_share": share}))
+                await self.agents[name].line.do(SetAgent("frontier", shares))
 
     # -- steering
 
@@ -275,9 +299,10 @@ class Supervisor:
             AgentRefused: one does not take them; those before it have them.
         """
         given = dict(settings)
-        if unit == "frontier" and "max_pages" in given:
-            # What was lent is lent anew: it was so many of another number.
-            given["page_share"] = None if given["max_pages"] is None else 0
+        for limit, share in (("max_pages", "page_share"), ("max_bytes", "byte_share")):
+            if unit == "frontier" and limit in given:
+                # What was lent is lent anew: it was so many of another number.
+                given[share] = None if given[limit] is None else 0
         for index, agent in enumerate(self.agents.values()):
             part = {name: part_of(unit, name, value, len(self.agents), index) for name, value in given.items()}
             with contextlib.suppress(AgentSilent):

@@ -317,6 +317,21 @@ class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
         return Done("it is known")
 
 
+class LendRates(ControlRequest, frozen=True, tag="lend-rates"):
+    """How much of rates of the whole crawl this agent may use, says its supervisor (:mod:`gossamer.assembly.agency.rates`)."""
+
+    steers = False
+    shares: dict[str, float]
+    """Rate, by its setting's name -> multiple of the even part."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Go by them."""
+        from gossamer.assembly.control.steering import as_agent
+
+        as_agent(crawl).take_rates(self.shares)
+        return Done("it is known")
+
+
 #: Everything that ships and can be asked; a package may have declared requests of its own before.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(
     one for one in ControlRequest.__subclasses__() if one.__module__ == __name__

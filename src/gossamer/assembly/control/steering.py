@@ -121,6 +121,10 @@ class SteerableAgent(Protocol):
         """Addresses that it may ask, or no longer."""
         ...
 
+    def take_rates(self, shares: Mapping[str, float]) -> None:
+        """How much of rates of the whole crawl it may use, as multiples of the even part."""
+        ...
+
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of one unit."""
         ...

@@ -7,7 +7,7 @@ import msgspec
 from gossamer.flow.errors import BrokenFrame
 
 #: Changed whenever frames change their meaning; both sides must agree.
-VERSION = 1
+VERSION = 2
 
 #: Bytes of a nonce: as long as the hash, so that none ever comes twice.
 NONCE_BYTES = 32

@@ -24,15 +24,24 @@ class Bucket:
     def __init__(self, rate: float | None) -> None:
         self.rate = rate
         """Units a second; None is no cap. May change at any time."""
+        self.taken = 0.0
+        """Units that were taken so far, less those given back; only while there is a cap."""
         self._paid_at = float("-inf")
 
     def ready_at(self) -> float:
         """The instant, in monotonic seconds, from which on something may be taken."""
         return self._paid_at if self.rate is not None else float("-inf")
 
+    def lend(self, rate: float | None, now: float) -> None:
+        """Go by another rate, also with what was taken and is not paid for: a debt made at a tenth of it would last too long."""
+        if self.rate is not None and rate is not None and self._paid_at > now:
+            self._paid_at = now + (self._paid_at - now) * self.rate / rate
+        self.rate = rate
+
     def take(self, amount: float, now: float) -> None:
         """Take `amount` units; a negative amount is given back."""
         if self.rate is not None:
+            self.taken += amount
             saved = max(0.0, BURST - 1.0 / self.rate)  # below 10 a second one unit is the whole burst
             self._paid_at = max(self._paid_at, now - saved) + amount / self.rate
 

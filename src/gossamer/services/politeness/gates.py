@@ -75,8 +75,8 @@ class Gates:
             draw: for jitter; numbers in [0, 1).
         """
         self.rules = rules or GateRules()
-        self._crawl = WholeCrawl(self.rules, network)
-        self.network = self._crawl.network
+        self.crawl = WholeCrawl(self.rules, network)
+        self.network = self.crawl.network
         self.changes = 0
         """How often hosts may have become ready earlier than they were told: settings changed, or hosts were spared."""
         self._draw = draw
@@ -92,7 +92,7 @@ class Gates:
 
     def crawl_ready_at(self, now: float) -> float:
         """When the crawl as a whole may ask anybody; infinite while a probe of our network is out."""
-        return self._crawl.ready_at(now)
+        return self.crawl.ready_at(now)
 
     def blocker(self, host: str, domain: str, address: str) -> tuple[float, Place | None]:
         """When host, domain and address would all allow a request, and which of them is the last to do so.
@@ -154,7 +154,7 @@ class Gates:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
             self.addresses.enter(address, there, now, on_loopback=on_loopback, least=entry.most)
         self._domains.enter(domain, shared, now, on_loopback=on_loopback, least=entry.most)
-        return self._crawl.begin(host, now)
+        return self.crawl.begin(host, now)
 
     def end(
         self, host: str, domain: str, address: str, answer: Answer, now: float, wall: float, attempt: int = 1
@@ -209,7 +209,7 @@ class Gates:
 
     def received(self, amount: int, now: float, booked: float = 0.0) -> None:
         """So many bytes came in, and so many were booked when the request began."""
-        self._crawl.received(amount, now, booked)
+        self.crawl.received(amount, now, booked)
 
     def set_crawl_delay(self, host: str, seconds: float | None) -> None:
         """What robots.txt says of this host; None is nothing. Counts from the host's last request."""
@@ -236,7 +236,7 @@ class Gates:
         """Go by other settings from now on."""
         self.rules = rules
         self.changes += 1
-        self._crawl.change(rules)
+        self.crawl.change(rules)
         for host, entry in self._hosts.items():
             entry.rules, entry.most = pace_of(host, rules), live_of(host, rules)
             entry.settle()
@@ -328,7 +328,7 @@ class Gates:
 
         Nor is any domain or address before its own gap.
         """
-        self._crawl.hush(self.rules, now)
+        self.crawl.hush(self.rules, now)
 
     def forget(self, host: str, now: float) -> bool:
         """Give back this host's memory, once nothing is left to fetch there and its note is kept; False while it is busy."""

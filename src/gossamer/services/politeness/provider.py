@@ -28,6 +28,7 @@ from gossamer.services.politeness.pace import Reason
 from gossamer.services.politeness.schedule import Schedule
 from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.services.politeness.waiting import DAY
+from gossamer.services.politeness.whole_crawl import RateUse
 
 #: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (design promise 4).
 SEED = 1
@@ -166,6 +167,17 @@ class HostPoliteness(Provider[PolitenessSheet]):
             places.recall(name, is_wanted=self._schedule.waits_at(places.get(name)))
         for name, (number, wait) in granted.items():
             self._schedule.opened(places.lend(name, number, now + wait))
+
+    # -- rates of the whole crawl
+
+    def rates(self) -> tuple[RateUse | None, RateUse | None]:
+        """What this agent has used of `rate` and of `bandwidth`; None where that is not set."""
+        return self.gates.crawl.uses()
+
+    def take_rates(self, rate: float, bandwidth: float) -> None:
+        """Go by so many times the `rate` and `bandwidth` of the settings, as the lender of rates has decided."""
+        self.gates.crawl.lend(rate, bandwidth, self.clock.monotonic())
+        self.gates.changes += 1
 
     # -- what else is known of a host
 

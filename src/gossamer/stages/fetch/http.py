@@ -108,6 +108,7 @@ class HttpModule(Provider[HttpSheet]):
         self._live: dict[Transfer, asyncio.Future[object]] = {}
         self._who = Who(self.sheet, self._now)
         self._proxies: Proxies | None = None
+        self._share = 1.0
         self._read(self.sheet)
         self.metrics.gauge("in_flight", lambda: len(self._live))
 
@@ -125,6 +126,7 @@ class HttpModule(Provider[HttpSheet]):
             bandwidth=sheet.bandwidth,
         )
         self._valve = Valve(sheet.bandwidth, self._monotonic, self._go_on) if sheet.bandwidth else None
+        self.take_bandwidth(self._share)
         self._limits = Deadlines(
             connect=sheet.connect,
             tls=sheet.tls,
@@ -146,6 +148,17 @@ class HttpModule(Provider[HttpSheet]):
     def proxies(self) -> list[ProxyHealth]:
         """How the proxies do; none where there are none."""
         return self._proxies.health() if self._proxies is not None else []
+
+    def take_bandwidth(self, share: float) -> None:
+        """Take in so many times the `bandwidth` of the settings, if there is one: other agents take in as much less."""
+        self._share = share
+        if self._valve is not None:
+            self._valve.lend(share)
+
+    @property
+    def bytes_taken(self) -> float:
+        """Bytes of bodies that came in while there was a bandwidth; those of one that is under way count too."""
+        return 0.0 if self._valve is None else self._valve.taken
 
     def changed(self, before: HttpSheet) -> None:
         """New requests go by the new sheet; handles made under the old one are not used again."""

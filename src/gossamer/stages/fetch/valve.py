@@ -27,8 +27,19 @@ class Valve(Generic[T]):
         """
         self.rate = rate
         self.now = now
+        self._whole = rate
         self._go_on = go_on
         self._bucket = Bucket(rate)
+
+    @property
+    def taken(self) -> float:
+        """Bytes that were let through so far, or will be when their turn comes."""
+        return self._bucket.taken
+
+    def lend(self, share: float) -> None:
+        """Let so many times the rate through that it was made with."""
+        self.rate = self._whole * share
+        self._bucket.lend(self.rate, self.now())
 
     def take(self, amount: int) -> float:
         """Take so many bytes; returns the seconds until they are let through, 0 where they are at once."""

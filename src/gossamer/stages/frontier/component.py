@@ -341,7 +341,12 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     @property
     def wants_pages(self) -> bool:
         """Whether its share of pages will soon keep it from handing out what it has."""
-        return len(self.queues) > 0 and self._stopping.is_short(self._slots.taken + self.sheet.concurrency)
+        return len(self.queues) > 0 and self._stopping.is_short_of_pages(self._slots.taken + self.sheet.concurrency)
+
+    @property
+    def wants_bytes(self) -> bool:
+        """Whether its share of bytes will."""
+        return len(self.queues) > 0 and self._stopping.is_short_of_bytes(self._slots.taken + self.sheet.concurrency)
 
     def is_at_rest(self) -> bool:
         """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
@@ -349,8 +354,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return False
         if self._draining:
             return True
-        if len(self.queues) and self._stopping.is_short(0):
-            return False  # it goes on as soon as it may have more pages
+        if len(self.queues) and (self._stopping.is_short_of_pages(0) or self._stopping.is_short_of_bytes(0)):
+            return False  # it goes on as soon as it may have more
         if self._prospects.comes_back:
             return False
         if len(self.queues) and not (self._prospects.is_hopeless or self._prospects.is_over(self.clock.monotonic())):
@@ -387,4 +392,5 @@ def _limits(sheet: FrontierSheet) -> CrawlLimits:
         max_bytes=sheet.max_bytes,
         min_free_disk=sheet.min_free_disk,
         page_share=sheet.page_share,
+        byte_share=sheet.byte_share,
     )

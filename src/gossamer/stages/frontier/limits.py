@@ -22,6 +22,8 @@ class CrawlLimits(msgspec.Struct, frozen=True):
     """Bytes that stay free where the crawl writes."""
     page_share: int | None = None
     """HTML pages that are this agent's part of `max_pages`: who has used it up waits for more."""
+    byte_share: int | None = None
+    """Bytes of bodies that are its part of `max_bytes`, likewise; the page that passes it is the last one."""
 
 
 class Progress(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +58,8 @@ def reached(limits: CrawlLimits, progress: Progress) -> str:
 def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
     """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (design question 6)."""
     if reached(limits, progress):
+        return False
+    if limits.byte_share is not None and progress.bytes >= limits.byte_share:
         return False
     reserved = progress.pages + progress.in_flight
     bounds = (limits.max_pages, limits.page_share)

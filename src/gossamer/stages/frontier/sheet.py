@@ -27,6 +27,17 @@ class FrontierSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
+    byte_share: (
+        Annotated[
+            int,
+            setting(
+                "Take this many of the crawl's bytes of bodies, then wait for more: the part of one agent among several.",
+                unit="bytes",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
     max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
     total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
     max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None

@@ -103,10 +103,15 @@ class Stopping:
             self.reached = self.reached or limits.reached(self.rules, progress)
         return limits.may_hand_out(self.rules, progress)
 
-    def is_short(self, in_flight: int) -> bool:
+    def is_short_of_pages(self, in_flight: int) -> bool:
         """Whether the share of pages is too small for so many requests in flight."""
         share = self.rules.page_share
         return share is not None and self._pages + in_flight >= share
+
+    def is_short_of_bytes(self, in_flight: int) -> bool:
+        """Whether the share of bytes is too small for so many requests in flight, each of which brings what others brought."""
+        share = self.rules.byte_share
+        return share is not None and self._bytes + in_flight * self._bytes // max(1, self._answered) >= share
 
     @property
     def time_limit(self) -> str:

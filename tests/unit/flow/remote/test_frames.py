@@ -1,7 +1,9 @@
 """Frames: cut anywhere, judged before they are kept."""
 
 import asyncio
+import random
 import struct
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -117,5 +119,41 @@ def test_frames_of_one_tick_leave_in_one_write(run: Run, lone_pipe: Any) -> None
         assert transport.written == frame(FrameKind.ACK, b"1") + frame(FrameKind.ACK, b"2")
         lost = FramePipe()
         lost.put(FrameKind.ACK, b"into nothing")
+
+    run(test())
+
+
+def test_items_between_machines_are_sent_shorter_and_read_as_they_were(run: Run, lone_pipe: Any) -> None:
+    async def test() -> None:
+        sender, wire = lone_pipe()
+        sender.packs = True
+        reader, _ = lone_pipe()
+        urls = b"".join(b"http://www.example.org/pages/%d.html" % number for number in range(100))
+        noise = random.Random(3).randbytes(2000)
+        said = [(FrameKind.DATA, urls), (FrameKind.DATA, b"few"), (FrameKind.DATA, noise), (FrameKind.ACK, b"x" * 2000)]
+        for kind, payload in said:
+            await sender.write(kind, payload)
+        assert len(wire.written) < len(urls) // 4 + 3 + len(noise) + 2000 + 20
+        reader.data_received(bytes(wire.written))
+        assert [await reader.read() for _ in said] == said, "also what is not worth it, or does not get shorter"
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"no stream", zlib.compress(b"cut")[:-1], zlib.compress(b"more") + b"!", zlib.compress(bytes(1 << 20))],
+    ids=["empty", "noise", "cut", "more behind", "longer than a frame may be"],
+)
+def test_a_packed_frame_that_is_damaged_or_too_long_drops_the_connection(
+    payload: bytes, run: Run, lone_pipe: Any
+) -> None:
+    async def test() -> None:
+        pipe, transport = lone_pipe()
+        pipe.data_received(frame(FrameKind.PACKED, payload) + frame(FrameKind.ACK, b"behind it"))
+        for _ in range(2):
+            with pytest.raises(BrokenFrame):
+                await pipe.read()
+        assert transport.is_closing()
 
     run(test())

@@ -204,6 +204,59 @@ def test_two_connectors_of_one_address_make_a_link_both_ways(run: Run, socket_fo
     run(test())
 
 
+@pytest.mark.parametrize("listens", ["receiver", "sender"])
+@pytest.mark.parametrize("scheme", ["unix", "tcp"])
+def test_items_are_compressed_where_the_link_is_between_machines_whoever_listens(
+    scheme: str, listens: Any, run: Run, socket_folder: Path
+) -> None:
+    """A relay between the two sides counts what passes."""
+    items = [f"http://www.example.org/pages/{number}.html" for number in range(2000)]
+
+    async def test() -> None:
+        passed = 0
+        near = f"unix:{socket_folder}/near" if scheme == "unix" else "tcp:127.0.0.1:0"
+        sides: dict[str, dict[str, Any]] = {"receiver": {"side": "receive"}, "sender": {"side": "send"}}
+        options = RemoteSheet(listen=listens)
+        listening = connector(near, exchange=Exchange(SECRET), options=options, **sides.pop(listens))
+        await listening.start()
+
+        async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal passed
+            while data := await reader.read(1 << 16):
+                passed += len(data)
+                writer.write(data)
+            writer.close()
+
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            there = listening.address
+            if scheme == "unix":
+                other = await asyncio.open_unix_connection(there.path)
+            else:
+                other = await asyncio.open_connection(there.host, there.port)
+            await asyncio.gather(pump(reader, other[1]), pump(other[0], writer))
+
+        if scheme == "unix":
+            server = await asyncio.start_unix_server(relay, f"{socket_folder}/far")
+            far = f"unix:{socket_folder}/far"
+        else:
+            server = await asyncio.start_server(relay, "127.0.0.1", 0)
+            far = f"tcp:127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        dialling = connector(far, exchange=Exchange(SECRET), options=options, **next(iter(sides.values())))
+        await dialling.start()
+        sending, receiving = (dialling, listening) if listens == "receiver" else (listening, dialling)
+        out = Out("out", sending)
+        await out.send_many(items)
+        out.close()
+        assert await receive_all(In("in", receiving)) == items
+        for side in (sending, receiving):
+            await side.stop()
+        server.close()
+        length = sum(map(len, items))
+        assert passed < length / 3 if scheme == "tcp" else passed > length
+
+    run(test())
+
+
 def test_a_refused_dialer_tells_its_producers_and_does_not_come_again(run: Run, socket_folder: Path) -> None:
     async def test() -> None:
         address = f"unix:{socket_folder}/s"

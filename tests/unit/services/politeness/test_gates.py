@@ -12,6 +12,7 @@ from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.pace import PaceRules
 from gossamer.services.politeness.places import Share
 from gossamer.services.politeness.rules import GateRules
+from gossamer.services.politeness.whole_crawl import RateUse
 from gossamer.testing import FakeClock
 
 PUBLIC = "198.51.100.7"
@@ -155,6 +156,30 @@ def test_bytes_come_in_no_faster_than_the_bandwidth_in_any_second_though_many_re
     seconds = [sum(size for when, size in came if second <= when < second + 1) for second in range(58)]
     assert max(seconds) <= 150_000.0
     assert sum(seconds[10:]) / len(seconds[10:]) >= 90_000.0, "and none of it is left unused"
+
+
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_caps_of_the_crawl_are_so_many_times_as_much_as_the_agent_is_lent_also_when_they_are_set_anew(
+    share: float,
+) -> None:
+    gates = Gates(GateRules(pages_per_second=2.0))
+    gates.crawl.lend(share, 1.0, 0.0)
+    gates.begin("a.test", "a.test", "", 0.0)
+    assert gates.ready_at("b.test", "b.test", "", 0.0) == 0.5 / share
+    gates.change(GateRules(pages_per_second=4.0))
+    gates.begin("b.test", "b.test", "", 1.0)
+    assert gates.ready_at("c.test", "c.test", "", 1.0) == 1.0 + 0.25 / share
+    assert gates.crawl.uses() == (RateUse(4.0, share, 2.0), None)
+
+
+def test_what_was_taken_at_a_small_share_is_paid_for_at_the_larger_one_that_follows() -> None:
+    gates = Gates(GateRules(bytes_per_second=1000.0))
+    gates.crawl.lend(1.0, 0.1, 0.0)
+    booked = gates.begin("a.test", "a.test", "", 0.0)
+    gates.received(10_000, 0.0, booked)
+    assert gates.crawl_ready_at(0.0) == pytest.approx(100.0, abs=0.1)
+    gates.crawl.lend(1.0, 2.0, 50.0)
+    assert gates.crawl_ready_at(50.0) == pytest.approx(52.5, abs=0.1)
 
 
 def test_what_was_booked_for_a_request_that_brought_nothing_is_given_back() -> None:
