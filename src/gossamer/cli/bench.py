@@ -11,6 +11,7 @@ from types import ModuleType
 import click
 
 from gossamer.bench.peers import PROFILES
+from gossamer.bench.report import BenchReport
 from gossamer.flow.sheet import nearest
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.pages import path_of
@@ -22,6 +23,7 @@ BENCHES = {
     "flow": "the machine room: provider calls, connectors, filters, remote links",
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
+    "exchange": "what 1 to 64 agents tell each other, cover, fetch twice and miss, by simulation; recently-seen tables; minutes",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "spiders": "what the Python API and handlers cost a page, beside the command line, Scrapy and Crawlee",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
@@ -68,7 +70,7 @@ PEER_PAGES = 2_000
     "--pages",
     type=click.IntRange(100),
     help="agents, peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
-    "structured-data: pages in the store. freshness: pages of the web. revisits: known pages.",
+    "structured-data: pages in the store. freshness, exchange: pages of the web. revisits: known pages.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
@@ -76,6 +78,9 @@ PEER_PAGES = 2_000
 )
 @click.option(
     "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
+)
+@click.option(
+    "--plots", "plots_folder", metavar="FOLDER", help="exchange: Also draw the figures, as SVG files in this folder."
 )
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
@@ -87,6 +92,7 @@ def bench(
     urls: tuple[int, ...],
     sets: tuple[str, ...],
     chapters: tuple[str, ...],
+    plots_folder: str | None,
     json_file: str | None,
 ) -> None:
     """Run benchmark NAME and print its tables, with machine and versions. Without NAME: list them.
@@ -104,6 +110,8 @@ def bench(
     name = ALIASES.get(name, name)
     if name not in BENCHES:
         raise click.UsageError(f"no benchmark {name!r}{nearest(name, BENCHES)}")
+    if plots_folder is not None and name != "exchange":
+        raise click.UsageError(f"--plots: {name} draws nothing; exchange does")
     module = importlib.import_module(f"gossamer.bench.{name.replace('-', '_')}")
     if name == "peers":
         with _sites(sites, pages or PEER_PAGES) as roots:
@@ -113,7 +121,18 @@ def bench(
             report = module.run(roots, repeats)
     elif (
         name
-        in ("pages", "keeping", "memory", "bodies", "structured-data", "questions", "freshness", "revisits", "agents")
+        in (
+            "pages",
+            "keeping",
+            "memory",
+            "bodies",
+            "structured-data",
+            "questions",
+            "freshness",
+            "revisits",
+            "agents",
+            "exchange",
+        )
         and pages is not None
     ):
         report = module.run(pages)
@@ -130,6 +149,16 @@ def bench(
         report = module.run()
     report.command = shlex.join(["gossamer", *sys.argv[1:]])
     print(report.text())
+    _write(report, module, plots_folder, json_file)
+
+
+def _write(report: BenchReport, module: ModuleType, plots_folder: str | None, json_file: str | None) -> None:
+    """Write what was asked for besides the tables."""
+    if plots_folder is not None:
+        folder = Path(plots_folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, drawing in module.plots(report).items():
+            (folder / file).write_text(drawing, encoding="utf-8")
     if json_file is not None:
         Path(json_file).write_bytes(report.json())
 
