@@ -323,7 +323,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
         with Control(directory) as control:
             return control.told(request, CrawlStanding) if isinstance(request, Status) else control.ask(request)
 
-    with web_of_hosts(latency=0.05) as web:
+    with web_of_hosts(latency=0.15) as web:
 
         async def steer(job: DividedCrawl) -> None:
             def ask(request: ControlRequest) -> "asyncio.Future[Any]":
