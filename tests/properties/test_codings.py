@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gossamer.model import body as bodies
 from gossamer.model.zstd import zstd
-from gossamer.stages.fetch.coding import MAX_RATIO, RATIO_FROM, Undoing, decode
-from gossamer.stages.fetch.keeping import Keeping
+from gossamer.reading.coding import MAX_RATIO, RATIO_FROM, Undoing, decode
+from gossamer.reading.keeping import Keeping
 
 ENCODE: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda data: gzip.compress(data, mtime=0),

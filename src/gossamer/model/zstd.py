@@ -1,6 +1,7 @@
 """Zstandard (RFC 8878), from the standard library where that has it (Python 3.14), otherwise from its backport.
 
-Both are one module by the same authors; :data:`zstd` is whichever the Python at hand has.
+Place in the flow: bodies that servers send in this coding, and messages between machines, pass through it. Both are one module by
+the same authors; :data:`zstd` is the one that the Python at hand has.
 """
 
 from __future__ import annotations

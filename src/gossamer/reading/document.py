@@ -148,22 +148,23 @@ class Document:
     @cached_property
     def directives(self) -> tuple[str, ...]:
         """What the page says to robots, in its header fields and its meta tags."""
-        metas = self._metas()
-        if not metas:
+        told = [
+            meta.get("content", "") for meta in self._metas if robots_tags.concerns(meta.get("name", ""), self.agent)
+        ]
+        if not told:
             return self.field_directives
-        return tuple(sorted({*self.field_directives, *robots_tags.directives(metas, self.agent)}))
+        return tuple(sorted({*self.field_directives, *robots_tags.directives(told, self.agent)}))
 
     @cached_property
     def frequency(self) -> str:
         """How often the page says that it changes (`revisit-after`), in a word of sitemaps.org; empty where it does not."""
-        every = (tag.attributes for tag in self.skim.named(b"meta"))
-        told = next((meta.get("content", "") for meta in every if meta.get("name", "").lower() == "revisit-after"), "")
-        return frequency_of(told)
+        told = [meta.get("content", "") for meta in self._metas if meta.get("name", "").lower() == "revisit-after"]
+        return frequency_of(told[0]) if told else ""
 
-    def _metas(self) -> list[str]:
-        """The contents of the meta tags that speak to us."""
-        every = [tag.attributes for tag in self.skim.named(b"meta")]
-        return [meta.get("content", "") for meta in every if robots_tags.concerns(meta.get("name", ""), self.agent)]
+    @cached_property
+    def _metas(self) -> list[Mapping[str, str]]:
+        """The attributes of the meta tags."""
+        return [tag.attributes for tag in self.skim.named(b"meta")]
 
     @cached_property
     def canonical(self) -> str:

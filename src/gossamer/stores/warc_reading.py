@@ -6,6 +6,7 @@ that iterates over files buys nothing where the place of every record is known.
 A record is read piece by piece: a body that is too large for memory goes to disk again, as when it was fetched.
 """
 
+import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -81,11 +82,16 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
         return next((value for field, value in self.headers if field == name), "")
 
 
-def read_record(directory: Path, location: Location) -> ArchivedRecord:
+def read_record(directory: Path, location: Location, most: int = sys.maxsize) -> ArchivedRecord:
     """The record at a location.
 
+    Args:
+        directory: the crawl's.
+        location: as the ledger and the tables have it.
+        most: bytes of its block.
+
     Raises:
-        CrawlDirectoryError: there is none: the file is missing or damaged.
+        CrawlDirectoryError: there is none: the file is missing or damaged; or it is larger than `most`.
         OSError: its body is large, and there is no room for it in the directory for temporary files.
     """
     path = directory / location.file
@@ -95,7 +101,10 @@ def read_record(directory: Path, location: Location) -> ArchivedRecord:
         raise _unreadable(path, error) from None
     with file:
         try:
-            return _record(_Pieces(_unpacked(file, path, location)))
+            return _record(_Pieces(_unpacked(file, path, location)), most)
+        except _TooLarge:
+            text = f"{path} has a record of more than {most} bytes at byte {location.offset}"
+            raise CrawlDirectoryError(text) from None
         except (IsalError, _NotWhole):  # type: ignore[misc]  # a class, which its stubs call an instance
             text = f"{path} has no whole record at byte {location.offset}; bring it back from a copy"
             raise CrawlDirectoryError(text) from None
@@ -103,6 +112,10 @@ def read_record(directory: Path, location: Location) -> ArchivedRecord:
 
 class _NotWhole(Exception):
     """The record ends before its end, or was never one."""
+
+
+class _TooLarge(Exception):
+    """The block is longer than the reader wants."""
 
 
 def _unreadable(path: Path, error: OSError) -> CrawlDirectoryError:
@@ -160,12 +173,14 @@ class _Pieces:
             raise _NotWhole
 
 
-def _record(unpacked: _Pieces) -> ArchivedRecord:
+def _record(unpacked: _Pieces, most: int) -> ArchivedRecord:
     preamble = unpacked.until(_END_OF_HEAD, MOST_FIELDS)
     fields = read_fields(preamble)
     if fields is None:
         raise _NotWhole
     length = int(fields["content-length"]) if fields.get("content-length", "").isdigit() else 0
+    if length > most:
+        raise _TooLarge
     head = unpacked.until(_END_OF_HEAD, min(length, MOST_HEAD)) if is_http(fields) else b""
     writer = BodyWriter()
     for piece in unpacked.take(length - len(head)):

@@ -14,8 +14,8 @@ from typing import Final
 
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical
-from gossamer.simweb.replay.index import ReplayIndex
-from gossamer.simweb.replay.records import stored
+from gossamer.stores.recorded.index import ReplayIndex
+from gossamer.stores.recorded.records import stored
 
 HEAD_LIMIT: Final = 65_536
 """Bytes of a request's head; more ends the connection."""

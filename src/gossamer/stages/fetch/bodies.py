@@ -7,9 +7,9 @@ from gossamer.model import mime
 from gossamer.model.body import Body, beginning
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
-from gossamer.stages.fetch import coding
+from gossamer.reading import coding
+from gossamer.reading.keeping import Keeping
 from gossamer.stages.fetch.head import Head
-from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.transfer import Cut, Transfer
 from gossamer.stages.fetch.verdicts import beside_status, decode_failed
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 
-import msgspec
 import pycurl
 
 from gossamer.contracts.fetching import ProxyHealth
@@ -27,15 +26,16 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
-from gossamer.stages.fetch import coding, request
-from gossamer.stages.fetch.bodies import body_of, notes_of
+from gossamer.reading import coding
+from gossamer.reading.keeping import Keeping
+from gossamer.stages.fetch import request
+from gossamer.stages.fetch.answering import Answering, Asked, answer_of
 from gossamer.stages.fetch.constants import constants, trusted
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
 from gossamer.stages.fetch.driver import Driver, affordable, driver
 from gossamer.stages.fetch.head import Caps
 from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stages.fetch.proxies import PROXY_REFUSES, Proxies
 from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.transfer import Transfer, Wanted
@@ -70,23 +70,6 @@ _TICK = 1.0
 
 #: Servers that are remembered for having dropped a connection; then all are forgotten, and may cost one try again.
 _MOST_DROPPERS = 10_000
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One request as it is to be sent."""
-
-    url: str
-    started: float
-    """Seconds since the epoch."""
-    resolved: float
-    """Seconds that finding the address took."""
-    shown: tuple[str, ...] = ()
-    """Fields of this request alone."""
-    secret: tuple[str, ...] = ()
-    """Those that are kept out of the archive."""
-    wanted: Wanted | None = None
-    request: Requested | None = None
-    """What is sent beside that; None for a plain GET."""
 
 
 class HttpModule(Provider[HttpSheet]):
@@ -348,66 +331,26 @@ class HttpModule(Provider[HttpSheet]):
 
     def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
         """What came of the transfer, once it has ended in one way or another."""
-        curl, started, now = transfer.curl, asked.started, self.clock.monotonic()
+        now = self.clock.monotonic()
         elapsed = now - transfer.began - transfer.held(now)
         counters = self.metrics.counters
         counters["requests"] += 1
         counters["body_bytes"] += transfer.size
-        connects = curl.getinfo(pycurl.NUM_CONNECTS)
-        if connects:
+        if connects := transfer.curl.getinfo(pycurl.NUM_CONNECTS):
             counters["connects"] += connects
-        peer = curl.getinfo(pycurl.PRIMARY_IP)
+        peer = transfer.curl.getinfo(pycurl.PRIMARY_IP)
         if peer != address and peer and ip_address(peer) != ip_address(address):
             reason = "another peer than the one asked for"
-            return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
-        if self._proxies is not None:
-            address = ""  # the server's own is known to the proxy alone
+            return Response(Outcome.ADDRESS_REFUSED, started=asked.started, elapsed=elapsed, error=reason)
         if transfer.lines:
             transfer.judge_head()
-        head = transfer.head
-        is_unverified = not transfer.shared.verifies and asked.url.startswith("https:")
-        verdict = verdict_on(transfer, ending)
-        timings = transfer.timings(asked.resolved, elapsed) if self.sheet.timings else None
-        version = transfer.version if self.sheet.timings else ""
-        if head is None:
-            sent = transfer.is_sent
-            return Response(
-                verdict.outcome,
-                request_head=transfer.request_head(asked.url, asked.shown) if sent else b"",
-                address=address if sent else "",
-                started=started,
-                elapsed=elapsed,
-                error=verdict.reason,
-                timings=timings,
-                is_met=bool(transfer.lines)
-                or (self._proxies is None and connects > 0 and sent)
-                or (asked.request is not None and transfer.is_asked),
-                is_unverified=is_unverified,
-            )
-        body, decoded, fault, verdict = body_of(transfer, head, verdict, self._keeping)
-        notes = notes_of(head, fault)
-        for note in notes:
+        # Behind a proxy, the server's own address is known to the proxy alone.
+        server = address if self._proxies is None else ""
+        how = Answering(self._keeping, server, elapsed, is_timed=self.sheet.timings, is_direct=self._proxies is None)
+        response = answer_of(transfer, asked, verdict_on(transfer, ending), how)
+        for note in response.notes:
             self.metrics.count(f"note:{note}")
-        return Response(
-            verdict.outcome,
-            status=head.status,
-            request_head=transfer.request_head(asked.url, asked.shown),
-            response_head=head.raw,
-            headers=head.fields,
-            body=body,
-            decoded=decoded,
-            address=address,
-            started=started,
-            elapsed=elapsed,
-            cut=verdict.cut,
-            error=verdict.reason,
-            timings=timings,
-            version=version,
-            is_met=True,
-            is_unverified=is_unverified,
-            barred=verdict.barred,
-            notes=notes,
-        )
+        return response
 
     def _wanted(self, task: Task) -> Wanted | None:
         """What is asked of each head whether its body is wanted; None where nobody would say no."""

@@ -14,15 +14,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pycurl
 
-from gossamer.model.body import Body, BodyWriter
 from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
 from gossamer.model.url import authority_of, path_of
 from gossamer.model.visit import Timings
-from gossamer.stages.fetch.coding import Decoded, Undoing, codings, refusal
+from gossamer.reading.keeping import NOTHING, Keeping
+from gossamer.stages.fetch.body_store import BodyStore
 from gossamer.stages.fetch.constants import Constants
 from gossamer.stages.fetch.head import BrokenHead, Head, IncompleteHead, read
-from gossamer.stages.fetch.keeping import NOTHING, Keeping
 from gossamer.stages.fetch.proxy import Proxy
 from gossamer.stages.fetch.request import has_body
 from gossamer.stages.fetch.valve import Valve
@@ -65,34 +64,6 @@ _DROPPED = Cut(Outcome.PROTOCOL_FAILED, "the server closed a connection that was
 
 #: Says why a body is not wanted, by its head; None where it is.
 Wanted = Callable[[Head], Cut | None]
-
-
-class BodyStore:
-    """A body beyond what is simply collected: as it came and without its content coding, each on disk if it is large."""
-
-    __slots__ = ("_raw", "_undoing")
-
-    def __init__(self, keeping: Keeping, content_coding: str) -> None:
-        self._raw = BodyWriter(keeping.memory, keeping.directory, digest=True)
-        applied = codings(content_coding)
-        self._undoing: Undoing | None = None
-        if applied and not refusal(applied):
-            self._undoing = Undoing(applied, keeping)
-
-    def write(self, piece: bytes) -> None:
-        """Take a piece as it came (OSError where the disk is full)."""
-        self._raw.write(piece)
-        if self._undoing is not None:
-            self._undoing.feed(piece)
-
-    @property
-    def cut(self) -> str:
-        """The stop that the decoded body has run into, if it has: nothing more need come."""
-        return self._undoing.cut if self._undoing is not None else ""
-
-    def take(self, *, whole: bool) -> tuple[Body, Decoded | None]:
-        """The body as it came, and what its content coding came to where that could be undone."""
-        return self._raw.take(), self._undoing.end(whole=whole) if self._undoing is not None else None
 
 
 class Transfer:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-from gossamer.simweb.replay.index import RecordPlace, ReplayIndex
+from gossamer.stores.recorded.index import RecordPlace, ReplayIndex
 
 MOST: Final = 1 << 30
 """Bytes of a body that are served; a larger one is cut."""
@@ -37,12 +37,13 @@ class Stored(NamedTuple):
     """The time that it took when it was recorded."""
 
 
-def stored(index: ReplayIndex, url: str) -> Stored | None:
-    """The recorded answer to a canonical URL; None where there is none, or its record cannot be read."""
+def stored(index: ReplayIndex, url: str, most: int = MOST) -> Stored | None:
+    """The recorded answer to a canonical URL, with at most this many bytes of its body; None where there is none, or its record
+    cannot be read."""
     place = index.place(url)
     if place is None:
         return None
-    answer = _read(place)
+    answer = _read(place, most)
     if answer is None:
         return None
     hops, whole = 0, place
@@ -52,21 +53,21 @@ def stored(index: ReplayIndex, url: str) -> Stored | None:
             return None
         whole, hops = original, hops + 1
     if whole is not place:
-        origin = _read(whole)
+        origin = _read(whole, most)
         if origin is None:
             return None
         answer = answer._replace(body=origin.body)
     return answer._replace(seconds=index.seconds(url))
 
 
-def _read(place: RecordPlace) -> Stored | None:
+def _read(place: RecordPlace, most: int) -> Stored | None:
     with place.file.open("rb") as file, contextlib.redirect_stderr(io.StringIO()):
         file.seek(place.offset)
         try:
             record = next(iter(ArchiveIterator(file, arc2warc=True)), None)
             if record is None:
                 return None
-            body = record.raw_stream.read(MOST)
+            body = record.raw_stream.read(most)
         except (ArchiveLoadFailed, OSError):
             return None
     if record.http_headers is None:

@@ -7,15 +7,15 @@ a time.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-from gossamer.model.body import Body, BodyWriter, StoredBody, pieces
-from gossamer.stages.fetch.keeping import Keeping
+from gossamer.model.body import MAX_READ, THRESHOLD, Body, BodyWriter, StoredBody, pieces
+from gossamer.reading.keeping import Keeping
 
 #: What is asked for, in the words and the order of browsers.
 ACCEPTED = "gzip, deflate, br, zstd"
@@ -107,6 +107,26 @@ def decode(body: Body, applied: Sequence[str], keeping: Keeping, *, whole: bool 
             return Decoded(data)
     undone = _undone(body, Undoing(applied, keeping), whole=whole)
     return to_the_fault(body, applied, keeping, undone) if undone.error else undone
+
+
+def undone(headers: Iterable[tuple[str, str]], body: Body, most: int = MAX_READ, *, whole: bool = False) -> Decoded:
+    """A body of the archive without the content codings that its header fields name; itself where they name none.
+
+    Args:
+        headers: names in lower case.
+        body: as it came.
+        most: bytes that may come out.
+        whole: the body is complete.
+
+    Returns:
+        What came out; it is not readable where the codings cannot be undone, and `error` says why.
+    """
+    applied = codings(", ".join(value for name, value in headers if name == "content-encoding"))
+    if not applied:
+        return Decoded(body)
+    if refused := refusal(applied):
+        return Decoded(b"", error=refused)
+    return decode(body, applied, Keeping(most, THRESHOLD), whole=whole)
 
 
 def to_the_fault(body: Body, applied: Sequence[str], keeping: Keeping, undone: Decoded) -> Decoded:
