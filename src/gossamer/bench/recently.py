@@ -1,13 +1,14 @@
-"""The table of recently seen URLs by the thesis' rule, and how many messages a table saves (Hunyadi 2007, section 5.3.1).
+"""How many messages a table of recently seen URLs saves (Hunyadi 2007, section 5.3.1).
 
-Place in the flow: :mod:`gossamer.bench.exchange` compares it with the tables that crawls have, :mod:`gossamer.stores.second_chance`
-and :mod:`gossamer.stores.sieve.recent`.
+Place in the flow: :mod:`gossamer.bench.exchange` compares three of them: :mod:`gossamer.stores.saturating`,
+:mod:`gossamer.stores.second_chance` and :mod:`gossamer.stores.sieve.recent`.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from gossamer.stores.saturating import SaturatingTable
 from gossamer.stores.second_chance import SecondChance
 from gossamer.stores.sieve.recent import Recent
 
@@ -15,54 +16,17 @@ from gossamer.stores.sieve.recent import Recent
 Table = Callable[[Sequence[str]], Sequence[str]]
 
 
-class SaturatingTable:
-    """At most `capacity` strings with reference bits. At saturation what was not referenced is erased, the rest cleared."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._referenced: dict[str, bool] = {}
-
-    def __len__(self) -> int:
-        return len(self._referenced)
-
-    def __contains__(self, string: object) -> bool:
-        """Whether a string is held; this is no reference."""
-        return string in self._referenced
-
-    def misses(self, strings: Sequence[str]) -> list[str]:
-        """Those that are not here, in order; the others get their reference bit."""
-        rest = []
-        for string in strings:
-            if string in self._referenced:
-                self._referenced[string] = True
-            else:
-                rest.append(string)
-        return rest
-
-    def insert(self, string: str) -> None:
-        """Hold this string. Where all others were referenced, none of them can stay."""
-        while len(self._referenced) >= self._capacity:
-            self._referenced = {kept: False for kept, referenced in self._referenced.items() if referenced}
-        self._referenced.setdefault(string, False)
-
-
 def thesis_table(capacity: int) -> Table:
     """The table of the thesis."""
-    table = SaturatingTable(capacity)
-
-    def offer(urls: Sequence[str]) -> Sequence[str]:
-        rest = table.misses(urls)
-        for url in rest:
-            table.insert(url)
-        return rest
-
-    return offer
+    return _one_by_one(SaturatingTable(capacity))
 
 
 def second_chance_table(capacity: int) -> Table:
     """The provider `recently-seen`: a hand goes round, one place at a time."""
-    table = SecondChance(capacity)
+    return _one_by_one(SecondChance(capacity))
 
+
+def _one_by_one(table: SaturatingTable | SecondChance) -> Table:
     def offer(urls: Sequence[str]) -> Sequence[str]:
         rest = table.misses(urls)
         for url in rest:

@@ -3,13 +3,12 @@
 import msgspec
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.normal import Normaliser
+from gossamer.model.errors import UsageError
+from gossamer.model.normal import Normaliser, aliases_of
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Response, Visit, sha1_base32
 from gossamer.services.aliases import NEEDED, PER_DIFFERENCE, AliasBook, AliasSheet, HostAliases
-from gossamer.stages.links.component import aliases_of
 
 
 def page(host: str, path: str, text: str = "", address: str = "192.0.2.1") -> Visit:
@@ -80,9 +79,12 @@ def test_aliases_are_folded_where_a_setting_says_so() -> None:
     normalise = Normaliser((), (), aliases_of(["www.A.test=a.test", "b.test = bücher.test"]))
     assert normalise("http://www.a.test:8080/x?y") == "http://a.test:8080/x?y"
     assert normalise("http://b.test/") == "http://xn--bcher-kva.test/"
+    addresses = Normaliser((), (), aliases_of(["[2001:db8::1]=a.test", "c.test=[::1]"]))
+    assert addresses("http://[2001:db8::1]:81/x") == "http://a.test:81/x"
+    assert addresses("http://c.test:81/x") == "http://[::1]:81/x"
     assert normalise("http://x.www.a.test/") == "http://x.www.a.test/"
     for bad in (["a.test"], ["a.test=b.test=c.test"], ["a test=b"], ["=a.test"]):
-        with pytest.raises(SettingError, match="write OTHER=NAME"):
+        with pytest.raises(UsageError, match="write OTHER=NAME"):
             aliases_of(bad)
-    with pytest.raises(SettingError, match="is both another name and a name"):
+    with pytest.raises(UsageError, match="is both another name and a name"):
         aliases_of(["a.test=b.test", "b.test=c.test"])

@@ -1,4 +1,5 @@
-"""Designation: the ring divides the hosts among agents without a master (Hunyadi 2007, section 3.3).
+"""Designation: which agent a host belongs to (Hunyadi 2007, sections 3.3 and 5.3.1).
 
-:mod:`ring` decides, as plain code; :mod:`provider` is what a wiring names.
+The :mod:`ring` needs no master; it decides as plain code, and :mod:`provider` is what a wiring names. For a master :mod:`table`
+keeps what one of the :mod:`policies` has chosen.
 """

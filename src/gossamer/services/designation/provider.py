@@ -6,7 +6,7 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.agents import agent_name, member
 from gossamer.model.domains import Division, DomainRule, domain_rule
-from gossamer.services.designation.ring import PlaceTable, Ring
+from gossamer.services.designation.ring import PLACES_HELP, PlaceTable, Ring
 
 #: Hosts whose agent is remembered: a crawl asks for the same ones again and again. About 200 bytes each.
 REMEMBERED = 65_536
@@ -23,7 +23,7 @@ class RingSheet(Sheet, frozen=True):
     ] = (agent_name(0),)
     places: Annotated[
         tuple[str, ...],
-        setting("Prefer agents at this place for hosts with this suffix: SUFFIX=PLACE, as hu=budapest (repeatable)."),
+        setting(PLACES_HELP),
     ] = ()
     division: Annotated[
         Division, setting("Assign registered domains or single hosts as a whole; as the ledger does.", restart=_MADE)

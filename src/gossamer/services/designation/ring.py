@@ -7,6 +7,7 @@ what an agent leaves behind falls to those behind its points.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import pairwise
 
 from xxhash import xxh32_intdigest
@@ -23,38 +24,65 @@ POINTS = 1024
 #: First and last point of a stretch of the circle.
 Arc = tuple[int, int]
 
+#: A range of addresses.
+_Network = IPv4Network | IPv6Network
+
 #: The last point of the circle.
 _LAST = 2**32 - 1
 
 
+#: What a setting says that takes the rules of a :class:`PlaceTable`.
+PLACES_HELP = (
+    "Prefer agents at this place for hosts with this suffix, or for addresses of this network: SUFFIX=PLACE or NETWORK=PLACE, as "
+    "hu=budapest or 192.0.2.0/24=oslo (repeatable)."
+)
+
+
 class PlaceTable:
-    """Says at which place a domain is best asked, by the longest suffix of labels that the user's table has."""
+    """Says at which place a domain is best asked, by the longest suffix of labels, or for an address the narrowest network."""
 
     def __init__(self, rules: Iterable[str] = ()) -> None:
-        """Rules as `SUFFIX=PLACE`, as `hu=budapest` or `example.com=oslo`.
+        """Rules as `SUFFIX=PLACE` or `NETWORK=PLACE`, as `hu=budapest`, `example.com=oslo` or `192.0.2.0/24=oslo`.
 
         Raises:
             UsageError: a rule has another form.
         """
         self._places: dict[str, str] = {}
+        networks: dict[_Network, str] = {}
         for rule in rules:
             suffix, equals, place = rule.strip().partition("=")
             if not (suffix and equals and place):
                 raise UsageError(f"{rule!r} names no place; write SUFFIX=PLACE, as hu=budapest")
-            self._places[suffix.lower().strip(".")] = place
+            if "/" not in suffix:
+                self._places[suffix.lower().strip(".")] = place
+                continue
+            try:
+                networks[ip_network(suffix)] = place
+            except ValueError as error:
+                raise UsageError(f"{rule!r} names no network ({error}); write 192.0.2.0/24=PLACE") from None
+        self._networks = sorted(networks.items(), key=lambda one: -one[0].prefixlen)
 
     def __repr__(self) -> str:
-        return f"<PlaceTable of {len(self._places)} rules>"
+        return f"<PlaceTable of {len(self._places) + len(self._networks)} rules>"
 
     def place(self, domain: str) -> str:
-        """The place of a domain; empty where no rule speaks of it."""
-        if not self._places:
+        """The place of a domain, or of an address; empty where no rule speaks of it."""
+        if domain in self._places:
+            return self._places[domain]
+        if self._networks and (place := self._place_of_address(domain)):
+            return place
+        while self._places and domain:
+            if domain in self._places:
+                return self._places[domain]
+            domain = domain.partition(".")[2]
+        return ""
+
+    def _place_of_address(self, domain: str) -> str:
+        try:
+            address = ip_address(domain)
+        except ValueError:
             return ""
-        while domain not in self._places:
-            _, dot, domain = domain.partition(".")
-            if not dot:
-                return ""
-        return self._places[domain]
+        return next((place for network, place in self._networks if address in network), "")
 
 
 class Ring:

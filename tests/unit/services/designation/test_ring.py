@@ -28,6 +28,16 @@ def test_hosts_go_to_agents_at_their_place_where_there_are_any() -> None:
     assert PlaceTable(["example=x"]).place("example.com") == ""
 
 
+def test_addresses_go_by_their_narrowest_network_and_names_that_look_like_them_do_not() -> None:
+    table = PlaceTable(
+        ["192.0.2.0/24=oslo", "192.0.2.128/25=bergen", "2001:db8::/32=oslo", "hu=budapest", "192.0.2.200=tromso"]
+    )
+    domains = ["192.0.2.1", "192.0.2.129", "192.0.2.200", "2001:db8::1", "198.51.100.1", "bme.hu", "192.0.2.1.hu"]
+    assert [table.place(one) for one in domains] == ["oslo", "bergen", "tromso", "oslo", "", "budapest", "budapest"]
+    with pytest.raises(UsageError, match="names no network"):
+        PlaceTable(["192.0.2.1/24=oslo"])
+
+
 def test_a_finer_or_a_coarser_rule_decides_what_is_assigned_as_a_whole() -> None:
     agents = ("agent-00", "agent-01", "agent-02")
     hosts = [f"h{number}.example.com" for number in range(40)]

@@ -1,0 +1,81 @@
+"""Conformance suites for the providers of the marshaler: run them over an implementation of your own."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+from gossamer.contracts.marshaling import DesignationPolicy, DesignationTable, DomainCount, HostNames, RecentUrls
+from gossamer.model.agents import Member
+
+#: Domains of every shape that a marshaler meets.
+_DOMAINS = [*(f"d{number}.example" for number in range(300)), "127.0.0.1", "2001:db8::1", "localhost", "co.uk"]
+
+_AGENTS = (Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0))
+
+
+def check_recent_urls(make: Callable[[int], RecentUrls]) -> None:
+    """A recently-seen table of a given capacity keeps its promises."""
+    table = make(4)
+    urls = [f"http://a.test/{number}" for number in range(20)]
+    assert list(table.misses(urls)) == urls, "a URL is held back that was not inserted"
+    table.insert(urls[0], 3)
+    assert list(table.misses(urls[:2], 3)) == urls[1:2], "an inserted URL is not held back, or another one is"
+    assert list(table.misses(urls[:1], 4)) == [], "a URL is not held back that is met farther from the seeds"
+    assert list(table.misses(urls[:1], 2)) == urls[:1], "a URL is held back that is met nearer to the seeds"
+    table.insert(urls[0], 1)
+    table.insert(urls[0], 9)
+    assert list(table.misses(urls[:1], 1)) == [], "of two depths the lesser is not remembered"
+    for url in urls:
+        table.insert(url)
+    assert len(urls) - len(table.misses(urls)) <= 4, "more URLs are held than the capacity"
+    assert list(table.misses(urls[-1:])) == [], "the URL that was inserted last is not held"
+
+
+def check_host_names(names: HostNames) -> None:
+    """A table of host names keeps its promises, for the hosts of this suite."""
+    for host in (*_DOMAINS, *(f"www.{domain}" for domain in _DOMAINS)):
+        name = names.name_of(host)
+        assert names.name_of(name) == name, f"{host} is called {name}, and that has another name"
+        assert names.name_of(host) == name, f"{host} has two names"
+
+
+async def check_designation_table(make: Callable[[Sequence[Member]], Awaitable[DesignationTable]]) -> None:
+    """A table of designations keeps its promises.
+
+    Args:
+        make: lets the table before go as a kill would, and opens it again for these members.
+    """
+    table = await make(_AGENTS)
+    assert list(table.designated()) == [], "a new table is not empty"
+    agents = await table.designate(_DOMAINS)
+    assert len(agents) == len(_DOMAINS), "one agent for each domain"
+    assert set(agents) <= {one.agent for one in _AGENTS}, "a domain was given to somebody unknown"
+    doubled = await table.designate([*_DOMAINS[::-1], *_DOMAINS, "new.example", "new.example"])
+    assert doubled[:-2] == [*agents[::-1], *agents], "a domain has another agent when it is asked for again"
+    assert doubled[-1] == doubled[-2], "a domain has two agents in one answer"
+    known = dict(table.designated())
+    assert known == {**dict(zip(_DOMAINS, agents, strict=True)), "new.example": doubled[-1]}, (
+        "what is listed is not what was given"
+    )
+    table = await make((*_AGENTS, Member("agent-03")))
+    assert dict(table.designated()) == known, "designations did not survive a kill"
+    assert await table.designate(_DOMAINS) == agents, "a domain moved, though its agent is still there"
+    table.assign(_DOMAINS[0], "agent-03")
+    assert await table.designate(_DOMAINS[:1]) == ["agent-03"], "a domain that a person assigned has another agent"
+    table = await make((*_AGENTS[:2], Member("agent-02", 0.0), Member("agent-03")))
+    after = await table.designate(_DOMAINS)
+    assert "agent-02" not in after, "an agent that has left was given a domain"
+    stay = [one if one != "agent-02" else other for one, other in zip(["agent-03", *agents[1:]], after, strict=True)]
+    assert after == stay, "a domain moved whose agent did not leave"
+    assert dict(table.designated()) == {**known, **dict(zip(_DOMAINS, after, strict=True))}, "a move was not kept"
+
+
+def check_designation_policy(policy: DesignationPolicy) -> None:
+    """A policy chooses among the candidates, also where there is only one, and lets none go without domains for ever."""
+    for member in _AGENTS:
+        assert policy.choose("a.example", [DomainCount(member)]) == member.agent, "the only candidate was not chosen"
+    counts = Counter[str]()
+    for domain in _DOMAINS:
+        chosen = policy.choose(domain, [DomainCount(member, counts[member.agent]) for member in _AGENTS])
+        assert chosen in {one.agent for one in _AGENTS}, f"{chosen!r} was chosen, which is no candidate"
+        counts[chosen] += 1
+    assert len(counts) == len(_AGENTS), "an agent gets nothing"
