@@ -6,10 +6,12 @@ from typing import Any
 
 from gossamer.contracts.exchanging import Outbox
 from gossamer.contracts.ledger import Ledger
+from gossamer.model.digest_claims import CLAIM
 from gossamer.model.task import Task
 from gossamer.stores.exchange.ledger import DividedLedger
 from gossamer.stores.exchange.outbox import AgentOutbox, AgentOutboxSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.clock import FakeClock
 from gossamer.testing.exchanging import ByLetter, check_outbox
 
 
@@ -52,6 +54,44 @@ def test_while_a_checkpoint_is_made_nothing_is_sent_and_nothing_is_forgotten(tmp
         outbox.sheet = AgentOutboxSheet()
         assert [one.task.url for one in await more] == ["http://b.test/2"]
         assert ledger.counters()["owed"] == 1
+        ledger.abandon()
+
+    run(check())
+
+
+def test_claims_travel_together_and_a_url_takes_them_along_at_once(tmp_path: Path, run: Any) -> None:
+    async def check() -> None:
+        ledger = RocksLedger(LedgerSheet(directory=str(tmp_path)))
+        ledger.open()
+        outbox = AgentOutbox(AgentOutboxSheet())
+        outbox.ledger, outbox.designation = ledger, ByLetter()
+        outbox.clock = clock = FakeClock()
+        await outbox.start()
+
+        def owe(*tasks: Task) -> None:
+            with ledger.group() as group:
+                owed = outbox.owe(tasks, group)
+            outbox.kept(owed)
+
+        first, second, third = (Task(f"claim:{number}", "b.test", relation=CLAIM) for number in range(3))
+        batch = asyncio.ensure_future(outbox.take("agent-01", 9))
+        for claim in (first, second):
+            owe(claim)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert not batch.done(), "a claim waits for others"
+        owe(Task("http://b.test/1", "b.test"))
+        assert [one.task.url for one in await batch] == [first.url, second.url, "http://b.test/1"]
+        assert ledger.counters()["owed_claims"] == 2
+        outbox.delivered(await batch)
+        batch = asyncio.ensure_future(outbox.take("agent-01", 9))
+        owe(third)
+        await asyncio.sleep(0)
+        await clock.advance(1.0)
+        assert [one.task for one in await batch] == [third], "no claim waits for long"
+        outbox.delivered(await batch)
+        await outbox.stop()
+        assert (ledger.counters()["owed"], ledger.counters()["owed_claims"]) == (0, 0)
         ledger.abandon()
 
     run(check())

@@ -1,10 +1,9 @@
-"""What hosts say of changes: when a page changed last, how often it does, how long it can be kept.
+"""What hosts say of changes: when a page changed last, how often it changes, how long it can be kept.
 
 Place in the flow: a sitemap's page is found with what the sitemap says of it (`stages/process/sitemaps.py`); the ledger of
-revisits gives
-that to the schedule, which believes it as far as it has proved true. What is said of how often a page changes puts the page
-into a kind (:func:`kind_of`): what the visits of a kind teach is the prior of its pages. So a word is worth what it has proved to
-mean on that host.
+revisits gives that to the schedule, which believes it as far as it has proved true. A word about how often a page changes puts the
+page into a kind (:func:`kind_of`), and the visits of a kind teach the prior of its pages. So a word is worth as much as it has
+proved to mean on that host.
 """
 
 import re
@@ -23,17 +22,7 @@ _LONGEST_TIME = 64
 #: Up to how many seconds a server says that an answer can be kept, and what its kind is called.
 _AGES = ((0, "age-none"), (3_600, "age-hour"), (86_400, "age-day"), (7 * 86_400, "age-week"))
 
-
-class Said(msgspec.Struct, frozen=True, gc=False):
-    """What a host says of a page."""
-
-    changed_at: float = 0.0
-    """Seconds since the epoch; 0 where it says no time."""
-    frequency: str = ""
-    """One of :data:`FREQUENCIES`, or empty."""
-
-
-#: Seconds of the units of `revisit-after`, by their beginnings.
+#: Seconds of the units of `revisit-after`, which are also written with an s.
 _UNITS = (
     ("hour", 3_600.0),
     ("day", 86_400.0),
@@ -42,10 +31,19 @@ _UNITS = (
     ("year", 366 * 86_400.0),
 )
 
-#: Up to how many seconds which of the words of sitemaps.org is meant.
+#: Intervals of so many seconds and less have the word of sitemaps.org beside them.
 _MEANT = ((3_600.0, "hourly"), (86_400.0, "daily"), (7 * 86_400.0, "weekly"), (31 * 86_400.0, "monthly"))
 
 _AFTER = re.compile(r"\s*(\d{1,4})?\s*([a-z]+)\s*", re.ASCII)
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """What a host says of a page."""
+
+    changed_at: float = 0.0
+    """Seconds since the epoch; 0 where it says no time."""
+    frequency: str = ""
+    """One of :data:`FREQUENCIES`, or empty."""
 
 
 def frequency_of(text: str) -> str:

@@ -8,6 +8,7 @@ round and round: who begins at the front each time would step over all that was 
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.agents import agent_name
+from gossamer.model.digest_claims import CLAIM
 from gossamer.model.errors import DiskFull
 from gossamer.model.task import Task
 
@@ -35,6 +37,9 @@ _KEY_BYTES = 16
 
 #: Seconds between two looks at whether a checkpoint of all agents is made.
 _HELD = 0.05
+
+#: Seconds that a claim waits for others, or for URLs, to travel with: every batch costs both agents a group of their ledgers.
+_LINGER = 0.5
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Task).decode
@@ -71,6 +76,8 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
         """Key and value of what waits in memory or is on its way."""
         self._readings: defaultdict[str, _Reading] = defaultdict(_Reading)
         self._done: list[OwedTask] = []
+        self._due: defaultdict[str, float] = defaultdict(float)
+        """When the queue of an agent is to be sent at the latest, by the monotonic clock: 0 at once."""
 
     async def start(self) -> None:
         """Go on with what an earlier process has left."""
@@ -96,6 +103,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
             is_new = group.get(OWED, task.host, one.key) is None
             if group.put(OWED, task.host, one.key, one.value):
                 group.count("owed", is_new)
+                group.count("owed_claims", is_new and task.relation == CLAIM)
                 owed.append(one)
             else:
                 group.count("cut:owed")
@@ -104,8 +112,16 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
         """Their group is kept; or, where it is not sure, may have been."""
         for one in owed:
-            if is_sure and len(self._queues[one.agent]) < self.sheet.waiting:
+            queue = self._queues[one.agent]
+            if is_sure and len(queue) < self.sheet.waiting:
+                is_claim = one.task.relation == CLAIM
+                if is_claim and not queue:
+                    self._due[one.agent] = self.clock.monotonic() + _LINGER
+                elif not is_claim:
+                    self._due[one.agent] = 0.0
                 self._queue(one)
+                if is_claim and len(queue) > 1:
+                    continue  # its sender knows of the queue, and of when it is due
             else:
                 self._known.pop(one.key, None)
                 self._readings[one.agent].begin()
@@ -124,6 +140,13 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
             while not queue and not self._readings[agent].is_over:
                 self._read(agent, self._readings[agent])
                 await asyncio.sleep(0)
+            wait = self._due[agent] - self.clock.monotonic() if queue and len(queue) < most else 0.0
+            if wait > 0:
+                more.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await more.wait()
+                continue
             if queue:
                 return [queue.popleft() for _ in range(min(most, len(queue)))]
             more.clear()
@@ -150,6 +173,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
                     if is_last or group.get(OWED, one.task.host, one.key) == one.value:
                         group.delete(OWED, one.task.host, one.key)
                         group.count("owed", -1)
+                        group.count("owed_claims", -(one.task.relation == CLAIM))
         except DiskFull:
             self._done = done + self._done
             return
@@ -173,6 +197,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
             reading.mark = mark
             task = _decode(value)
             if self.designation.owner(task.host) == agent and self._known.get(key := _key(task)) != value:
+                self._due[agent] = 0.0
                 self._queue(OwedTask(agent, task, key, value))
         reading.is_over = reading.is_wrapped or not reading.start
         reading.mark, reading.is_wrapped = b"", True
