@@ -6,6 +6,7 @@ from typing import Any
 
 from gossamer.contracts.filtering import Gate, Predicate
 from gossamer.expressions.facts import READS, gates_of
+from gossamer.expressions.given import Given
 from gossamer.expressions.parsing import parse
 from gossamer.expressions.predicates import vocabulary
 from gossamer.expressions.scanning import ExpressionError
@@ -30,13 +31,15 @@ class Expression:
     """An expression that was compiled for one gate. Judging it never raises, unless a predicate of the user's own does.
 
     Raises:
-        ExpressionError: it cannot be read, or names a fact that is not known at the gate.
+        ExpressionError: it cannot be read, names a fact that is not known at the gate, or a value that is not given.
     """
 
-    def __init__(self, source: str, gate: Gate, words: Mapping[str, Predicate] | None = None) -> None:
+    def __init__(
+        self, source: str, gate: Gate, words: Mapping[str, Predicate] | None = None, given: Given | None = None
+    ) -> None:
         self.source = source
         self.gate = gate
-        self.tree = parse(source, vocabulary() if words is None else words)
+        self.tree = parse(source, vocabulary() if words is None else words, given)
         for test in tests(self.tree):
             _check_gate(test, source, gate)
         self._asks_depth = any(test.fact == "depth" for test in tests(self.tree))
@@ -44,6 +47,11 @@ class Expression:
 
     def __repr__(self) -> str:
         return f"<Expression {self.gate}: {self.source}>"
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """What it looks at: whoever prepares the facts can leave out the others."""
+        return frozenset(test.fact for test in tests(self.tree))
 
     def judge_links(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """A verdict for each link of a page (gate `follow`)."""

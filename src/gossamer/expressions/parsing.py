@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from gossamer.contracts.filtering import Predicate
+from gossamer.expressions.given import Given, with_given
 from gossamer.expressions.patterns import compile_pattern
 from gossamer.expressions.scanning import ExpressionError, Token, scan
 from gossamer.expressions.syntax import And, Node, Not, Or, Test
@@ -26,20 +27,21 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def parse(source: str, vocabulary: Mapping[str, Predicate]) -> Node:
-    """The tree of an expression.
+def parse(source: str, vocabulary: Mapping[str, Predicate], given: Given | None = None) -> Node:
+    """The tree of an expression; `given` are the values that it may name, where somebody gives any.
 
     Raises:
         ExpressionError: it is not one; points at the place and names the nearest known predicate.
     """
-    return _Parser(source, vocabulary).whole()
+    return _Parser(source, vocabulary, given).whole()
 
 
 class _Parser:
-    def __init__(self, source: str, vocabulary: Mapping[str, Predicate]) -> None:
+    def __init__(self, source: str, vocabulary: Mapping[str, Predicate], given: Given | None) -> None:
         self.source = source
         self.vocabulary = vocabulary
-        self.tokens = scan(source)
+        tokens = scan(source)
+        self.tokens = tokens if given is None else with_given(tokens, given, source)
         self.place = 0
         self.nesting = 0
 

@@ -328,3 +328,36 @@ def test_every_predicate_can_stand_at_some_gate() -> None:
 def test_the_guide_names_every_predicate() -> None:
     guide = Path(__file__).parents[3].joinpath("docs", "filters.md").read_text(encoding="utf-8")
     assert [name for name in SHIPPED if f"`{name}" not in guide] == []
+
+
+def test_given_values_stand_for_lists_and_numbers_and_are_never_anything_but_values() -> None:
+    strange = {"list": ("a b", "or", "x) or host(*", '"'), "least": ("2",), "end": (r"\.pdf$",)}
+    for source in ("path($list)", "length >= $least and not url matches $end", "query($list, $least)"):
+        Expression(source.replace("path($list)", "host($list)"), "follow", given=strange)
+    assert not holds("host(b.test)")
+    named = Expression(
+        "host($hosts) and length > $least", "follow", given={"hosts": ("b.test", "*.test"), "least": ("9",)}
+    )
+    assert list(named.judge_links([Link("http://a.test/"), Link("http://a.org/")], PAGE)) == [
+        "",
+        "filter: host($hosts)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("host($hots)", "nothing is given by the name 'hots'; did you mean 'hosts'?"),
+        ("length > $hosts", "'a.test' is not a quantity"),
+        ("$hosts", "expected a predicate"),
+        (
+            " or ".join(["host($many)"] * 3),
+            "the lists that it names hold more than 5000 values or 64000 characters together",
+        ),
+        ("host($long)", "the lists that it names hold more than 5000 values or 64000 characters together"),
+    ],
+)
+def test_a_value_that_is_not_given_or_does_not_fit_is_told_with_its_place(source: str, message: str) -> None:
+    lists = {"hosts": ("a.test", "b.test"), "many": tuple(map(str, range(2_000))), "long": ("*a?" * 100,) * 300}
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        Expression(source, "follow", given=lists)

@@ -1,0 +1,179 @@
+"""One document, read and judged as the stages of a crawl read and judge it: links found and filtered, gates asked.
+
+Place in the flow: :mod:`gossamer.mobile.running` hands a response in and gets the visit back. What the stages `process`, `links`
+and `filter` of a stationary crawl do with a page is done here by their own functions, in one place and without a graph, so that
+both come to the same links and the same verdicts (decision 81).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from gossamer.contracts.filtering import Gate, UrlFilter, VisitGate, refusal
+from gossamer.contracts.processing import Processor
+from gossamer.expressions.compiling import Expression
+from gossamer.mobile.checking import compiled
+from gossamer.mobile.crawler import MobileCrawler, NamedProcessor
+from gossamer.model.errors import UsageError
+from gossamer.model.outcome import DOCUMENTS, Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Link, Response, Visit
+from gossamer.reading.document import Document
+from gossamer.reading.sniffing import media_type_of
+from gossamer.stages.links.component import LinkResolver, LinksSheet
+from gossamer.stages.process.feeds import FeedLinks
+from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
+from gossamer.stages.process.leading import disowned, refresh_of, with_target
+from gossamer.stages.process.listings import UriList
+from gossamer.stages.process.reading import filled, read
+from gossamer.stages.process.sitemaps import SitemapLinks
+from gossamer.stages.url_filter.judging import judged
+from gossamer.stages.url_filter.nofollow import NofollowFilter
+from gossamer.stages.url_filter.noise import NoiseFilter
+from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
+
+
+class InstalledProcessor(msgspec.Struct, frozen=True):
+    """A processor that is installed, and that the owner of a runtime allows crawlers."""
+
+    types: tuple[str, ...]
+    """Media types that it reads."""
+    processor: Processor
+
+
+class JudgedVisit(msgspec.Struct, frozen=True):
+    """An answer, read and judged."""
+
+    visit: Visit
+    document: Document | None
+    """Where the answer brought one."""
+    outside: tuple[Link, ...] = ()
+    """Links that lead out of scope, of a page whose links are followed."""
+    is_expanded: bool = True
+    """False where the page has links, and `expand` lets none be followed."""
+
+
+Installed = Mapping[NamedProcessor, InstalledProcessor]
+
+
+class PageJudge:
+    """Reads documents and judges them by one crawler's program. Keeps no page.
+
+    Raises:
+        CrawlerRefused: an expression cannot be read.
+        UsageError: a processor of the program is not installed.
+    """
+
+    def __init__(self, crawler: MobileCrawler, seeds: Sequence[str], installed: Installed) -> None:
+        program = crawler.program
+        gates: tuple[Gate, ...] = ("follow", "expand", "store")
+        self._program = _ProgramFilter({gate: compiled(crawler, gate) for gate in gates})
+        self._scope = _Noting(ScopeFilter(ScopeSheet(scope=program.scope, seeds=tuple(seeds))))
+        self._filters: tuple[UrlFilter, ...] = (
+            SchemeFilter(),
+            self._scope,
+            NoiseFilter(),
+            self._program,
+            NofollowFilter(),
+        )
+        self._links = LinkResolver(LinksSheet())
+        # The text of links costs a microsecond each: few programs look at it.
+        anchors = "links" in program.bring.parts or self._program.asks("follow", "anchor")
+        self._processors = _by_type(program.processors, installed, HtmlLinks(HtmlLinksSheet(anchors=anchors)))
+        self.broken: dict[str, int] = {}
+        """Filters that raised, by name."""
+
+    def judge(self, task: Task, response: Response) -> JudgedVisit:
+        """Read an answer, and judge the links of what it brought."""
+        visit = Visit(task, response)
+        document: Document | None = None
+        if response.outcome is Outcome.REDIRECT:
+            visit = with_target(visit)
+        else:
+            refresh = refresh_of(response)
+            if response.outcome in DOCUMENTS and not response.barred:
+                visit = msgspec.structs.replace(visit, mime=media_type_of(response))
+                document = Document(visit)
+                visit = filled(visit, read(document, self._processors.get(visit.mime, ()), "plain"), refresh)
+                if visit.found and "nofollow" in visit.directives:
+                    visit = disowned(visit)
+            elif refresh:
+                visit = msgspec.structs.replace(visit, base=visit.url, found=refresh)
+        (visit,) = self._links.filter(visit)
+        ruled = judged(visit, (self._program,), self._filters, self._count)
+        outside = self._scope.noted()
+        return JudgedVisit(ruled, document, outside or (), not visit.links or outside is not None)
+
+    def irrelevance(self, visit: Visit) -> str:
+        """The rule of `store` by which a document is not relevant; empty for one that is."""
+        return refusal((self._program,), "store", visit)
+
+    def _count(self, name: str) -> None:
+        self.broken[name] = self.broken.get(name, 0) + 1
+
+
+class _Noting:
+    """A filter that notes what it refuses. Contract: `filtering.UrlFilter`."""
+
+    def __init__(self, inner: UrlFilter) -> None:
+        self._inner = inner
+        self._outside: tuple[Link, ...] | None = None
+
+    def noted(self) -> tuple[Link, ...] | None:
+        """What it has refused since this was asked last; None where it was asked about no page."""
+        outside, self._outside = self._outside, None
+        return outside
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        verdicts = self._inner.judge(links, source)
+        self._outside = tuple(link for link, verdict in zip(links, verdicts, strict=True) if verdict)
+        return verdicts
+
+
+class _ProgramFilter:
+    """The expressions of a program. Contracts: `filtering.UrlFilter`, `filtering.VisitFilter`."""
+
+    def __init__(self, expressions: Mapping[Gate, Expression | None]) -> None:
+        self._expressions = expressions
+
+    def asks(self, gate: Gate, fact: str) -> bool:
+        """Whether the expression of a gate looks at a fact."""
+        expression = self._expressions[gate]
+        return expression is not None and fact in expression.facts
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        expression = self._expressions["follow"]
+        return [""] * len(links) if expression is None else expression.judge_links(links, source)
+
+    def judge_visit(self, gate: VisitGate, visit: Visit) -> str:
+        expression = self._expressions[gate]
+        return "" if expression is None else expression.judge(visit)
+
+
+def _by_type(
+    named: Sequence[NamedProcessor], installed: Installed, html: HtmlLinks
+) -> Mapping[str, tuple[Processor, ...]]:
+    """Media type -> its processors: those of the shipped wiring that find links on sites, then those of the program."""
+    feeds, sitemaps = FeedLinks(), SitemapLinks()
+    found: dict[str, tuple[Processor, ...]] = {
+        "text/html": (html,),
+        "application/xhtml+xml": (html,),
+        "text/uri-list": (UriList(),),
+        "application/rss+xml": (feeds,),
+        "application/atom+xml": (feeds,),
+        "application/feed+json": (feeds,),
+        "application/xml": (feeds, sitemaps),
+        "text/xml": (feeds, sitemaps),
+        "text/plain": (sitemaps,),
+        "application/gzip": (sitemaps,),
+        "application/x-gzip": (sitemaps,),
+    }
+    for one in named:
+        if one not in installed:
+            known = ", ".join(sorted(f"{other.name} {other.version}" for other in installed))
+            raise UsageError(
+                f"processor {one.name!r} {one.version} is not installed here; installed: {known or 'none'}"
+            )
+        for media_type in installed[one].types:
+            found[media_type] = (*found.get(media_type, ()), installed[one].processor)
+    return found

@@ -1,0 +1,194 @@
+"""A crawler out of a file that a person wrote, in TOML; every mistake is one line with its place (docs/mobile.md).
+
+Place in the flow: the command line reads a file here and gets the value of :mod:`gossamer.mobile.crawler`.
+"""
+
+import re
+import tomllib
+import typing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.flow import quantities
+from gossamer.flow.sheet import in_words, nearest
+from gossamer.mobile.checking import CrawlerRefused, check_crawler
+from gossamer.mobile.crawler import (
+    DIGEST_PATTERN,
+    NAME_PATTERN,
+    BringRules,
+    CrawlerFacts,
+    MobileCrawler,
+    MobileProgram,
+    Name,
+    NamedProcessor,
+    Parameter,
+    TravelLimits,
+    WordList,
+)
+from gossamer.model.errors import UsageError
+
+#: Bytes of the largest file: one with all the URLs and lists that a crawler may have.
+MAX_FILE = 32 << 20
+
+#: Limits that may be written with units.
+_UNITS = {"bytes": "bytes", "brought": "bytes", "seconds": "s"}
+
+_TABLES: dict[str, type[msgspec.Struct]] = {
+    "": MobileProgram,
+    "limits": TravelLimits,
+    "bring": BringRules,
+    "processors[]": NamedProcessor,
+    "facts": CrawlerFacts,
+}
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_NO_SUCH_WORD = re.compile(r"Invalid enum value '(.*)'")
+_NO_MATCH = re.compile(r"matching regex (.*)")
+#: Patterns of names, as msgspec tells them, in words.
+_PATTERNS = {
+    repr(NAME_PATTERN): "a name of letters, digits, dots, hyphens and underscores, at most 64",
+    repr(DIGEST_PATTERN): "a SHA-1 digest in base32: 32 capital letters and digits",
+}
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+
+
+def read_crawler(path: Path) -> MobileCrawler:
+    """The crawler that a file describes, checked.
+
+    Raises:
+        UsageError: the file cannot be read, or describes none; one line with the file, the line, the place and the remedy.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(data) > MAX_FILE:
+        raise UsageError(f"{path}: more than {MAX_FILE} bytes; give the crawler fewer facts")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{path}, line {line}: not UTF-8; save the file in that encoding") from None
+    return parse_crawler(text, str(path))
+
+
+def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
+    """The crawler that a text in TOML describes, checked; `source` is what messages call the text.
+
+    Raises:
+        UsageError: as :func:`read_crawler`.
+    """
+    try:
+        plain = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source}: not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{source}: not TOML for a crawler: too many brackets within each other") from None
+    try:
+        facts = _facts(plain.pop("facts", {}))
+        crawler = MobileCrawler(_converted(_with_numbers(plain), MobileProgram, ""), facts)
+        check_crawler(crawler)
+    except CrawlerRefused as refusal:
+        line = line_of(text, refusal.place)
+        where = f", line {line}" if line else ""
+        raise UsageError(f"{source}{where}: {refusal}") from None
+    return crawler
+
+
+def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:
+    """The same with `10m` and `1GB` as numbers."""
+    limits = plain.get("limits")
+    if not isinstance(limits, dict):
+        return plain
+    read = dict(limits)
+    for name, unit in _UNITS.items():
+        if isinstance(limits.get(name), str):
+            try:
+                number = quantities.parse(limits[name], unit)
+            except ValueError as error:
+                raise CrawlerRefused(f"limits.{name}", str(error)) from None
+            read[name] = int(number) if unit == "bytes" else number
+    return {**plain, "limits": read}
+
+
+def _facts(plain: Any) -> CrawlerFacts:
+    """The facts; values by name one by one, so that a message names the one that is wrong."""
+    for table, kind in (("keywords", WordList), ("parameters", Parameter)):
+        if isinstance(plain, dict) and isinstance(plain.get(table), dict):
+            for name, value in plain[table].items():
+                place = f"facts.{table}.{name}"
+                _converted(name, Name, place)
+                _converted(value, kind, place)
+    facts: CrawlerFacts = _converted(plain, CrawlerFacts, "facts")
+    return facts
+
+
+def _converted(plain: Any, kind: Any, prefix: str) -> Any:
+    try:
+        return msgspec.convert(plain, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        reason, _, where = str(error).partition(" - at `$")
+        path = where.rstrip("`").lstrip(".")
+        place = f"{prefix}{path}" if path.startswith("[") else ".".join(filter(None, (prefix, path)))
+        raise _refusal(reason, place) from None
+
+
+def _refusal(reason: str, place: str) -> CrawlerRefused:
+    """The message of msgspec, in words for the author of a file."""
+    if match := _UNKNOWN.fullmatch(reason):
+        known = _TABLES.get(re.sub(r"\[\d+\]|\[\.\.\.\]", "[]", place), MobileProgram).__struct_fields__
+        names = (*known, "facts") if not place else known
+        return CrawlerRefused(".".join(filter(None, (place, match[1]))), f"unknown key{nearest(match[1], names)}")
+    if match := _MISSING.fullmatch(reason):
+        return CrawlerRefused(place, f"the key {match[1]!r} is missing; add it")
+    if match := _NO_SUCH_WORD.fullmatch(reason):
+        return CrawlerRefused(place, f"unknown value {match[1]!r}{nearest(match[1], _words_at(place))}")
+    if match := _NO_MATCH.search(reason):
+        return CrawlerRefused(place, f"cannot be this; write {_PATTERNS.get(match[1], 'it differently')}")
+    told = in_words(reason.replace("`int | float | str`", "a text or a number"))
+    return CrawlerRefused(place, f"{told}; change the value")
+
+
+def _words_at(place: str) -> list[str]:
+    """The words of the closed list that a place has."""
+    *table, name = re.sub(r"\[\d+\]", "", place).split(".")
+    kind = typing.get_type_hints(_TABLES[".".join(table)]).get(name)
+    found, left = [], [kind]
+    while left:
+        one = left.pop()
+        parts = typing.get_args(one)
+        found += [part for part in parts if isinstance(part, str)]
+        left += [part for part in parts if typing.get_args(part)]
+    return found
+
+
+def line_of(text: str, place: str) -> int:
+    """The line, counted from 1, where a place of a file begins; 0 where no line names it."""
+    *tables, key = [re.sub(r"\[.*?\]", "", part) for part in place.split(".")] if place else [""]
+    if not key:
+        return 0
+    wanted = ".".join(tables)
+    found = _line(text, wanted, key)
+    # A table, an inline table, or a key with dots: the nearest line above that names a part of the place.
+    while not found and tables:
+        key = tables.pop()
+        found = _line(text, ".".join(tables), key)
+    return found
+
+
+def _line(text: str, table: str, key: str) -> int:
+    names = re.compile(rf"\s*(?:\"{re.escape(key)}\"|'{re.escape(key)}'|{re.escape(key)})\s*[=.]")
+    dotted = re.compile(rf"\s*{re.escape(f'{table}.{key}')}\s*=") if table else names
+    whole = f"{table}.{key}".lstrip(".")
+    current = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        header = re.match(r"\s*\[\[?\s*([^\]]*?)\s*\]", line)
+        if header and "=" not in line.partition("]")[0]:
+            current = header[1].replace(" ", "").replace('"', "")
+            if current == whole:
+                return number
+        elif (current == table and names.match(line)) or (not current and dotted.match(line)):
+            return number
+    return 0

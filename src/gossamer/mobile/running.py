@@ -1,0 +1,222 @@
+"""The runner: takes a crawler and a source of pages, and yields what comes home (decision 81).
+
+Place in the flow: the command line runs crawlers here at home, and a runtime beside the data. The runner itself
+neither opens a file nor a socket. :class:`CrawlerRun` says which URL it wants and is told the answer, so that it runs in a process
+that has nothing but a pipe; :func:`run_crawler` is the loop over a source.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from gossamer.mobile.bringing import brought, headed, size_of, status_of
+from gossamer.mobile.crawler import (
+    MAX_SHORT,
+    BroughtPage,
+    CrawlerBatch,
+    IrrelevantRow,
+    JourneySummary,
+    MobileCrawler,
+)
+from gossamer.mobile.journey import Itinerary
+from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge
+from gossamer.mobile.wire import BATCH
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.url import canonical
+from gossamer.model.visit import Response, Visit, sha1_base32
+from gossamer.reading.document import Document
+
+#: Rules of refused links that are counted by name; what strangers write can make more of them, which are one.
+MAX_RULES = 200
+_OTHER = "other"
+#: About as many bytes as an external URL and a row take in a batch beside their texts.
+_ENTRY = 20
+
+Fetch = Callable[[Task], Response]
+"""A source of pages: the answer for `task.url`. It decides what may be read at all; whatever it refuses has an outcome."""
+
+
+class CrawlerRun:
+    """One journey of a crawler. Ask :meth:`next`, answer by :meth:`take`, and :meth:`finish` at the end.
+
+    Raises:
+        CrawlerRefused: an expression of the program cannot be read.
+        UsageError: a processor that it names is not installed.
+    """
+
+    def __init__(
+        self, crawler: MobileCrawler, installed: Installed | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Begin a journey.
+
+        Args:
+            crawler: checked (:mod:`gossamer.mobile.checking`).
+            installed: the processors that it may name.
+            clock: seconds, for the limit of time.
+        """
+        program = crawler.program
+        seeds = tuple(dict.fromkeys(map(canonical, program.seeds)))
+        self._crawler = crawler
+        self._digest = program.digest
+        self._judge = PageJudge(crawler, seeds, installed or {})
+        self._itinerary = Itinerary(program.traversal, program.limits, map(canonical, crawler.facts.known))
+        for seed in seeds:
+            self._itinerary.begin(seed)
+        self._have = frozenset(crawler.facts.fingerprints)
+        self._firsts: dict[str, str] = {}
+        """Digest of a relevant document -> its first URL."""
+        self._clock = clock
+        self._began = clock()
+        self._external: set[str] = set()
+        self._counts = dict.fromkeys(("fetched", "pages", "relevant", "irrelevant", "not_expanded"), 0)
+        self._counts |= dict.fromkeys(("duplicates", "known", "bytes", "brought"), 0)
+        self._outcomes: dict[str, int] = {}
+        self._rejected: dict[str, int] = {}
+        self._dropped: dict[str, int] = {}
+        self._sequence = 0
+        self._limit = ""
+        self._begin_batch()
+
+    def _begin_batch(self) -> None:
+        self._pages: list[BroughtPage] = []
+        self._rows: list[IrrelevantRow] = []
+        self._outside: list[str] = []
+        self._size = 0
+
+    # -- what is asked for
+
+    def next(self) -> Task | None:
+        """What to fetch next; None where the journey is over: everything was asked for, or a limit ends it."""
+        if not self._limit:
+            self._limit = self._reached()
+        return None if self._limit else self._itinerary.next()
+
+    def _reached(self) -> str:
+        """The name of the limit that is reached, if one is and something waits."""
+        if not self._itinerary.waiting:
+            return ""
+        limits, counts = self._crawler.program.limits, self._counts
+        if counts["pages"] >= limits.pages:
+            return "pages"
+        if counts["bytes"] >= limits.bytes:
+            return "bytes"
+        if counts["brought"] >= limits.brought:
+            return "brought"
+        return "seconds" if self._clock() - self._began >= limits.seconds else ""
+
+    # -- what came of it
+
+    def take(self, task: Task, response: Response) -> CrawlerBatch | None:
+        """Judge an answer; the batch that is full with it, if it is."""
+        counts = self._counts
+        counts["fetched"] += 1
+        _count(self._outcomes, str(response.outcome))
+        found = self._judge.judge(task, response)
+        if found.document is not None:
+            counts["bytes"] += len(response.document)
+            counts["pages"] += found.visit.is_page
+            counts["not_expanded"] += not found.is_expanded
+            self._settle(found.visit, found.document)
+        self._follow(found)
+        return self._batch(None) if self._size >= BATCH else None
+
+    def finish(self) -> CrawlerBatch:
+        """The last batch, with the summary of the journey."""
+        counts = {name: number for name, number in self._counts.items() if name != "brought"}
+        summary = JourneySummary(
+            "limit" if self._limit else "finished",
+            self._limit,
+            **counts,
+            discovered=self._itinerary.discovered,
+            queued=self._itinerary.waiting,
+            outcomes=dict(self._outcomes),
+            rejected=dict(self._rejected),
+            dropped={**self._dropped, **self._judge.broken},
+            seconds=max(0.0, self._clock() - self._began),
+        )
+        return self._batch(summary)
+
+    def _batch(self, summary: JourneySummary | None) -> CrawlerBatch:
+        taken = tuple(self._pages), tuple(self._rows), tuple(self._outside)
+        batch = CrawlerBatch(self._digest, self._sequence, self._crawler.id, *taken, summary)
+        self._sequence += 1
+        self._begin_batch()
+        return batch
+
+    def _settle(self, visit: Visit, document: Document) -> None:
+        """Take the document along if it is relevant, otherwise count it."""
+        rule = self._judge.irrelevance(visit)
+        if not rule:
+            page = self._page(visit, document)
+            self._pages.append(page)
+            size = size_of(page)
+            self._size += size
+            self._counts["brought"] += size
+            self._counts["relevant"] += 1
+            return
+        self._counts["irrelevant"] += 1
+        if self._crawler.program.bring.irrelevant == "rows":
+            mime, size = visit.media_type[:MAX_SHORT], len(visit.response.document)
+            self._rows.append(IrrelevantRow(visit.url, status_of(visit), mime, size, rule[:MAX_SHORT]))
+            self._size += _ENTRY + len(visit.url) + len(mime) + len(rule)
+
+    def _page(self, visit: Visit, document: Document) -> BroughtPage:
+        digest = sha1_base32(visit.response.document)
+        # A cut document is not the whole one, and an empty one is nobody's duplicate.
+        comparable = visit.response.outcome is Outcome.OK and len(visit.response.document) > 0
+        first = self._firsts.setdefault(digest, visit.url) if comparable else visit.url
+        if first != visit.url:
+            self._counts["duplicates"] += 1
+            return msgspec.structs.replace(headed(visit, digest, self._drop), duplicate_of=first)
+        is_known = digest in self._have
+        self._counts["known"] += is_known
+        rules = self._crawler.program.bring
+        return brought(visit, document, rules, digest, is_known=is_known, count=self._drop)
+
+    def _follow(self, found: JudgedVisit) -> None:
+        """Let the itinerary have what passed the filters, and remember what leads out of scope."""
+        visit = found.visit
+        for rule, number in visit.rejected.items():
+            _count(self._rejected, rule, number)
+        for name, number in self._itinerary.lead(visit.task, visit.links).items():
+            _count(self._rejected, f"limit:{name}", number)
+        for link in found.outside:
+            if link.nofollow or link.url in self._external:
+                continue
+            if len(self._external) >= self._crawler.program.limits.external:
+                self._drop("external")
+                continue
+            self._external.add(link.url)
+            self._outside.append(link.url)
+            self._size += _ENTRY + len(link.url)
+
+    def _drop(self, name: str) -> None:
+        _count(self._dropped, name)
+
+
+def run_crawler(
+    crawler: MobileCrawler,
+    fetch: Fetch,
+    installed: Installed | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[CrawlerBatch]:
+    """Run a crawler to its end; batches as they fill, the last with the summary.
+
+    Raises:
+        CrawlerRefused, UsageError: as :class:`CrawlerRun`.
+    """
+    run = CrawlerRun(crawler, installed, clock)
+    while (task := run.next()) is not None:
+        batch = run.take(task, fetch(task))
+        if batch is not None:
+            yield batch
+    yield run.finish()
+
+
+def _count(counts: dict[str, int], name: str, number: int = 1) -> None:
+    name = name[:MAX_SHORT]
+    if name not in counts and len(counts) >= MAX_RULES:
+        name = _OTHER
+    counts[name] = counts.get(name, 0) + number

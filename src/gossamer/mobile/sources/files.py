@@ -1,0 +1,277 @@
+"""A folder of files as a site: one URL, one walk from the root, nothing but what a careful web server would show (decision 82).
+
+Place in the flow: :mod:`gossamer.mobile.sources.gate` asks for a URL here. The walk opens one directory after the other, each from
+the one before and never through a symbolic link, which is read and walked by its own names. So there is no moment between a check
+and its use: what was judged is what is open. Directories are never listed.
+"""
+
+import errno
+import mimetypes
+import os
+import posixpath
+import stat
+from collections import deque
+from collections.abc import Iterable
+from email.utils import formatdate
+from pathlib import Path
+from typing import Final
+
+from gossamer.contracts.sourcing import Withheld
+from gossamer.mobile.sources.paths import forbidden, names_of
+from gossamer.model.body import PIECE, BodyWriter
+from gossamer.model.errors import UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.visit import Response
+
+#: Names that are tried for a directory, in the order of common servers.
+INDEX_FILES: Final = ("index.html", "index.htm", "index.xhtml")
+#: Programs that a server would run for a directory: it has a page, which only that server can make.
+_INDEX_PROGRAMS: Final = ("index.php", "index.cgi", "index.pl", "index.jsp", "index.asp", "index.aspx", "index.shtml")
+#: What closes a directory and all below it: rules that only Apache reads.
+_APACHE_RULES: Final = ".htaccess"
+#: Symbolic links in one walk, as Linux counts them.
+_MAX_LINKS: Final = 40
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_MISSING = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL))
+_PRIVATE = frozenset((errno.EACCES, errno.EPERM))
+_CHANGED = Withheld("changed", "the file changed its kind while it was opened")
+
+#: Types that not every version of Python knows.
+_TYPES: Final = {
+    ".atom": "application/atom+xml",
+    ".jsonld": "application/ld+json",
+    ".md": "text/markdown",
+    ".rdf": "application/rdf+xml",
+    ".rss": "application/rss+xml",
+    ".ttl": "text/turtle",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+    ".xhtml": "application/xhtml+xml",
+    ".xml": "application/xml",
+    ".gz": "application/gzip",
+    ".bz2": "application/x-bzip2",
+    ".xz": "application/x-xz",
+    ".zst": "application/zstd",
+}
+_UNKNOWN_TYPE: Final = "application/octet-stream"
+#: The table of Python alone: what a machine's administrator added says nothing about this site.
+_KNOWN_TYPES = mimetypes.MimeTypes(filenames=()).types_map[True]
+
+
+class FileSource:
+    """Files below a root. Contract: `sourcing.PageSource`."""
+
+    def __init__(self, root: Path, *, limit: int, ignores_htaccess: bool = False) -> None:
+        """Look at the root once.
+
+        Args:
+            root: a directory. It is opened anew for each URL, so that a deployment may replace it.
+            limit: bytes of a document; a longer one is cut.
+            ignores_htaccess: serve directories with `.htaccess`, whose rules nobody here reads.
+
+        Raises:
+            UsageError: there is no such directory, or it may not be read.
+        """
+        self._root = root
+        self._limit = limit
+        self._ignores_htaccess = ignores_htaccess
+        try:
+            os.close(self._opened_root())
+        except OSError as error:
+            raise UsageError(f"{root}: cannot be served: {error.strerror or error}") from None
+
+    def answer(self, url: str) -> Response | Withheld:
+        """See the contract."""
+        names = names_of(url)
+        if isinstance(names, Withheld):
+            return names
+        try:
+            walk = _Walk(self._opened_root(), self._root, self._ignores_htaccess)
+        except OSError as error:
+            return _failed(error)
+        try:
+            return self._answer(walk, names, url)
+        except OSError as error:
+            return _failed(error)
+        finally:
+            walk.close()
+
+    def close(self) -> None:
+        """Nothing is held between two answers."""
+
+    def _opened_root(self) -> int:
+        return os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def _answer(self, walk: "_Walk", names: tuple[str, ...], url: str) -> Response | Withheld:
+        wants_directory = names[-1] == ""
+        if refused := walk.enter() or walk.follow(names[:-1] if wants_directory else names):
+            return refused
+        if walk.file is not None:
+            return _not_found("a file has nothing below it") if wants_directory else self._read(walk)
+        if not wants_directory:
+            return _moved(url)
+        for index in INDEX_FILES:
+            if walk.has(index):
+                return walk.follow((index,)) or self._index(walk)
+        programs = [name for name in _INDEX_PROGRAMS if walk.has(name)]
+        return Withheld("server_side", f"a server would run {programs[0]!r}") if programs else _no_index()
+
+    def _index(self, walk: "_Walk") -> Response | Withheld:
+        """The page of a directory; a directory that is called like one is none."""
+        return _no_index() if walk.file is None else self._read(walk)
+
+    def _read(self, walk: "_Walk") -> Response:
+        """The file that a walk came to, up to the limit; a large one goes to the disk for temporary files."""
+        assert walk.file is not None
+        body, left = BodyWriter(), self._limit
+        while left and (piece := os.read(walk.file, min(PIECE, left))):
+            body.write(piece)
+            left -= len(piece)
+        is_cut = not left and bool(os.read(walk.file, 1))
+        headers = (
+            ("content-type", media_type(walk.name)),
+            ("last-modified", formatdate(max(0, walk.modified), usegmt=True)),
+        )
+        outcome = Outcome.TRUNCATED if is_cut else Outcome.OK
+        return Response(outcome, 200, headers=headers, body=body.take(), cut="length" if is_cut else "")
+
+
+class _Walk:
+    """Open directories from the root down to where the walk stands, and the file that it ended at."""
+
+    def __init__(self, root: int, root_path: Path, ignores_htaccess: bool) -> None:
+        self._open = [root]
+        self._root_path = root_path
+        self._ignores_htaccess = ignores_htaccess
+        self._links = 0
+        self.file: int | None = None
+        self.name = ""
+        """Of the file."""
+        self.modified = 0.0
+        """When the file was changed, in seconds since the epoch."""
+
+    def close(self) -> None:
+        for number in self._open if self.file is None else (*self._open, self.file):
+            os.close(number)
+
+    def enter(self) -> Withheld | None:
+        """The refusal that the directory earns in which the walk stands."""
+        if not self._ignores_htaccess and self.has(_APACHE_RULES):
+            return Withheld("htaccess", f"{_APACHE_RULES} has rules for it that only Apache reads")
+        return None
+
+    def has(self, name: str) -> bool:
+        """Whether something of this name is where the walk stands; what cannot be looked at counts as there."""
+        try:
+            os.stat(name, dir_fd=self._open[-1], follow_symlinks=False)
+        except OSError as error:
+            return error.errno not in _MISSING
+        return True
+
+    def follow(self, names: Iterable[str]) -> Response | Withheld | None:
+        """Walk on; the answer if the walk ends before its goal."""
+        ahead = deque(names)
+        while ahead:
+            name = ahead.popleft()
+            if name in ("", "."):
+                continue  # of a symbolic link: no URL has them
+            if name == "..":
+                if len(self._open) == 1:
+                    return Withheld("outside", "a symbolic link leads out of the root")
+                os.close(self._open.pop())
+                continue
+            ended = forbidden(name) or self._step(name, ahead)
+            if ended is not None:
+                return ended
+        return None
+
+    def _step(self, name: str, ahead: deque[str]) -> Response | Withheld | None:
+        try:
+            mode = os.stat(name, dir_fd=self._open[-1], follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                return self._link(name, ahead)
+            if stat.S_ISDIR(mode):
+                return self._directory(name)
+            if not stat.S_ISREG(mode):
+                return Withheld("special", f"{name!r} is neither a file nor a directory")
+            if ahead:
+                return _not_found("a file has nothing below it")
+            return self._file(name)
+        except OSError as error:
+            if error.errno in _MISSING:
+                return _not_found("there is no such file")
+            if error.errno == errno.ELOOP:
+                return _CHANGED
+            if error.errno in _PRIVATE:
+                return Withheld("private", f"the runtime may not read {name!r}")
+            raise
+
+    def _link(self, name: str, ahead: deque[str]) -> Withheld | None:
+        """Put the names of a link's target in front of those that are left."""
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            return Withheld("outside", f"more than {_MAX_LINKS} symbolic links in one path")
+        target = os.readlink(name, dir_fd=self._open[-1])
+        if target.startswith("/"):
+            below = _below(target, self._root_path)
+            if below is None:
+                return Withheld("outside", f"the symbolic link {name!r} leads out of the root")
+            while len(self._open) > 1:
+                os.close(self._open.pop())
+            target = below
+        ahead.extendleft(reversed(target.split("/")))
+        return None
+
+    def _directory(self, name: str) -> Withheld | None:
+        number = os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=self._open[-1])
+        self._open.append(number)
+        if os.fstat(number).st_mode & 0o005 != 0o005:
+            return Withheld("private", f"not everybody may read and enter the directory {name!r}")
+        return self.enter()
+
+    def _file(self, name: str) -> Withheld | None:
+        number = os.open(name, _FLAGS, dir_fd=self._open[-1])
+        self.file, self.name = number, name
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            return _CHANGED
+        if not found.st_mode & stat.S_IROTH:
+            return Withheld("private", f"not everybody may read the file {name!r}")
+        self.modified = found.st_mtime
+        return None
+
+
+def _below(target: str, root: Path) -> str | None:
+    """An absolute target, as names below the root; None where it lies elsewhere, or where only its other links would tell."""
+    if ".." in target.split("/"):
+        return None
+    plain = posixpath.normpath(target)
+    for base in (str(root.resolve()), str(root.absolute())):
+        if plain == base or plain.startswith(base.rstrip("/") + "/"):
+            return plain[len(base.rstrip("/")) :]
+    return None
+
+
+def media_type(name: str) -> str:
+    """The media type of a file by its name."""
+    ending = posixpath.splitext(name)[1].lower()
+    return _TYPES.get(ending) or _KNOWN_TYPES.get(ending) or _UNKNOWN_TYPE
+
+
+def _not_found(why: str) -> Response:
+    return Response(Outcome.CLIENT_ERROR, 404, error=why)
+
+
+def _failed(error: OSError) -> Response:
+    return Response(Outcome.SERVER_ERROR, 500, error=error.strerror or str(error))
+
+
+def _no_index() -> Withheld:
+    return Withheld("no_index", "the directory has no index file, and directories are never listed")
+
+
+def _moved(url: str) -> Response:
+    """The redirect from a directory without a slash to the one with it, which relative links on its page need."""
+    path, mark, query = url.partition("#")[0].partition("?")
+    return Response(Outcome.REDIRECT, 301, headers=(("location", f"{path}/{mark}{query}"),))

@@ -1,0 +1,227 @@
+"""The owner's sheet: what a runtime serves and what it refuses, out of `runtime.toml` and `--serve` options (docs/runtime.md).
+
+Place in the flow: the command line reads a sheet here, `operations.runtime` opens its sources, and
+:mod:`gossamer.mobile.sources.gate` keeps to it.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from gossamer.expressions.compiling import Expression
+from gossamer.expressions.scanning import ExpressionError
+from gossamer.flow import quantities
+from gossamer.flow.sheet import nearest
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.url import canonical, endpoint_of, scheme_of, site_of
+
+#: The name in the place of a host under which a stored crawl or WARC files are served, with all the hosts in them.
+ARCHIVE = "archive"
+
+#: Bytes of the largest sheet: ten thousand hosts fit.
+_MAX_FILE = 1 << 20
+
+_UNITS = {"time": "s", "bytes": "bytes", "max_page_size": "bytes", "delay": "s"}
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+
+SourceKind = Literal["files", "server", "archive"]
+
+
+class ServedHost(msgspec.Struct, frozen=True):
+    """One `--serve`, read and checked."""
+
+    kind: SourceKind
+    place: str
+    """A path, or the origin of a local server as `http://127.0.0.1:8080`."""
+    host: str = ""
+    """Name, with the port where URLs have one; empty for an archive, which serves the hosts that it holds."""
+    scheme: str = ""
+    """The scheme under which the site is known, where the owner says so: URLs of the other one are redirected to it."""
+
+    @property
+    def home(self) -> str:
+        """The URL of its home page."""
+        return f"{self.scheme or 'https'}://{self.host}/"
+
+
+class OwnerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much one crawler may take. At whichever limit it comes to, it is refused everything else."""
+
+    requests: Annotated[int, Meta(ge=1)] = 1_000_000
+    bytes: Annotated[int, Meta(ge=1)] = 100_000_000_000
+    """Of all documents that it is given."""
+    time: Annotated[float, Meta(gt=0)] = 86_400.0
+    """Seconds since its first request."""
+    max_page_size: Annotated[int, Meta(ge=1)] = 16 << 20
+    """Bytes of one document; a longer one is cut."""
+
+
+class OwnerSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an owner allows."""
+
+    serve: dict[str, str] = {}
+    """Host -> folder or URL of a local server; `archive` -> crawl directory, WARC file or folder of them."""
+    refuse: tuple[str, ...] = ()
+    """Expressions; a URL for which one of them holds is refused."""
+    ignore_htaccess: tuple[str, ...] = ()
+    """Hosts whose directories are served although they have `.htaccess` files."""
+    delay: Annotated[float, Meta(ge=0)] = 1.0
+    """Seconds between two requests to a local server; a longer Crawl-delay of its robots.txt is kept."""
+    limits: OwnerLimits = OwnerLimits()
+
+    def hosts(self) -> tuple[ServedHost, ...]:
+        """What is served, in order.
+
+        Raises:
+            UsageError: an entry cannot be read.
+        """
+        return tuple(_host(name, place) for name, place in self.serve.items())
+
+    def refusals(self) -> tuple[Expression, ...]:
+        """The expressions of `refuse`, compiled.
+
+        Raises:
+            UsageError: one cannot be read.
+        """
+        found: list[Expression] = []
+        for source in self.refuse:
+            try:
+                found.append(Expression(source, "schedule"))
+            except ExpressionError as error:
+                raise UsageError(f"refuse {source!r}: {' '.join(str(error).split())}") from None
+        return tuple(found)
+
+
+def read_sheet(path: Path | None, serve: Sequence[str] = ()) -> OwnerSheet:
+    """The sheet of a file, with the entries of `--serve` beside its own; those take the place of entries for the same host.
+
+    Args:
+        path: a TOML file; None for options alone.
+        serve: as `example.org=/var/www/html`.
+
+    Raises:
+        UsageError: something cannot be read, or nothing is served; one line.
+    """
+    sheet = OwnerSheet() if path is None else parse_sheet(_text(path), str(path))
+    given: dict[str, str] = {}
+    for entry in serve:
+        name, sign, place = entry.partition("=")
+        if not sign or not name or not place:
+            raise UsageError(f"--serve {entry!r}: write HOST=FOLDER, HOST=http://ADDRESS:PORT or archive=DIR")
+        if name in given:
+            raise UsageError(f"--serve {name}: given twice; one host has one source")
+        given[name] = place
+    sheet = msgspec.structs.replace(sheet, serve={**sheet.serve, **given})
+    if not sheet.serve:
+        raise UsageError("nothing is served; give --serve HOST=FOLDER, HOST=http://ADDRESS:PORT or archive=DIR")
+    _check(sheet)
+    return sheet
+
+
+def parse_sheet(text: str, source: str = "runtime.toml") -> OwnerSheet:
+    """The sheet that a text in TOML describes; `source` is what messages call the text.
+
+    Raises:
+        UsageError: it describes none; one line with the place.
+    """
+    try:
+        plain = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{source}: not TOML: {error}") from None
+    try:
+        sheet: OwnerSheet = msgspec.convert(_with_numbers(plain, source), OwnerSheet)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UsageError(f"{source}: {_told(str(error))}") from None
+    return sheet
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_FILE + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(data) > _MAX_FILE:
+        raise UsageError(f"{path}: more than {_MAX_FILE} bytes; serve fewer hosts with one runtime")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8; save the file in that encoding") from None
+
+
+def _with_numbers(plain: dict[str, Any], source: str) -> dict[str, Any]:
+    """The same with `10m` and `1GB` as numbers."""
+    read = dict(plain)
+    if isinstance(plain.get("limits"), dict):
+        read["limits"] = dict(plain["limits"])
+    for table, prefix in ((read, ""), (read.get("limits"), "limits.")):
+        for name, unit in _UNITS.items():
+            if isinstance(table, dict) and isinstance(table.get(name), str):
+                try:
+                    number = quantities.parse(table[name], unit)
+                except ValueError as error:
+                    raise UsageError(f"{source}: {prefix}{name}: {error}") from None
+                table[name] = int(number) if unit == "bytes" else number
+    return read
+
+
+def _told(message: str) -> str:
+    """The message of msgspec, for somebody who wrote a file."""
+    reason, _, where = message.partition(" - at `$")
+    place = where.rstrip("`").lstrip(".")
+    if match := _UNKNOWN.fullmatch(reason):
+        known = OwnerLimits.__struct_fields__ if place == "limits" else OwnerSheet.__struct_fields__
+        return f"{'.'.join(filter(None, (place, match[1])))}: unknown key{nearest(match[1], known)}"
+    return f"{place}: {reason[:1].lower()}{reason[1:]}; change the value"
+
+
+def _check(sheet: OwnerSheet) -> None:
+    hosts = sheet.hosts()
+    names = [one.host for one in hosts]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"serve {twice}: given twice; one host has one source")
+    sheet.refusals()
+    files = {one.host for one in hosts if one.kind == "files"}
+    for name in sheet.ignore_htaccess:
+        if name not in files:
+            raise UsageError(f"ignore_htaccess {name!r}: no files are served for it{nearest(name, sorted(files))}")
+
+
+def _host(name: str, place: str) -> ServedHost:
+    if name == ARCHIVE:
+        return ServedHost("archive", place)
+    scheme, sign, host = name.partition("://")
+    if not sign:
+        scheme, host = "", name
+    try:
+        url = canonical(f"{scheme or 'http'}://{host}/")
+    except UnreadableUrl:
+        url = ""
+    wanted = ("http", "https") if sign else ("http",)
+    if not url or scheme_of(url) not in wanted or url.count("/") != 3 or not url.endswith("/") or "@" in host:
+        raise UsageError(
+            f"serve {name!r}: not a host; write it as example.org, example.org:8080 or https://example.org"
+        )
+    known = site_of(url).partition("://")[2]
+    if "://" not in place:
+        return ServedHost("files", place, known, scheme)
+    return ServedHost("server", _origin(name, place), known, scheme)
+
+
+def _origin(name: str, place: str) -> str:
+    """The local server, as an origin without a path. It may only be on this machine: nothing else is the owner's own."""
+    try:
+        url = canonical(place)
+    except UnreadableUrl:
+        url = ""
+    if not url or scheme_of(url) != "http" or url != f"{site_of(url)}/":
+        raise UsageError(f"serve {name}={place!r}: not a local server; write it as http://127.0.0.1:8080")
+    address, _ = endpoint_of(url)
+    if address not in ("127.0.0.1", "::1", "localhost"):
+        raise UsageError(f"serve {name}={place}: not on this machine; write 127.0.0.1, [::1] or localhost")
+    return site_of(url)

@@ -1,0 +1,70 @@
+"""From the path of a URL to the names of a walk below a root. Pure: the first line of defence of files.
+
+Place in the flow: :mod:`gossamer.mobile.sources.files` walks the names that come from here, one directory at a time.
+"""
+
+import os
+from urllib.parse import unquote_to_bytes
+
+from gossamer.contracts.sourcing import Withheld
+from gossamer.model.url import path_of
+
+#: Bytes of one name, and names of one path: more than any file system that people serve has.
+MAX_NAME = 255
+MAX_NAMES = 64
+
+#: Types of files that a web server runs instead of serving them: their source is nobody's business. A name counts if any part
+#: behind a dot is one of these, since servers and editors leave `index.php.bak` and `index.php~` beside the program.
+SERVER_SIDE = frozenset(
+    (
+        *("php", "php3", "php4", "php5", "php7", "php8", "phtml", "phps", "pht", "phar", "inc", "hh"),
+        *("cgi", "fcgi", "pl", "pm", "py", "pyc", "pyo", "wsgi", "rb", "erb", "lua", "tcl", "sh"),
+        *("jsp", "jspx", "jspf", "jsw", "jsv", "jhtml", "do", "action", "class", "jar", "war"),
+        *("asp", "aspx", "asa", "asax", "ascx", "ashx", "asmx", "axd", "cshtml", "vbhtml", "config", "dll"),
+        *("shtml", "shtm", "stm", "ssi", "cfm", "cfml", "cfc"),
+    )
+)
+
+
+def names_of(url: str) -> tuple[str, ...] | Withheld:
+    """The names of a URL's path in order, decoded once; the last one is empty where the path ends with a slash.
+
+    A path that does not name a place below the root, whoever reads it, is withheld as `unsafe_path`.
+
+    Args:
+        url: canonical, of http or https.
+    """
+    path = path_of(url).partition("?")[0].partition("#")[0]
+    parts = path.split("/")[1:]
+    if len(parts) > MAX_NAMES:
+        return Withheld("unsafe_path", f"more than {MAX_NAMES} names in one path")
+    names: list[str] = []
+    for place, part in enumerate(parts):
+        raw = unquote_to_bytes(part)
+        if fault := _fault(raw, is_last=place == len(parts) - 1):
+            return Withheld("unsafe_path", fault)
+        names.append(os.fsdecode(raw))
+    return tuple(names)
+
+
+def _fault(raw: bytes, *, is_last: bool) -> str:
+    """Why a decoded name cannot be one name of a file; empty where it can."""
+    if not raw:
+        return "" if is_last else "an empty name"
+    if raw in (b".", b".."):
+        return "a name that leads up"
+    if b"/" in raw or b"\\" in raw:
+        return "a separator inside a name"
+    if any(byte < 0x20 or byte == 0x7F for byte in raw):
+        return "a control character"
+    return f"a name of more than {MAX_NAME} bytes" if len(raw) > MAX_NAME else ""
+
+
+def forbidden(name: str) -> Withheld | None:
+    """The refusal that a name alone earns, of a file or a directory; None where it earns none."""
+    if name.startswith("."):
+        return Withheld("dotfile", f"{name!r} begins with a dot")
+    for part in name.lower().rstrip("~# ").split(".")[1:]:
+        if part.strip("~# ") in SERVER_SIDE:
+            return Withheld("server_side", f"a server would run {name!r}, or keep it to itself")
+    return None

@@ -1,0 +1,111 @@
+"""A runtime's sources, opened as the owner's sheet says; and what a crawler would reach there (docs/runtime.md).
+
+Place in the flow: `gossamer runtime` opens a :class:`Runtime` and gives each crawler the pages of :meth:`Runtime.pages`.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gossamer.contracts.sourcing import PageSource
+from gossamer.flow.clock import Clock, SystemClock
+from gossamer.mobile.sources.files import FileSource
+from gossamer.mobile.sources.gate import GatedPages, ServedSite
+from gossamer.mobile.sources.owner import OwnerSheet, ServedHost
+from gossamer.mobile.sources.server import ServerSource
+from gossamer.mobile.sources.stored import CrawlSource, WarcSource
+from gossamer.model.errors import UsageError
+from gossamer.model.url import site_of
+from gossamer.operations.archive_source import ArchiveSource
+from gossamer.query.places import crawl_directory
+from gossamer.services.robots.provider import ObeyRobots
+from gossamer.stores.warc import WARC_DIRECTORY
+
+#: Endings of the files of a folder that are served as an archive.
+_RECORDED = (".warc", ".warc.gz", ".arc", ".arc.gz")
+
+
+class Runtime:
+    """Sources of one owner's sheet, open. Use it as a context manager."""
+
+    def __init__(
+        self, sheet: OwnerSheet, clock: Clock | None = None, rest: Callable[[float], None] = time.sleep
+    ) -> None:
+        """Open what the sheet names.
+
+        Args:
+            sheet: checked.
+            clock: for robots.txt, limits and the rate.
+            rest: waits this many seconds between two requests to a local server.
+
+        Raises:
+            UsageError: something cannot be served.
+        """
+        self._sheet = sheet
+        self._clock = clock or SystemClock()
+        self._rest = rest
+        self._robots = ObeyRobots()
+        self.hosts = sheet.hosts()
+        self._refusals = sheet.refusals()
+        self._sites: dict[str, ServedSite] = {}
+        try:
+            for host in self.hosts:
+                self._sites[host.host] = self._opened(host)
+        except UsageError:
+            self.close()
+            raise
+
+    def _opened(self, host: ServedHost) -> ServedSite:
+        limit = self._sheet.limits.max_page_size
+        if host.kind == "server":
+            return ServedSite(
+                ServerSource(host.place, host.host, limit=limit, scheme=host.scheme), host.scheme, self._sheet.delay
+            )
+        if host.kind == "files":
+            ignores = host.host in self._sheet.ignore_htaccess
+            return ServedSite(FileSource(Path(host.place), limit=limit, ignores_htaccess=ignores), host.scheme)
+        return ServedSite(_stored(Path(host.place), limit))
+
+    def pages(self) -> GatedPages:
+        """What one crawler may have, with nothing used up."""
+        return GatedPages(self._site, self._robots, self._clock, self._refusals, self._sheet.limits, self._rest)
+
+    def serves(self, url: str) -> bool:
+        """Whether the host of a canonical URL is served."""
+        return self._site(site_of(url).partition("://")[2]) is not None
+
+    def _site(self, host: str) -> ServedSite | None:
+        # An archive has no host of its own: it stands for all that are not served in another way.
+        return self._sites.get(host) or self._sites.get("")
+
+    def close(self) -> None:
+        """Close every source."""
+        for site in self._sites.values():
+            site.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _stored(place: Path, limit: int) -> PageSource:
+    """A crawl, a WARC file, or a folder of them."""
+    if (place / WARC_DIRECTORY).is_dir():
+        return CrawlSource(ArchiveSource(crawl_directory(str(place))), limit=limit)
+    if place.is_file():
+        return WarcSource([place], limit=limit)
+    try:
+        files = sorted(one for one in place.iterdir() if one.name.endswith(_RECORDED) and one.is_file())
+    except OSError as error:
+        raise UsageError(f"{place}: cannot be served: {error.strerror or error}") from None
+    if not files:
+        raise UsageError(
+            f"{place} holds neither a crawl nor WARC files; name a crawl's directory, a WARC file or a folder of them"
+        )
+    return WarcSource(files, limit=limit)
