@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from gossamer.dashboard.crawls import key_of
 from gossamer.dashboard.tables import TableConsole
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
+from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: A page, one that is tried again much later, and a title that would like to be a script.
@@ -37,7 +39,8 @@ PAGES = {
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONUNBUFFERED": "1", "XDG_STATE_HOME": str(tmp_path / "state")}
+    own = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    return {**os.environ, "PYTHONUNBUFFERED": "1", **own}
 
 
 class Browser:
@@ -86,6 +89,13 @@ def dashboard(environment: dict[str, str], *places: Path) -> Iterator[tuple[Brow
     assert said == ""
 
 
+def listed(browser: Browser, key: str, asked: str) -> Any:
+    """A part of the list of hosts, when it is made."""
+    while (found := browser.json(f"/api/crawls/{key}/hosts?{asked}"))["is_being_made"]:
+        pass
+    return found
+
+
 def rested(web: FakeWeb, folder: Path) -> Path:
     options = {"output": str(folder), "delay": 0, "retries": 0}
     asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
@@ -126,7 +136,7 @@ def test_a_crawl_at_rest_is_shown_with_the_numbers_of_status(tmp_path: Path, env
         assert archived["source"] == PAGES["/"]
         for bad in ("", f"?url={url}nowhere", "?url=file:///etc/passwd", f"?url={url}&at=../x"):
             assert read.ask(f"/api/crawls/{one['key']}/document{bad}")[0] == 400
-        hosts = read.json(f"/api/crawls/{one['key']}/hosts?search=127&sort=pages&descending=1")
+        hosts = listed(read, one["key"], "search=127&sort=pages&descending=1")
         assert (hosts["total"], [(row["host"], row["pages"]) for row in hosts["rows"]]) == (1, [("127.0.0.1", 1)])
         assert read.json(f"/api/crawls/{one['key']}/hosts?offset=1")["rows"] == []
         for bad in ("sort=nonsense", "limit=0", "limit=501", "offset=-1", "offset=x"):
@@ -190,6 +200,9 @@ def test_a_host_is_told_whole_and_changed_for_itself_alone(tmp_path: Path, envir
         assert [(one["url"], one["text"]) for one in told["robots"]] == [(web.url("/robots.txt"), rules)]
         assert [(one["status"], one["is_changed"]) for one in told["robots"][0]["versions"]] == [("200", True)]
         assert browser.order(key, "set-host", name="127.0.0.1", values={"delay": "7s", "max-pages": "5"})[0] == 200
+        live = listed(browser, key, "live=1")
+        assert live["now"]["127.0.0.1"]["delay"] == 7.0
+        assert "now" not in live["rows"][0]
         told = browser.json(path)
         assert told["known"]["given"] == {"delay": 7.0, "max_pages": 5}
         assert (told["known"]["state"]["delay"], told["known"]["state"]["delay_reason"]) == (7.0, "setting")
@@ -299,10 +312,87 @@ def test_a_form_changes_the_graph_by_names_alone_and_takes_it_back(tmp_path: Pat
         assert carriers() == before
 
 
+@pytest.mark.long
+def test_fifty_changes_by_form_leave_the_pages_and_counters_of_a_crawl_as_without(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    site: dict[str, str | FakePage] = {
+        f"/{n}": FakePage(f'<p>page {n}</p><a href="/{2 * n + 1}">x</a><a href="/{2 * n + 2}">x</a>', latency=0.1)
+        for n in range(2_000)
+    }
+    site["/"] = '<a href="/0">x</a>'
+    near = {
+        "use": "near-duplicates",
+        "ports": {"inbox": "processed", "outbox": "alike"},
+        "providers": {"index": "prints"},
+    }
+    forms = [
+        {
+            "connectors": {"alike": {"address": "local:"}},
+            "components": {"near": near, "links": {"ports": {"inbox": "alike"}}},
+            "providers": {"prints": {"use": "memory-fingerprints"}},
+        },
+        {"connectors": {"alike": {"capacity": 7}}},
+        {"components": {"near": {"on_error": "skip"}}},
+    ]
+    told, sets = [], []
+    with FakeWeb(site) as web:
+        for name in ("without", "with"):
+            folder = tmp_path / name
+            options = (
+                "--dashboard",
+                "0",
+                "--linger",
+                "0",
+                "--traps",
+                "report",
+                "--concurrency",
+                "64",
+                "--per-host",
+                "64",
+            )
+            with crawling(environment, web, folder, *options) as crawl:
+                assert crawl.stderr is not None and crawl.stdout is not None
+                address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2]
+                if name == "with":
+                    changed(Browser(address.strip()), key_of(folder), forms)
+                told.append(json.loads(crawl.stdout.read()))
+                assert crawl.wait(60) in (0, 3)
+            with Database(folder) as database:
+                sets.append(sorted(database.ask("SELECT url, outcome, status, bytes FROM pages_all")))
+    assert len(sets[0]) > 2_000
+    assert sets[0] == sets[1], "each page once, and with the same answer"
+    counted = ("pages", "fetched", "unique_documents", "bytes", "outcomes", "discovered")
+    assert {name: told[0][name] for name in counted} == {name: told[1][name] for name in counted}
+
+
+def changed(browser: Browser, key: str, forms: list[dict[str, Any]]) -> None:
+    """Fifty changes of a crawl that runs: of its graph and back, and of settings."""
+    done = 0
+
+    def order(word: str, **fields: Any) -> None:
+        nonlocal done
+        status, said = browser.order(key, word, **fields)
+        assert status == 200, (said, done)
+        done += 1
+
+    order("set", values={"frontier.concurrency": "2"})
+    while done < 50:
+        for form in forms:
+            order("rewire", change=form, apply=True)
+            order("set", values={"frontier.concurrency": str(3 + done % 3)})
+        for _ in forms:
+            order("undo")
+        order("pause")
+        order("continue")
+    standing = browser.json(f"/api/crawls/{key}")
+    assert (standing["state"], standing["queued"] > 0) == ("running", True), "all changes were made while it crawled"
+    order("set", values={"frontier.concurrency": "64"})
+
+
 def test_a_question_reads_the_tables_of_this_crawl_and_nothing_else(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
     with FakeWeb(PAGES) as web:
         folder = rested(web, tmp_path / "c")
@@ -332,12 +422,23 @@ def test_a_question_reads_the_tables_of_this_crawl_and_nothing_else(
         assert "errors" in [one["name"] for one in names["reports"]]
         assert asked(report="errors")[0] == 200
         assert asked(report="nowhere")[0] == 400
-        saved = [{"name": "mine", "sql": "SELECT 1"}]
+        plot = {"kind": "bars", "x": "outcome", "y": "n"}
+        saved = [{"name": "mine", "sql": "SELECT 1"}, {"name": "drawn", "sql": "SELECT 2", "plot": plot}]
         status, body = full.ask("/api/reports", "POST", {"saved": saved})
         assert (status, json.loads(body)["saved"]) == (200, saved)
+        assert full.ask("/api/reports", "POST", {"saved": [{**saved[1], "plot": {"kind": "module:Class"}}]})[0] == 400
         assert read.ask("/api/reports", "POST", {"saved": []})[0] == 403
         assert read.json("/api/reports")["saved"] == saved
-    assert (tmp_path / "config/gossamer/reports.json").exists()
+        place = {"name": "there", "place": f"http://{full.host}/?token=SECRET"}
+        status, body = full.ask("/api/sites", "POST", {"sites": [place, {"name": "here", "place": str(tmp_path)}]})
+        assert status == 200 and b"SECRET" not in body
+        assert read.json("/api/sites") == json.loads(body), "who only reads sees the list, without keys"
+        assert read.ask("/api/sites", "POST", {"sites": []})[0] == 403
+        assert full.ask("/api/sites/open?name=there")[0] == 303
+        assert read.ask("/api/sites/open?name=there")[0] == 403
+        assert full.ask("/api/sites/open?name=here")[0] == 400
+    for name in ("reports", "sites"):
+        assert stat.S_IMODE((tmp_path / f"config/gossamer/{name}.json").stat().st_mode) == 0o600
 
 
 def test_a_question_that_takes_too_long_is_ended(tmp_path: Path) -> None:

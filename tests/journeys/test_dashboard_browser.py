@@ -22,6 +22,7 @@ from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.dashboard.crawls import key_of
 from gossamer.flow.sheet import build
+from gossamer.operations.indexing import index_crawl
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -40,6 +41,13 @@ HOSTILE = "/%3Cscript%3Ewindow.pwned=1%3C/script%3E'\"%3Cimg%20src=x%20onerror=w
 PAGES = {
     "/": f'<title><img src=x onerror="window.pwned=1"></title><a href="{HOSTILE}">x</a><a href="/1">x</a>',
     "/1": FakePage(status=500),
+}
+
+#: A page whose title, text and name of a thing would like to be elements, and that is found by its words.
+WORDS = {
+    "/": "<title>&lt;img src=x onerror=window.pwned=1></title><p>🕷 Spiders weave &lt;script>window.pwned=1&lt;/script>"
+    '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product", '
+    '"name": "<img src=x onerror=window.pwned=1>"}</script>'
 }
 
 
@@ -68,7 +76,8 @@ def page(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONUNBUFFERED": "1", "XDG_STATE_HOME": str(tmp_path / "state")}
+    own = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    return {**os.environ, "PYTHONUNBUFFERED": "1", **own}
 
 
 @contextlib.contextmanager
@@ -113,10 +122,56 @@ def crawl_in_a_thread(web: FakeWeb, folder: Path, **more: Any) -> None:
         thread.submit(lambda: asyncio.run(job.run())).result()
 
 
-def serious(page: Any) -> list[str]:
+def serious(page: Any, options: dict[str, Any] | None = None) -> list[str]:
     """What axe finds that hinders people."""
-    found = axe.Axe().run(page)["violations"]
+    found = axe.Axe().run(page, options=options)["violations"]
     return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+
+
+#: Elements by which a person acts on a page, or which scroll.
+ACTIVE = "a[href], button:not([disabled]), input, select, textarea, summary, [tabindex='0']"
+
+#: Notes the elements that the focus reaches, and whether it can be seen there. A page may be drawn anew meanwhile, so that
+#: elements go by their names.
+WATCH_FOCUS = """active => {
+    const text = one => one.getAttribute("aria-label") || one.textContent;
+    const name = one => [one.localName, one.id || one.getAttribute("href") || "", text(one)].join(" ");
+    const before = document.activeElement, reached = new Set(), unseen = new Set();
+    const note = ({ target }) => {
+        reached.add(name(target));
+        if (getComputedStyle(target).outlineStyle === "none" && !target.matches(".node")) unseen.add(name(target));
+    };
+    document.addEventListener("focusin", note);
+    window.focusTold = () => {
+        document.removeEventListener("focusin", note);
+        document.activeElement.blur();
+        before.focus();
+        const shown = [...document.querySelectorAll(active)].filter(one => one.checkVisibility()).map(name);
+        const missed = shown.filter(one => !reached.has(one));
+        return [...missed.map(one => `not reached: ${one}`), ...[...unseen].map(one => `not seen: ${one}`)];
+    };
+    return document.querySelectorAll(active).length;
+}"""
+
+
+def hindrances(page: Any) -> list[str]:
+    """What hinders people on this page: in light and dark, on a narrow screen, and by the keyboard alone."""
+    usual = page.viewport_size
+    found = serious(page)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 320, "height": 700})
+    found += serious(page, {"runOnly": ["color-contrast", "scrollable-region-focusable"]})
+    if not page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+        found.append("the page is wider than a narrow screen")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(usual)
+    for _ in range(page.evaluate(WATCH_FOCUS, ACTIVE) + 5):
+        page.keyboard.press("Tab")
+    return found + page.evaluate("focusTold()")
+
+
+#: The table of a page.
+DRAWN = "document.querySelector('main .scroll')"
 
 
 def term(page: Any, name: str) -> str:
@@ -133,11 +188,7 @@ def test_the_overview_shows_figures_and_problems_to_everybody(
         assert page.evaluate("document.cookie") == ""
         assert (term(page, "pages"), term(page, "discovered")) == ("1", "3")
         assert "gone_after_retries" in page.inner_text("main")
-        for scheme, width in (("light", 1200), ("dark", 320)):
-            page.emulate_media(color_scheme=scheme)
-            page.set_viewport_size({"width": width, "height": 800})
-            assert serious(page) == []
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert hindrances(page) == []
         assert page.errors == []
 
 
@@ -146,7 +197,7 @@ def test_hosts_are_searched_sorted_and_lead_nowhere_else(page: Any, rested: Path
         page.goto(full)
         page.click("text=Hosts")
         page.wait_for_selector("td:text-is('127.0.0.1')")
-        assert serious(page) == []
+        assert hindrances(page) == []
         page.select_option("#sort", "4")
         page.fill("#search", "nowhere")
         page.press("#search", "Enter")
@@ -165,7 +216,7 @@ def test_a_host_has_a_page_where_a_person_changes_its_delay(
             page.click("text=Hosts")
             page.click("#host-127\\.0\\.0\\.1")
             page.wait_for_selector("#failed td:text-is('server error')")
-            assert serious(page) == []
+            assert hindrances(page) == []
             page.fill("#set-delay", "soon")
             page.click("#do-delay")
             page.wait_for_selector("p.trouble")
@@ -173,8 +224,6 @@ def test_a_host_has_a_page_where_a_person_changes_its_delay(
             page.press("#set-delay", "Enter")
             page.wait_for_selector("dt:text-is('delay') + dd:text-is('7.0 s')")
             assert term(page, "because of") == "the setting"
-            page.set_viewport_size({"width": 360, "height": 700})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             at = page.url.partition("#")[2]
             page.goto(read)
             page.goto(read.partition("?")[0] + "#" + at)
@@ -194,7 +243,7 @@ def test_settings_are_edited_checked_and_applied_together(
             page.goto(full)
             page.click("text=Settings")
             page.wait_for_selector("main h3")
-            assert serious(page) == []
+            assert hindrances(page) == []
             page.fill("#setting", "concurrency")
             page.fill("#value-frontier\\.concurrency", "0")
             page.fill("#setting", "politeness.delay")
@@ -206,8 +255,6 @@ def test_settings_are_edited_checked_and_applied_together(
             page.click("#do-apply")
             page.wait_for_selector("main p:text('politeness.delay = 3.0')")
             assert page.input_value("#value-frontier\\.concurrency") == "3"
-            page.set_viewport_size({"width": 360, "height": 700})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert [one for one in page.errors if "409" not in one] == []
 
 
@@ -221,9 +268,9 @@ def test_the_graph_is_a_picture_that_is_dragged_searched_and_remembered(
             page.goto(full)
             page.click("text=Topology")
             node = page.locator("g.node[data-name=fetch]")
-            node.wait_for()
+            page.wait_for_selector("#tell-fetch")
             assert page.locator("g.node").count() == page.locator("table").nth(1).locator("tbody tr").count()
-            assert serious(page) == []
+            assert hindrances(page) == []
             page.click("#still")
             box = node.locator("circle").bounding_box()
             x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -248,8 +295,6 @@ def test_the_graph_is_a_picture_that_is_dragged_searched_and_remembered(
             node.wait_for()
             assert (node.get_attribute("transform"), seen.get_attribute("transform")) == places
             assert page.get_attribute("#still", "aria-pressed") == "true"
-            page.set_viewport_size({"width": 360, "height": 700})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.errors == []
 
 
@@ -263,7 +308,6 @@ def test_the_graph_is_changed_by_a_form_and_changed_back(
             page.goto(full)
             page.click("text=Change the graph")
             page.wait_for_selector("#which option:text-is('frontier')", state="attached")
-            assert serious(page) == []
             page.select_option("#which", "fetch")
             page.fill("#workers", "3")
             page.click("#put")
@@ -274,7 +318,7 @@ def test_the_graph_is_changed_by_a_form_and_changed_back(
             page.click("#check")
             page.wait_for_selector("main p:text(\"changes component 'fetch'\")")
             assert "workers = 3" in page.inner_text("#change") and "capacity = 4" in page.inner_text("#change")
-            assert serious(page) == []
+            assert hindrances(page) == []
             page.click("#apply")
             page.wait_for_selector("main p:text('Done')")
             page.select_option("#which", "fetch")
@@ -283,38 +327,84 @@ def test_the_graph_is_changed_by_a_form_and_changed_back(
             page.wait_for_selector("main p:text(\"changes connector 'tasks'\")")
             page.select_option("#which", "fetch")
             assert page.input_value("#workers") != "3"
-            page.set_viewport_size({"width": 360, "height": 700})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.errors == []
 
 
 def test_tables_are_asked_reported_and_drawn_and_questions_are_kept(
-    page: Any, rested: Path, tmp_path: Path, environment: dict[str, str]
+    page: Any, rested: Path, environment: dict[str, str]
 ) -> None:
-    environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     with served(environment, rested) as (full, _):
         page.goto(full)
         page.click("text=Tables")
         page.click("#ask-sql")
         page.wait_for_selector("svg.bars rect")
         assert page.locator("td:text-is('client_error')").count() == 1
-        assert serious(page) == []
         page.fill("#sql", "SELECT title, url FROM pages")
         page.click("#ask-sql")
         page.wait_for_selector("td:text('window.pwned')")
         assert page.locator("main img, main script").count() == 0
-        page.fill("#save-as", "titles")
+        page.fill("#sql", "SELECT range AS step, range * range AS square, url FROM range(5), pages")
+        page.click("#ask-sql")
+        page.wait_for_selector("td:text-is('16')")
+        page.select_option("#plot-kind", "line")
+        page.select_option("#plot-x", "step")
+        page.select_option("#plot-y", "square")
+        line = "svg.plot[aria-label='square along step: 16 at the end, 16 at most']"
+        page.wait_for_selector(line)
+        page.fill("#save-as", "<b>squares</b>")
         page.press("#save-as", "Enter")
-        page.wait_for_selector("#report option:text-is('titles')", state="attached")
+        page.wait_for_selector("#report option:text-is('<b>squares</b>')", state="attached")
+        assert hindrances(page) == []
         page.select_option("#report", "rerrors")
         page.wait_for_selector("main section h3")
+        page.reload()
+        page.select_option("#report", "s<b>squares</b>")
+        page.wait_for_selector(line)
+        page.reload()
+        page.wait_for_selector(line), "the address of a saved report shows it"
+        page.click("#unsave")
+        page.wait_for_selector("main p:text('is forgotten')")
         page.fill("#sql", "SELECT * FROM '/etc/passwd'")
         page.click("#ask-sql")
         page.wait_for_selector("p.trouble")
-        page.set_viewport_size({"width": 360, "height": 700})
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.click("text=SPARQL")
+        page.wait_for_selector("main p:text('keeps no triples')")
+        assert page.locator("form").count() == 0, "what a crawl cannot answer is not asked"
         assert page.evaluate("window.pwned") is None
         assert [one for one in page.errors if "400" not in one] == []
+
+
+def test_triples_and_words_of_a_hostile_site_are_asked_and_shown_as_text(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    folder = tmp_path / "crawl"
+    with FakeWeb(WORDS) as web:
+        crawl_in_a_thread(web, folder, rdf=True)
+    index_crawl(folder)
+    with served(environment, folder) as (_, read):
+        page.goto(read)
+        page.click("text=Tables and words")
+        page.click("text=SPARQL")
+        page.fill("#sparql", "SELECT ?name { ?x schema:name ?name }")
+        page.click("#ask-sparql")
+        page.wait_for_selector("td:text('<img src=x onerror=window.pwned=1>')")
+        assert serious(page) == []
+        page.fill("#sparql", "CONSTRUCT { ?x schema:name ?name } WHERE { ?x schema:name ?name }")
+        page.click("#ask-sparql")
+        page.wait_for_selector("main pre:text('onerror=window.pwned=1')")
+        assert hindrances(page) == []
+        page.click("text=Search")
+        page.fill("#words", "weave")
+        page.press("#words", "Enter")
+        page.wait_for_selector("ol.found mark:text-is('weave')")
+        assert page.locator("ol.found").inner_text().startswith("<img src=x onerror=window.pwned=1>")
+        assert hindrances(page) == []
+        page.click("button.link:text-is('127.0.0.1')")
+        page.wait_for_selector("button:text('host: 127.0.0.1')")
+        assert page.evaluate("document.activeElement.id") == "words"
+        assert page.locator("main img, main script").count() == 0
+        assert page.evaluate("window.pwned") is None
+        assert page.errors == []
 
 
 def test_a_crawl_at_rest_is_resumed_by_a_click_and_its_log_is_followed(
@@ -326,23 +416,44 @@ def test_a_crawl_at_rest_is_resumed_by_a_click_and_its_log_is_followed(
         page.wait_for_selector("main p:text-matches('the crawl (goes on|went on)')")
         page.click("text=Log")
         page.wait_for_selector("td:text-is('client error')")
-        assert serious(page) == []
+        assert hindrances(page) == []
+        link = page.locator("td a").first
+        link.focus()
+        page.evaluate(
+            "import('/static/dom.js').then(dom => dom.replace(DRAWN, DRAWN.cloneNode(true)))".replace("DRAWN", DRAWN)
+        )
+        assert page.evaluate("document.activeElement.href") == link.evaluate("one => one.href"), (
+            "what is drawn anew keeps the focus"
+        )
         page.fill("#in-log", "no such thing")
         page.wait_for_selector("td", state="detached")
         assert page.locator("main img, main script").count() == 0
-        page.set_viewport_size({"width": 360, "height": 700})
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.evaluate("window.pwned") is None
         assert page.errors == []
 
 
 def test_what_a_site_or_a_folder_is_called_does_nothing_anywhere(
-    page: Any, rested: Path, environment: dict[str, str]
+    page: Any, rested: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    with served(environment, rested.parent) as (full, _):
+    (tmp_path / "given").mkdir()
+    with served(environment, tmp_path / "given") as (full, _):
         page.goto(full)
-        page.wait_for_selector("#problems, table")
+        for name, place in (("<b>here</b>", str(rested.parent)), ("there", "http://127.0.0.1:9/?token=x")):
+            page.fill("#site-name", name)
+            page.fill("#site-place", place)
+            page.press("#site-place", "Enter")
+            page.wait_for_selector(f"main p:text('{name} is in the list.')")
+        page.wait_for_selector("td:text-is('<b>here</b>')")
         key = key_of(rested)
+        page.wait_for_selector(f"[id='to-{key}']")
+        assert page.get_attribute("a:text-is('http://127.0.0.1:9/')", "href") == "/api/sites/open?name=there"
+        assert hindrances(page) == []
+        page.fill("#site-name", "bad")
+        page.fill("#site-place", "javascript:window.pwned=1")
+        page.click("#keep-site")
+        page.wait_for_selector("p.trouble")
+        page.click("button[aria-label='Remove there']")
+        page.wait_for_selector("main p:text('there is no longer in the list.')")
         assert rested.name in page.inner_text("main")
         url = re.sub("^", "http://127.0.0.1:9", HOSTILE)
         page.goto(full.partition("?")[0] + f"#/{key}/why/<img src=x onerror=window.pwned=1>{url}")
@@ -362,6 +473,8 @@ def test_an_archived_page_is_shown_as_text_and_runs_nothing(
         page.wait_for_selector("#problems, table")
         [url] = [one for one in archived_urls(rested) if one.endswith("/")]
         page.goto(read.partition("?")[0] + f"#/{key_of(rested)}/why/{quote(url, safe='')}")
+        page.wait_for_selector("ol.timeline li:has-text('ok, status 200')")
+        assert page.locator("ol.timeline li").first.inner_text().endswith("filters let it pass")
         page.focus("#archived")
         page.keyboard.press("Enter")
         page.wait_for_selector("#view-source")
@@ -369,13 +482,11 @@ def test_an_archived_page_is_shown_as_text_and_runs_nothing(
         page.keyboard.press("Enter")
         assert '<title><img src=x onerror="window.pwned=1"></title>' in page.inner_text("pre")
         assert page.evaluate("document.activeElement.id") == "view-source"
-        assert serious(page) == []
+        assert hindrances(page) == []
         page.click("#view-head")
         assert page.inner_text("pre").startswith("HTTP/1.1 200")
         page.click("#view-record")
         assert term(page, "warc-target-uri") == url
-        page.set_viewport_size({"width": 360, "height": 700})
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.evaluate("window.pwned") is None
         assert page.locator("main img, main script").count() == 0
         assert page.errors == []
@@ -466,7 +577,7 @@ def test_a_person_steers_by_the_keyboard_alone_and_sees_it(
             page.keyboard.press("Enter")
             page.wait_for_selector("#do-continue")
             assert "paused" in page.inner_text("#problems")
-            assert serious(page) == []
+            assert hindrances(page) == []
         assert page.errors == []
 
 
@@ -484,7 +595,7 @@ def test_who_only_reads_has_no_buttons_and_sees_a_crawl_die(
             page.fill("#unit", "frontier")
             page.wait_for_selector("td:text-is('frontier')")
             assert page.locator("td:text-is('politeness')").count() == 0
-            assert serious(page) == []
+            assert hindrances(page) == []
             page.click("text=Overview")
             page.wait_for_selector("#problems")
             crawl.kill()

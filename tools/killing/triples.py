@@ -8,18 +8,14 @@ the crawl's own store and the store elsewhere must hold every triple of every pa
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 import pyoxigraph as oxigraph
@@ -29,6 +25,7 @@ from gossamer.query.database import Database
 from gossamer.query.triples.copies import current_copy
 from gossamer.simweb.exact import SAID, powers
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.triple_server import TripleServer
 
 #: Kills of one round, before its crawl may end.
 KILLS_OF_A_ROUND = 5
@@ -39,8 +36,8 @@ LATENCY = 0.06
 #: Seconds from a start to its kill, at least and at most: from the first page to a store that is being fed.
 SOONEST, LATEST = 0.6, 3.5
 
-#: Seconds in which a server has to answer after its start, and a crawl has to end.
-SERVER_START, CRAWL_END = 30.0, 300.0
+#: Seconds in which a crawl has to end.
+CRAWL_END = 300.0
 
 Said = list[tuple[str, str]]
 """Path of a page, and a text that it says."""
@@ -56,46 +53,10 @@ class Report(msgspec.Struct):
     wrong: list[str] = []
 
 
-class Endpoint:
-    """Oxigraph's server; what it has stays in its folder while it is down."""
-
-    def __init__(self, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start it, unless it runs."""
-        if self._process is not None:
-            return
-        program = str(Path(sys.executable).with_name("oxigraph"))
-        command = [program, "serve", "--location", str(self._folder), "--bind", f"127.0.0.1:{self.port}"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        patience = time.monotonic() + SERVER_START
-        while time.monotonic() < patience:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                return
-            time.sleep(0.05)
-        raise TimeoutError("the server does not start")
-
-    def kill(self) -> None:
-        """End it without a word, if it runs."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def said(self) -> Said:
-        """What it holds."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        query = f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}"
-        connection.request(
-            "GET", f"/query?{urlencode({'query': query})}", headers={"Accept": "application/sparql-results+json"}
-        )
-        rows = json.loads(connection.getresponse().read())["results"]["bindings"]
-        connection.close()
-        return sorted((_path(row["g"]["value"]), row["o"]["value"]) for row in rows)
+def _said(server: TripleServer) -> Said:
+    """What the store elsewhere holds."""
+    rows = server.ask(f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}")
+    return sorted((_path(row["g"]), row["o"]) for row in rows)
 
 
 def run(kills: int, seed: int, folder: Path) -> Report:
@@ -113,13 +74,13 @@ def run(kills: int, seed: int, folder: Path) -> Report:
         place = folder / f"round-{report.rounds}"
         place.mkdir(parents=True)
         before = len(report.wrong)
-        endpoint = Endpoint(place / "endpoint")
+        server = TripleServer(place / "endpoint")
         with FakeWeb(pages) as web:
             try:
-                _round(web, endpoint, place / "crawl", min(KILLS_OF_A_ROUND, kills - report.kills), chance, report)
-                report.wrong += _wrong(place / "crawl", endpoint, sorted(site.said), report.rounds)
+                _round(web, server, place / "crawl", min(KILLS_OF_A_ROUND, kills - report.kills), chance, report)
+                report.wrong += _wrong(place / "crawl", server, sorted(site.said), report.rounds)
             finally:
-                endpoint.kill()
+                server.kill()
         report.rounds += 1
         report.triples += len(site.said)
         if len(report.wrong) == before:
@@ -127,15 +88,15 @@ def run(kills: int, seed: int, folder: Path) -> Report:
     return report
 
 
-def _round(web: FakeWeb, endpoint: Endpoint, crawl: Path, kills: int, chance: random.Random, report: Report) -> None:
+def _round(web: FakeWeb, server: TripleServer, crawl: Path, kills: int, chance: random.Random, report: Report) -> None:
     for _ in range(kills):
         # A server that was killed stays away for a life of the crawl, or comes back within it.
-        endpoint.start()
-        child = _start(web, endpoint, crawl)
+        server.start()
+        child = _start(web, server, crawl)
         moment = chance.uniform(SOONEST, LATEST)
         if chance.random() < 0.4:
             time.sleep(moment / 2)
-            endpoint.kill()
+            server.kill()
             report.server_kills += 1
             moment /= 2
         time.sleep(moment)
@@ -143,15 +104,15 @@ def _round(web: FakeWeb, endpoint: Endpoint, crawl: Path, kills: int, chance: ra
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
         report.kills += 1
-    endpoint.start()
-    child = _start(web, endpoint, crawl)
+    server.start()
+    child = _start(web, server, crawl)
     _, told = child.communicate(timeout=CRAWL_END)
     if child.returncode != 0:
         report.wrong.append(f"round {report.rounds}: the crawl ended with {child.returncode}: {told.decode()[-300:]}")
 
 
-def _start(web: FakeWeb, endpoint: Endpoint, crawl: Path) -> subprocess.Popen[bytes]:
-    store = ["--triple-store", f"http://127.0.0.1:{endpoint.port}/update"]
+def _start(web: FakeWeb, server: TripleServer, crawl: Path) -> subprocess.Popen[bytes]:
+    store = ["--triple-store", server.update]
     what = ["resume", str(crawl)] if (crawl / "crawl.toml").exists() else ["crawl", web.url("/"), "-o", str(crawl)]
     options = ["--rdf", "--delay", "0", "--per-host", "4", *store] if what[0] == "crawl" else []
     return subprocess.Popen(
@@ -163,14 +124,14 @@ def _start(web: FakeWeb, endpoint: Endpoint, crawl: Path) -> subprocess.Popen[by
     )
 
 
-def _wrong(crawl: Path, endpoint: Endpoint, expected: Said, number: int) -> list[str]:
+def _wrong(crawl: Path, server: TripleServer, expected: Said, number: int) -> list[str]:
     """What table and stores lack, or have too much."""
     with Database(crawl) as database:
         table = sorted((_path(graph), said) for graph, said in database.ask("SELECT graph, object FROM triples"))
     with current_copy(crawl, 60.0) as copy:
         quads = list(oxigraph.Store.read_only(str(copy)))
     store = sorted((_path(quad.graph_name.value), quad.object.value) for quad in quads)
-    found = {"table": table, "store": store, "store elsewhere": endpoint.said()}
+    found = {"table": table, "store": store, "store elsewhere": _said(server)}
     return [
         f"round {number}: the {name} has {len(said)} triples instead of {len(expected)}, "
         f"lacks {len(set(expected) - set(said))} and has {len(set(said) - set(expected))} that no page says"

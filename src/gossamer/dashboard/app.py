@@ -15,24 +15,28 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from gossamer.assembly.control.host_facts import HostNow
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard import asking, describing, jobs, rewiring
-from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
+from gossamer.dashboard.crawls import Crawls, ListedHosts, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
 from gossamer.dashboard.metrics import exposition
 from gossamer.dashboard.replays import Replays
+from gossamer.dashboard.sites import ListedSites, entrance, list_sites, save_sites, sites_file
 from gossamer.dashboard.streaming import Streams
 from gossamer.dashboard.tables import ReportNames, TableConsole, names_of_reports, questions_file, save_questions
+from gossamer.dashboard.words import FARTHEST, HITS, MOST_HITS, SearchConsole, TripleConsole, answerable
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.operations.replay_addresses import REPLAY
-from gossamer.query.host_list import MOST, HostPage
+from gossamer.operations.word_questions import Answerable
+from gossamer.query.host_list import MOST
 from gossamer.stores.tables.samples import SampleRow
 
 #: Where the front end lies.
@@ -57,6 +61,8 @@ class ListedCrawl(msgspec.Struct, frozen=True):
     """How it stands; none where nobody can say."""
     trouble: str = ""
     """Why nobody can."""
+    site: str = ""
+    """The site that it belongs to; empty where the dashboard was started with it."""
 
 
 class Permissions(msgspec.Struct, frozen=True):
@@ -67,11 +73,22 @@ class Permissions(msgspec.Struct, frozen=True):
 
 def application(crawls: Crawls, streams: Streams | None = None, replays: Replays | None = None) -> Starlette:
     """The dashboard of these crawls."""
-    told, console, shown_again = streams or Streams(), TableConsole(), replays or Replays()
+    told, shown_again = streams or Streams(), replays or Replays()
+    console, triples, words = TableConsole(), TripleConsole(), SearchConsole()
 
     async def tables(request: Request, crawls: Crawls) -> msgspec.Raw:
         shown, asked = await crawls.named(request.path_params["key"]), request.query_params
         return await console.ask(shown.directory, asked.get("sql", ""), asked.get("report", ""))
+
+    async def sparql(request: Request, crawls: Crawls) -> msgspec.Raw:
+        shown = await crawls.named(request.path_params["key"])
+        return await triples.ask(shown.directory, request.query_params.get("query", ""))
+
+    async def search(request: Request, crawls: Crawls) -> msgspec.Raw:
+        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        start = int(_number(request, "start", 0, FARTHEST, least=0))
+        most = int(_number(request, "limit", HITS, MOST_HITS, least=1))
+        return await words.ask(shown.directory, asked, start, most)
 
     async def events(request: Request) -> Response:
         shown = await crawls.named(request.path_params["key"])
@@ -105,6 +122,9 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             Route("/", _front),
             route("/api/session", _session),
             route("/api/openapi.json", _openapi),
+            route("/api/sites", _sites),
+            route("/api/sites", _save_sites, "POST"),
+            Route("/api/sites/open", _open_site),
             route("/api/crawls", _all),
             route("/api/crawls/{key}", _one),
             route("/api/crawls/{key}/samples", _samples),
@@ -121,6 +141,9 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             route("/api/reports", _reports),
             route("/api/reports", _save_reports, "POST"),
             route("/api/crawls/{key}/tables", tables),
+            route("/api/crawls/{key}/answerable", _answerable),
+            route("/api/crawls/{key}/sparql", sparql),
+            route("/api/crawls/{key}/search", search),
             route("/api/crawls/{key}/rewire", _rewire, "POST"),
             route("/api/crawls/{key}/log", _log),
             route("/api/crawls/{key}/resume", _resume, "POST"),
@@ -147,6 +170,23 @@ async def _openapi(request: Request, crawls: Crawls) -> object:
     return describing.openapi()
 
 
+async def _sites(request: Request, crawls: Crawls) -> ListedSites:
+    return list_sites(sites_file())
+
+
+async def _save_sites(request: Request, crawls: Crawls) -> ListedSites:
+    saved = save_sites(sites_file(), await request.body())
+    crawls.look_anew()
+    return saved
+
+
+async def _open_site(request: Request) -> Response:
+    """Lead to another dashboard, with its key: only for who may do everything here."""
+    if request.scope[ACCESS] is not Access.FULL:
+        raise HTTPException(403, "this token only reads")
+    return RedirectResponse(entrance(sites_file(), request.query_params.get("name", "")), 303)
+
+
 async def _all(request: Request, crawls: Crawls) -> list[ListedCrawl]:
     return await _gathered(crawls)
 
@@ -157,9 +197,9 @@ async def _gathered(crawls: Crawls) -> list[ListedCrawl]:
 
 async def _told(shown: ShownCrawl) -> ListedCrawl:
     try:
-        return ListedCrawl(shown.key, str(shown.directory), await shown.standing())
+        return ListedCrawl(shown.key, str(shown.directory), await shown.standing(), site=shown.site)
     except GossamerError as error:
-        return ListedCrawl(shown.key, str(shown.directory), trouble=str(error))
+        return ListedCrawl(shown.key, str(shown.directory), trouble=str(error), site=shown.site)
 
 
 async def _one(request: Request, crawls: Crawls) -> CrawlStanding:
@@ -182,10 +222,10 @@ def _thinned(rows: list[SampleRow]) -> list[SampleRow]:
     return rows[::-step][::-1] if step > 1 else rows
 
 
-async def _hosts(request: Request, crawls: Crawls) -> HostPage:
+async def _hosts(request: Request, crawls: Crawls) -> ListedHosts:
     shown, asked = await crawls.named(request.path_params["key"]), request.query_params
-    hosts = await shown.hosts()
-    return await shown.run(
+    hosts, is_being_made = await crawls.hosts_of(shown)
+    page = await shown.run(
         lambda: hosts.page(
             search=asked.get("search", "")[:253],
             sort=asked.get("sort", "host"),
@@ -194,6 +234,12 @@ async def _hosts(request: Request, crawls: Crawls) -> HostPage:
             limit=int(_number(request, "limit", 100, MOST)),
         )
     )
+    now: dict[str, HostNow] = {}
+    if asked.get("live") == "1" and page.rows:
+        # A crawl that does not answer is told of elsewhere; the list is worth showing without it.
+        with contextlib.suppress(GossamerError):
+            now = await shown.hosts_now([row["host"] for row in page.rows])
+    return ListedHosts(page.made_at, page.total, page.rows, page.left_out, is_being_made, now)
 
 
 async def _host(request: Request, crawls: Crawls) -> object:
@@ -227,6 +273,11 @@ async def _reports(request: Request, crawls: Crawls) -> ReportNames:
 
 async def _save_reports(request: Request, crawls: Crawls) -> ReportNames:
     return save_questions(questions_file(), await request.body())
+
+
+async def _answerable(request: Request, crawls: Crawls) -> Answerable:
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(answerable, shown.directory)
 
 
 async def _log(request: Request, crawls: Crawls) -> jobs.LogTail:

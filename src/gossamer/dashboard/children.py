@@ -1,7 +1,7 @@
 """Processes that answer one question each and are killed when they take too long: work on what strangers wrote, or asked.
 
-Place in the flow: questions in SQL (:mod:`tables`) and pages of a replay (:mod:`replays`) are answered so; the dashboard's own
-process parses neither.
+Place in the flow: questions in SQL (:mod:`tables`), in SPARQL and in words (:mod:`words`) and pages of a replay (:mod:`replays`)
+are answered so; the dashboard's own process parses none of them.
 """
 
 import asyncio
@@ -17,9 +17,16 @@ MOST = 64 << 20
 class KilledChildren:
     """Starts a module for each question."""
 
-    def __init__(self, module: str, seconds: float, at_once: int) -> None:
-        """`seconds` is the time of an answer; `at_once` are answered at a time, and others wait."""
-        self._module, self._seconds = module, seconds
+    def __init__(self, module: str, seconds: float, at_once: int, advice: str = "ask for less") -> None:
+        """Start nothing yet.
+
+        Args:
+            module: it is run, with a crawl's directory as its argument.
+            seconds: the time of an answer.
+            at_once: so many are answered at a time, and others wait.
+            advice: a person is told this when an answer takes more time or memory than it may.
+        """
+        self._module, self._seconds, self._advice = module, seconds, advice
         self._turns = asyncio.Semaphore(at_once)
 
     def __repr__(self) -> str:
@@ -48,12 +55,12 @@ class KilledChildren:
             async with asyncio.timeout(self._seconds):
                 answer, complaint = await child.communicate(question)
         except TimeoutError:
-            raise UsageError(f"no answer within {self._seconds:g} seconds; ask for less") from None
+            raise UsageError(f"no answer within {self._seconds:g} seconds; {self._advice}") from None
         finally:
             if child.returncode is None:
                 child.kill()
                 await child.wait()
         if child.returncode:
             said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise UsageError(said[:1_000] or "the answer wants more time or memory than it may have; ask for less")
+            raise UsageError(said[:1_000] or f"the answer wants more time or memory than it may have; {self._advice}")
         return answer

@@ -1,4 +1,4 @@
-"""The crawls that a dashboard shows: those it was given, and those in folders it was given.
+"""The crawls that a dashboard shows: those it was given, and those in folders that it was given or that are sites.
 
 Place in the flow: every page and the metrics ask here. However many browsers ask, a crawl is asked once a second at most, over one
 connection; what takes files or a crawl's answer happens in threads.
@@ -14,10 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
+from gossamer.assembly.control.host_facts import HostNow
 from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.dashboard.sites import is_own
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.operations.watching import CrawlWatch
-from gossamer.query.host_list import HostList, read_hosts
+from gossamer.query.host_list import HostList, HostPage
 from gossamer.query.places import CRAWL_FILE
 from gossamer.query.samples import combined, read_samples
 from gossamer.stores.tables.samples import SampleRow
@@ -30,8 +34,11 @@ FRESH = 1.0
 #: Seconds between two looks for new crawls, and between two reads of samples.
 LOOK_AROUND, SAMPLED = 10.0, 10.0
 
-#: Seconds after which a list of hosts is made anew.
-LISTED = 10.0
+#: Seconds that a list of hosts may be old, and after which it is brought up to date; seconds that an answer waits for that.
+LISTED, LISTING, PATIENCE = 10.0, 5.0, 0.1
+
+#: Lists of hosts that are held at once, those that were asked for last.
+LISTS = 4
 
 #: Threads that look at crawls and files at once.
 THREADS = 4
@@ -44,18 +51,38 @@ class NoSuchCrawl(UsageError):
     """Nothing of that name is shown."""
 
 
+class ListedHosts(HostPage, frozen=True):
+    """A part of the list of hosts, as browsers get it."""
+
+    is_being_made: bool = False
+    """A list that is ten seconds old at most takes longer than an answer may; this is the one before, or an empty one."""
+    now: dict[str, HostNow] = msgspec.field(default_factory=dict)
+    """How the hosts of the rows stand at this moment, where the crawl runs and that was asked."""
+
+
 class ShownCrawl:
     """One crawl."""
 
-    def __init__(self, key: str, directory: Path, run: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        key: str,
+        directory: Path,
+        run: Callable[..., Any],
+        run_long: Callable[..., Any] | None = None,
+        site: str = "",
+    ) -> None:
+        """`run` does work in a thread; `run_long` does work of seconds where nobody waits for it behind others."""
         self.key = key
         self.directory = directory
-        self._run = run
+        self.site = site
+        self._run, self._run_long = run, run_long or run
         self._watch: CrawlWatch | None = None
         self._asking, self._reading = asyncio.Lock(), asyncio.Lock()
         self._told: dict[bool, tuple[float, CrawlStanding]] = {}
         self._hosts: HostList | None = None
-        self._listing: asyncio.Future[None] | None = None
+        self._listing: asyncio.Task[None] | None = None
+        self._trouble = ""
+        """Why its hosts cannot be listed."""
         self._samples: tuple[float, str, list[SampleRow]] = (-SAMPLED, "", [])
 
     def __repr__(self) -> str:
@@ -78,6 +105,11 @@ class ShownCrawl:
         except OSError as error:
             raise CrawlDirectoryError(f"{self.directory} cannot be read: {error.strerror or error}") from None
 
+    def _look_at(self, names: Sequence[str]) -> dict[str, HostNow]:
+        if self._watch is None:
+            self._watch = CrawlWatch(self.directory)
+        return self._watch.hosts(names)
+
     async def samples(self, since: str) -> list[SampleRow]:
         """Its samples after an instant, of all agents together, as of ten seconds ago at most."""
         async with self._reading:
@@ -87,21 +119,46 @@ class ShownCrawl:
                 self._samples = time.monotonic(), since, rows
             return [row for row in rows if row.taken_at > since]
 
-    async def hosts(self) -> HostList:
-        """Its hosts. A list that is older than ten seconds is made anew; meanwhile the one before is good enough."""
-        if self._hosts is None:
-            self._listing = self._listing or asyncio.ensure_future(self._list())
-            await asyncio.shield(self._listing)
-        elif time.time() - self._hosts.made_at >= LISTED and self._listing is None:
-            self._listing = asyncio.ensure_future(self._list())
-        assert self._hosts is not None
-        return self._hosts
+    async def hosts(self) -> tuple[HostList, bool]:
+        """Its hosts, and whether a list that is ten seconds old at most is still being made.
 
-    async def _list(self) -> None:
+        Raises:
+            CrawlDirectoryError: the list cannot be made.
+        """
+        if self._hosts is None:
+            self._hosts, self._trouble = HostList(self.directory), ""
+        made, listing = self._hosts, self._listing
+        age = time.time() - made.made_at
+        if listing is None and age >= LISTING:
+            listing = self._listing = asyncio.create_task(self._list(made))
+        is_old = age >= LISTED
+        if is_old and listing is not None:
+            await asyncio.wait([listing], timeout=PATIENCE)
+            is_old = not listing.done()
+        if self._trouble:
+            raise CrawlDirectoryError(self._trouble)
+        return made, is_old
+
+    async def _list(self, made: HostList) -> None:
         try:
-            self._hosts = await self._run(read_hosts, self.directory, self._hosts)
+            await self._run_long(made.refresh)
+            self._trouble = ""
+        except CrawlDirectoryError as error:
+            self._trouble = str(error)
         finally:
             self._listing = None
+
+    async def drop_hosts(self) -> None:
+        """Give up the list of hosts."""
+        made, self._hosts = self._hosts, None
+        if made is not None:
+            await self._run_long(made.close)
+
+    async def hosts_now(self, names: Sequence[str]) -> dict[str, HostNow]:
+        """How these hosts stand at this moment, where the crawl runs."""
+        async with self._asking:
+            found: dict[str, HostNow] = await self._run(self._look_at, names)
+            return found
 
     async def run(self, work: Callable[..., T], *given: object) -> T:
         """Do something of its own in a thread."""
@@ -112,15 +169,25 @@ class ShownCrawl:
         """Hang up."""
         if self._watch is not None:
             self._watch.close()
+        if self._hosts is not None:
+            self._hosts.close()
 
 
 class Crawls:
     """All of them."""
 
-    def __init__(self, places: Sequence[Path]) -> None:
-        """`places` are directories of crawls, and folders that hold some."""
-        self._places = places
+    def __init__(self, places: Sequence[Path], sites: Callable[[], Mapping[Path, str]] = dict) -> None:
+        """Look nowhere yet.
+
+        Args:
+            places: directories of crawls, and folders that hold some.
+            sites: tells further ones, by the names of their sites; it is asked at each look.
+        """
+        self._places, self._sites = places, sites
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
+        self._listers = ThreadPoolExecutor(1, thread_name_prefix="list")
+        self._listed: dict[str, ShownCrawl] = {}
+        """Those whose hosts are listed, the one that was asked for last at the end."""
         self._shown: dict[str, ShownCrawl] = {}
         self._looked = -LOOK_AROUND
 
@@ -131,14 +198,30 @@ class Crawls:
         """Those that are there now, by their keys; a new one is found within ten seconds."""
         if time.monotonic() - self._looked >= LOOK_AROUND:
             self._looked = time.monotonic()
-            found = await self._run(find_crawls, self._places)
+            found = await self._run(self._find)
             keys = {key_of(path): path for path in found}
             for gone in self._shown.keys() - keys.keys():
+                self._listed.pop(gone, None)
                 self._shown.pop(gone).close()
             for key, path in keys.items():
                 if key not in self._shown:
-                    self._shown[key] = ShownCrawl(key, path, self._run)
+                    self._shown[key] = ShownCrawl(key, path, self._run, self._run_long)
+                self._shown[key].site = found[path]
         return self._shown
+
+    def _find(self) -> dict[Path, str]:
+        """Directories of crawls, and the names of their sites; one that the dashboard was given is of no site."""
+        found = dict.fromkeys(find_crawls(self._places), "")
+        given = {path.resolve() for path in found}
+        for place, site in self._sites().items():
+            for path in find_crawls([place]):
+                if path.resolve() not in given and len(found) < MOST and is_own(path):
+                    found[path] = site
+        return found
+
+    def look_anew(self) -> None:
+        """Look for crawls at the next question: the list of sites has changed."""
+        self._looked = -LOOK_AROUND
 
     async def named(self, key: str) -> ShownCrawl:
         """The crawl of a key.
@@ -151,6 +234,17 @@ class Crawls:
             raise NoSuchCrawl("there is no such crawl here")
         return shown
 
+    async def hosts_of(self, shown: ShownCrawl) -> tuple[HostList, bool]:
+        """The hosts of a crawl, as :meth:`ShownCrawl.hosts`; the lists of four crawls are held."""
+        self._listed.pop(shown.key, None)
+        self._listed[shown.key] = shown
+        if len(self._listed) > LISTS:
+            await self._listed.pop(next(iter(self._listed))).drop_hosts()
+        return await shown.hosts()
+
+    async def _run_long(self, work: Callable[..., T], *given: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._listers, work, *given)
+
     async def _run(self, work: Callable[..., T], *given: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
 
@@ -159,6 +253,7 @@ class Crawls:
         for shown in self._shown.values():
             shown.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._listers.shutdown(wait=False, cancel_futures=True)
 
 
 def find_crawls(places: Sequence[Path]) -> list[Path]:

@@ -9,15 +9,18 @@ from gossamer._version import __version__
 from gossamer.assembly.control.picture import GraphPicture
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard.asking import ORDERS
+from gossamer.dashboard.crawls import ListedHosts
 from gossamer.dashboard.jobs import JobDone, LogTail, Restore
 from gossamer.dashboard.layouts import Layout
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
+from gossamer.dashboard.sites import KeptSites, ListedSites
 from gossamer.dashboard.tables import KeptQuestions, ReportNames
 from gossamer.operations.hosts import HostPicture
 from gossamer.operations.replay_addresses import REPLAY, ReplayAsked
 from gossamer.operations.showing_archived import ArchivedView
 from gossamer.operations.story import Story
-from gossamer.query.host_list import COLUMNS, MOST, HostPage
+from gossamer.operations.word_questions import Answerable, TripleAnswer
+from gossamer.query.host_list import COLUMNS, MOST
 from gossamer.stores.tables.samples import SAMPLES
 
 _REF = "#/components/schemas/{name}"
@@ -26,14 +29,46 @@ _REF = "#/components/schemas/{name}"
 @functools.cache
 def openapi() -> dict[str, Any]:
     """The description."""
-    kinds = (CrawlStanding, Story, ArchivedView, HostPage, HostPicture, GraphPicture, Layout)
-    of_changes = (Offered, Rewiring, Rewired, ReportNames, KeptQuestions, LogTail, Restore, JobDone)
+    kinds = (
+        CrawlStanding,
+        Story,
+        ArchivedView,
+        ListedHosts,
+        HostPicture,
+        GraphPicture,
+        Layout,
+        Answerable,
+        TripleAnswer,
+    )
+    of_changes = (
+        Offered,
+        Rewiring,
+        Rewired,
+        ReportNames,
+        KeptQuestions,
+        LogTail,
+        Restore,
+        JobDone,
+        ListedSites,
+        KeptSites,
+    )
     schemas, parts = msgspec.json.schema_components([*kinds, *of_changes, *ORDERS.values()], ref_template=_REF)
-    standing, story, archived, hosts, host, graph, layout = schemas[: len(kinds)]
-    names, rewiring, rewired, reports, questions, log, restore, done, *orders = schemas[len(kinds) :]
+    standing, story, archived, hosts, host, graph, layout, answerable, triples = schemas[: len(kinds)]
+    names, rewiring, rewired, reports, questions, log, restore, done, sites, kept_sites, *orders = schemas[len(kinds) :]
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
+        "/api/sites": {
+            **_get("List the sites of this user, without their keys.", sites),
+            **_post("Keep these sites in the place of all others.", kept_sites, sites),
+        },
+        "/api/sites/open": {
+            "get": {
+                "summary": "Lead to the dashboard of a site, with its key. This needs the full token.",
+                "parameters": [_query("name", "The name of the site.")],
+                "responses": {"303": {"description": "the address"}},
+            }
+        },
         "/api/crawls": _get("List the crawls, and how each stands.", {"type": "array", "items": {"type": "object"}}),
         "/api/crawls/{key}": _get(
             "Say how a crawl stands, as `gossamer status --json` does.",
@@ -48,7 +83,7 @@ def openapi() -> dict[str, Any]:
             _query("hours", "Go back so many hours.", "number"),
         ),
         "/api/crawls/{key}/hosts": _get(
-            "Give some hosts of the table `hosts`, as of ten seconds ago and the time that it took to count them.",
+            "Give some hosts of the table `hosts`, as of ten seconds ago at most, or say that such a list is being made.",
             hosts,
             crawl,
             _query("search", "Give hosts whose names hold this."),
@@ -56,6 +91,7 @@ def openapi() -> dict[str, Any]:
             _query("descending", "Give the greatest first, where it is 1."),
             _query("offset", "Leave out so many.", "integer"),
             _query("limit", f"Give so many, {MOST} at most.", "integer"),
+            _query("live", "Also say how these hosts stand at this moment, where it is 1 and the crawl runs."),
         ),
         "/api/crawls/{key}/host": _get(
             "Say what is known of a host: state, delay, robots.txt with its versions, failed URLs, the head of its queue.",
@@ -89,6 +125,26 @@ def openapi() -> dict[str, Any]:
             crawl,
             _query("sql", "A question in DuckDB's SQL."),
             _query("report", "The name of a report, in its place."),
+        ),
+        "/api/crawls/{key}/answerable": _get(
+            "Say whether a crawl keeps triples, and an index; a text that is not empty says why not.", answerable, crawl
+        ),
+        "/api/crawls/{key}/sparql": _get(
+            "Ask the triples of a crawl one question: rows, or a graph as Turtle.",
+            triples,
+            crawl,
+            _query("query", "A question in SPARQL."),
+        ),
+        "/api/crawls/{key}/search": _get(
+            "Search the documents of a crawl, as `gossamer search --json` does; filters can be given several times.",
+            {"type": "object"},
+            crawl,
+            _query("words", "Words, phrases in quotes, AND, OR, NOT; none for every document."),
+            _query("host", "Only on this host or below it."),
+            _query("language", "Only in this language, as `en`."),
+            _query("type", "Only with a thing of this type, as `schema:Product`."),
+            _query("start", "Leave out so many.", "integer"),
+            _query("limit", "Give so many.", "integer"),
         ),
         "/api/crawls/{key}/log": _get("Give the last visits of the log, and what a resumed crawl said.", log, crawl),
         "/api/crawls/{key}/resume": _post("Let a crawl at rest go on.", {"type": "object"}, done, crawl),

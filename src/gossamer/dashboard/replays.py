@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Seconds and bytes that a page may take, and pages that are made ready at once: a crawl may run beside.
 SECONDS, MEMORY, AT_ONCE = 10.0, 2 << 30, 2
 
+#: The advice to a person whose page could not be made ready.
+ADVICE = "look at the text of the page instead"
+
 #: Documents that are read at once: a page of pictures must leave threads to whoever watches a crawl.
 READ_AT_ONCE = 2
 
@@ -51,7 +54,7 @@ class Replays:
         self._secret = secrets.token_bytes(32)
         self._addresses = ReplayAddresses(self._secret)
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
-        self._children = KilledChildren("gossamer.operations.replaying", SECONDS, AT_ONCE)
+        self._children = KilledChildren("gossamer.operations.replaying", SECONDS, AT_ONCE, ADVICE)
 
     def __repr__(self) -> str:
         return "<Replays>"

@@ -19,6 +19,7 @@ from gossamer.dashboard.guarding import Guard
 from gossamer.dashboard.keys import keys_file, read_keys
 from gossamer.dashboard.listening import Listening
 from gossamer.dashboard.replays import Replays
+from gossamer.dashboard.sites import folders, sites_file
 from gossamer.model.errors import UsageError
 
 #: Connections at once: some browsers, each with several.
@@ -48,7 +49,7 @@ def serve(
     keys = read_keys(keys_file())
     with _bound(listening) as bound:
         port = bound.getsockname()[1]
-        crawls, replays = Crawls(places), Replays()
+        crawls, replays = Crawls(places, lambda: folders(sites_file())), Replays()
         app = application(crawls, replays=replays)
         guard = Guard(app, keys, port, name=listening.name, scheme=listening.scheme, is_given=replays.is_given)
         server = uvicorn.Server(

@@ -4,13 +4,13 @@ Place in the flow: :mod:`app` asks here. Saved questions lie in `$XDG_CONFIG_HOM
 hold for all crawls.
 """
 
-import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from gossamer.dashboard.children import KilledChildren
+from gossamer.dashboard.kept import config_folder, read_kept, write_kept
 from gossamer.model.errors import UsageError
 from gossamer.operations.reporting import REPORTS
 from gossamer.operations.table_answers import TableQuestion
@@ -24,12 +24,27 @@ AT_ONCE = 2
 #: Characters of a question, and saved questions, at most.
 LONGEST, SAVED = 10_000, 200
 
+#: The name of a column of an answer; SQL lets it be any text.
+ColumnName = Annotated[str, msgspec.Meta(max_length=200)]
 
-class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+
+class SavedPlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The plot that somebody chose for the answer to a question."""
+
+    kind: Literal["line", "bars", "none"]
+    x: ColumnName = ""
+    """The column of times, numbers or names along which it is drawn; an answer that lacks it has no plot."""
+    y: ColumnName = ""
+    """The column of numbers that are drawn."""
+
+
+class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A question that somebody kept."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     sql: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
+    plot: SavedPlot | None = None
+    """None where the form of the answer decides."""
 
 
 class KeptQuestions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,6 +65,8 @@ class ReportNames(msgspec.Struct, frozen=True):
 
     reports: list[ReportName]
     saved: list[SavedQuestion]
+    trouble: str = ""
+    """Why saved questions are not shown."""
 
 
 class TableConsole:
@@ -76,34 +93,29 @@ class TableConsole:
 
 def questions_file() -> Path:
     """Where saved questions lie: `$XDG_CONFIG_HOME/gossamer/reports.json`."""
-    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(config) / "gossamer" / "reports.json"
+    return config_folder() / "reports.json"
 
 
 def names_of_reports(path: Path) -> ReportNames:
-    """The reports that ship, and what was saved; a file that cannot be read holds nothing."""
+    """The reports that ship, and what was saved; where that cannot be read, why."""
+    saved, trouble = [], ""
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=KeptQuestions)
-    except (OSError, msgspec.MsgspecError):
-        kept = KeptQuestions()
-    return ReportNames([ReportName(name, spec.doc) for name, spec in REPORTS.items()], kept.saved)
+        saved = read_kept(path, KeptQuestions).saved
+    except UsageError as error:
+        trouble = str(error)
+    return ReportNames([ReportName(name, spec.doc) for name, spec in REPORTS.items()], saved, trouble)
 
 
 def save_questions(path: Path, body: bytes) -> ReportNames:
     """Keep these questions in the place of those that were kept.
 
     Raises:
-        UsageError: they are none, or cannot be kept.
+        UsageError: they are none, those that were kept cannot be read, or these cannot be kept.
     """
     try:
         kept = msgspec.json.decode(body, type=KeptQuestions)
     except msgspec.MsgspecError as error:
         raise UsageError(f"saved: {error}") from None
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(kept)))
-        fresh.replace(path)
-    except OSError as error:
-        raise UsageError(f"questions cannot be kept in {path}: {error.strerror}") from None
+    read_kept(path, KeptQuestions)  # what cannot be read may hold more than the browser knows
+    write_kept(path, kept)
     return names_of_reports(path)

@@ -8,7 +8,6 @@ What a page could fetch, run or send is forbidden by the policy that the dashboa
 archive, and what a policy does not cover is taken out: links that browsers look up ahead, and places that a click would lead to.
 """
 
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -20,14 +19,14 @@ import msgspec
 import webencodings
 
 from gossamer.assembly.kept import read_wiring
-from gossamer.flow.limiting import limit
 from gossamer.model import mime
-from gossamer.model.errors import GossamerError, ParseSkipped, UnreadableUrl, UsageError
+from gossamer.model.errors import ParseSkipped, UnreadableUrl, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL
 from gossamer.model.task import Task
 from gossamer.model.url import canonical
 from gossamer.model.visit import HTML_TYPES, Response, Visit
+from gossamer.operations.child_answers import answer_once
 from gossamer.operations.link_targets import LinkTargets
 from gossamer.operations.mirror.rewriting import changed_css, changed_html
 from gossamer.operations.replay_addresses import ReplayAddresses, ReplayAsked
@@ -246,20 +245,12 @@ def _leads_out(tag: str, name: str, value: str, attributes: dict[str, str | None
 
 def main(directory: str) -> int:
     """Answer the question on standard input; the exit status."""
-    os.nice(5)
-    question = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ReplayQuestion)
-    limit(question.memory, question.seconds)
-    try:
+
+    def ready(question: ReplayQuestion) -> bytes:
         made = replayed(Path(directory), question.asked, ReplayAddresses(question.secret), may_parse=True)
-        sys.stdout.buffer.write(msgspec.msgpack.encode(made))
-        sys.stdout.buffer.flush()
-    except GossamerError as error:
-        sys.stderr.write(f"{' '.join(str(error).split())[:1_000]}\n")
-        return error.exit_code
-    except MemoryError:
-        sys.stderr.write("the page wants more memory than it may have\n")
-        return UsageError.exit_code
-    return 0
+        return msgspec.msgpack.encode(made)
+
+    return answer_once(msgspec.msgpack.Decoder(ReplayQuestion).decode, ready, "the page")
 
 
 if __name__ == "__main__":

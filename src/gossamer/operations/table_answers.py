@@ -5,7 +5,6 @@ JSON on standard input, the answer JSON on standard output; status 2 with a line
 DuckDB sees the tables of this crawl and nothing else (:class:`gossamer.query.database.Database`).
 """
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.flow.limiting import limit
 from gossamer.flow.sheet import nearest
-from gossamer.model.errors import GossamerError, UsageError
+from gossamer.model.errors import UsageError
+from gossamer.operations.child_answers import answer_once
 from gossamer.operations.reporting import REPORTS, Reporter
 from gossamer.query.database import Database
 from gossamer.query.printing import json_line
@@ -99,19 +98,11 @@ def _table(
 
 def main(directory: str) -> int:
     """Answer the question on standard input; the exit status."""
-    os.nice(5)
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=TableQuestion)
-    limit(question.memory, question.seconds)
-    try:
-        sys.stdout.buffer.write(msgspec.json.encode(answer(Path(directory), question)))
-        sys.stdout.buffer.flush()
-    except GossamerError as error:
-        sys.stderr.write(f"{' '.join(str(error).split())[:1_000]}\n")
-        return error.exit_code
-    except MemoryError:
-        sys.stderr.write("the answer wants more memory than it may have\n")
-        return UsageError.exit_code
-    return 0
+
+    def answered(question: TableQuestion) -> bytes:
+        return msgspec.json.encode(answer(Path(directory), question))
+
+    return answer_once(msgspec.json.Decoder(TableQuestion).decode, answered, "the answer")
 
 
 if __name__ == "__main__":

@@ -21,12 +21,23 @@ from gossamer.query.engine import Connection, Error, StatementType, connect, sel
 from gossamer.query.item_views import asks_for_items, make_item_views
 from gossamer.query.noted import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
 from gossamer.query.places import TABLES, reading, table_files, table_names
-from gossamer.query.schema import EVERY, HOSTS, HOSTS_VIEW, lasting, latest, tables_of
+from gossamer.query.schema import (
+    EVERY,
+    FIRST_COPIES,
+    HOSTS,
+    HOSTS_VIEW,
+    first_copies,
+    lasting,
+    latest,
+    tables_of,
+    with_copies,
+)
 from gossamer.query.superseding import find_superseded, is_noted, note_once
 from gossamer.query.views import DERIVED, MACROS, VIEWS
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
+from gossamer.stores.tables.copies import COPIES
 
 #: What a question may take of memory; beyond, it spills to the disk.
 MEMORY = "1GB"
@@ -110,6 +121,7 @@ class Database:
         self.damaged = [*damaged_tables(directory, notes), *(damaged_logs(directory, notes) if only is None else ())]
         tables = tables_of(directory)
         of_visits = {f"{name}{EVERY}" for name, table in tables.items() if table.page}
+        made: dict[str, str] = {}
         for name in dict.fromkeys([*tables, *table_names(directory)]):
             if name in (HOSTS.name, CRAWLS) or name in of_visits or not name.isidentifier():
                 continue
@@ -120,13 +132,18 @@ class Database:
             sql = select_table(
                 tables.get(name), self._linked(name, self._sound(directory, current)), self._copied(name, live)
             )
-            self._make_view(f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name, lasting(name, sql))
+            made[f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name] = lasting(name, sql)
             if not current and not live:
                 self.without_rows.append(name)
             if name == PAGES:
                 self._pages = list(current)
                 self._is_whole = only is None and not live
                 self._is_once = self._is_whole and is_noted(directory, self._pages)
+        if COPIES.name not in self.without_rows:
+            self._create(FIRST_COPIES, first_copies(made[COPIES.name]))
+            made[f"{PAGES}{EVERY}"] = with_copies(made[f"{PAGES}{EVERY}"])
+        for view, sql in made.items():
+            self._make_view(view, sql)
         self._make_view(HOSTS.name, HOSTS_VIEW)
         self._make_view(CRAWLS, f"SELECT nullif('{_quoted(crawl_id(directory))}', '') AS id")
         for head, meaning in MACROS.items():
@@ -200,6 +217,8 @@ class Database:
             asked.add("items")
         if HOSTS.name in asked:
             asked |= {"pages", "host_notes"}
+        if PAGES in asked:
+            asked.add(COPIES.name)
         if asked:
             asked.add(TABLES)  # a lost manifest: it says which files count
         return [damage for damage in self.damaged if damage.table in asked]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
+from gossamer.contracts.feeding import CountingConsumer, FeedBatch, FeedConsumer, FeedMark, FeedPlace
 from gossamer.contracts.tables import VISIT, TableSpec
 from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.places import reading, run_of_name, table_files
@@ -82,12 +82,7 @@ class Feed:
         given = 0
         with reading(self._directory):
             spec = tables_of(self._directory).get(self._table)
-            sight = sight or self.look()
-            mark = consumer.mark()
-            if mark.generation != sight.generation:
-                consumer.rebuild(sight.generation)
-                mark = FeedMark(sight.generation)
-            waiting = [part for part in sight.parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
+            mark, waiting = self._waiting(consumer, sight or self.look())
             if not waiting:
                 return 0
             with scratch() as folder, connect(folder) as connection:
@@ -98,6 +93,42 @@ class Feed:
                         mark = batch.mark
                         given += len(batch.rows)
         return given
+
+    def count(self, consumer: CountingConsumer, connection: Connection, folder: Path, sight: Sight) -> int:
+        """Let a consumer count all that is committed and that it has not counted yet; returns the number of rows.
+
+        The rows stay within DuckDB, which gives a million of them in a fraction of the time that Python takes for them.
+
+        Args:
+            consumer: it counts rows of the table.
+            connection: where it counts.
+            folder: links and copies of files stand there meanwhile.
+            sight: what :meth:`look` saw, under the same :func:`places.reading`.
+
+        Raises:
+            OSError: a file could not be read.
+        """
+        counted = 0
+        spec = tables_of(self._directory)[self._table]
+        mark, waiting = self._waiting(consumer, sight)
+        for part in waiting:
+            taken, rows, start = self._begun(part, mark)
+            name = folder / f"{self._table}{part.path.suffix}"
+            sql, end = _sql_of(part, name, spec, start)
+            new = consumer.count(connection, f"SELECT * FROM ({sql}) OFFSET {taken - rows}" if taken > rows else sql)
+            name.unlink()
+            mark = self._passed(part, mark, taken + new, end)
+            consumer.reached(mark)
+            counted += new
+        return counted
+
+    def _waiting(self, consumer: FeedConsumer | CountingConsumer, sight: Sight) -> tuple[FeedMark, list[_Part]]:
+        """Where a consumer is, and the files that may have rows for it; one of another generation begins anew."""
+        mark = consumer.mark()
+        if mark.generation != sight.generation:
+            consumer.rebuild(sight.generation)
+            mark = FeedMark(sight.generation)
+        return mark, [part for part in sight.parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
 
     def look(self) -> Sight:
         """What is committed now. Whoever holds :func:`places.reading` can :meth:`give` it later, without what comes meanwhile."""
@@ -132,21 +163,32 @@ class Feed:
         is_here = (place.run, place.serial) == (part.run, part.serial)
         return known is not None and is_here and known == (place.row, _size(part))
 
-    def _batches(self, reader: "_PartReader", part: _Part, mark: FeedMark) -> Iterator[FeedBatch]:
+    def _begun(self, part: _Part, mark: FeedMark) -> tuple[int, int, int]:
+        """Rows of a file that were taken, and as many of them, with the byte behind them, as need not be read again."""
         place = mark.places.get(part.agent, FeedPlace())
         taken = place.row if (place.run, place.serial) == (part.run, part.serial) else 0
         rows, start = self._known.get((part.agent, part.run, part.serial), (0, 0))
-        if not part.is_log or rows > taken:
-            rows, start = 0, 0
-        end = reader.open(part, start, taken - rows)
-        while batch := reader.some():
-            taken += len(batch)
-            place = FeedPlace(part.run, part.serial, taken)
-            mark = FeedMark(mark.generation, {**mark.places, part.agent: place})
-            yield FeedBatch(reader.columns, batch, mark)
+        return (taken, rows, start) if part.is_log and rows <= taken else (taken, 0, 0)
+
+    def _passed(self, part: _Part, mark: FeedMark, taken: int, end: int) -> FeedMark:
+        """The mark behind so many rows of a file, which were read up to a byte."""
         # Of each agent only the segment that it is at can grow.
         self._known = {key: kept for key, kept in self._known.items() if key[0] != part.agent}
         self._known[part.agent, part.run, part.serial] = (taken, end)
+        return _moved(mark, part, taken)
+
+    def _batches(self, reader: "_PartReader", part: _Part, mark: FeedMark) -> Iterator[FeedBatch]:
+        taken, rows, start = self._begun(part, mark)
+        end = reader.open(part, start, taken - rows)
+        while batch := reader.some():
+            taken += len(batch)
+            mark = _moved(mark, part, taken)
+            yield FeedBatch(reader.columns, batch, mark)
+        self._passed(part, mark, taken, end)
+
+
+def _moved(mark: FeedMark, part: _Part, taken: int) -> FeedMark:
+    return FeedMark(mark.generation, {**mark.places, part.agent: FeedPlace(part.run, part.serial, taken)})
 
 
 def _is_ahead(part: _Part, mark: FeedMark) -> bool:
@@ -178,14 +220,7 @@ class _PartReader:
     def open(self, part: _Part, start: int, skip: int) -> int:
         """Begin to read from byte `start` of a row log, leaving out so many rows; returns where the log ends."""
         name = self._folder / f"part-{next(self._numbers)}{part.path.suffix}"
-        end = _size(part)
-        if part.is_log:
-            end = _copied(part.path, name, start, part.end)
-            table = self._table
-            sql = select_from_log(table, [name]) if table is not None else "SELECT 1 WHERE false"
-        else:
-            name.symlink_to(part.path.resolve())
-            sql = select_table(self._table, [name])
+        sql, end = _sql_of(part, name, self._table, start)
         self._answer = self._connection.execute(f"SELECT {self._chosen} FROM ({sql}) OFFSET {max(0, skip)}")
         self.columns = tuple(column[0] for column in self._answer.description or ())
         self._visit = self.columns.index(VISIT) if VISIT in self.columns else None
@@ -214,6 +249,15 @@ class _PartReader:
         while whole and last is not None and rows[whole - 1][self._visit] == last:
             whole -= 1
         return whole
+
+
+def _sql_of(part: _Part, name: Path, table: TableSpec | None, start: int) -> tuple[str, int]:
+    """SQL over the rows of a file, of a row log from byte `start` on, by a link or copy of this name; and where the log ends."""
+    if not part.is_log:
+        name.symlink_to(part.path.resolve())
+        return select_table(table, [name]), _size(part)
+    end = _copied(part.path, name, start, part.end)
+    return select_from_log(table, [name]) if table is not None else "SELECT 1 WHERE false", end
 
 
 def _characters(rows: Iterable[Row]) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.replacing import replace_file
 from gossamer.stores.segments import segments
 
 #: The file that makes a directory a crawl: the whole wiring as run.
@@ -93,10 +94,7 @@ def manifest(directory: Path) -> TableManifest:
 
 def write_manifest(directory: Path, new: TableManifest) -> None:
     """Switch to other files. One rename: a reader sees all of it or nothing."""
-    path = directory / TABLES / REPLACED
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(msgspec.json.encode(new))
-    fresh.replace(path)
+    replace_file(directory / TABLES / REPLACED, msgspec.json.encode(new))
 
 
 class TableFiles(msgspec.Struct, frozen=True):

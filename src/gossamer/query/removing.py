@@ -28,6 +28,10 @@ from gossamer.query.places import (
 from gossamer.query.schema import HOSTS, host_of, tables_of
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
+from gossamer.stores.tables.copies import COPIES
+
+#: Tables whose rows name a URL without being made by a visit of it, and the column that does.
+_NAMING = {COPIES.name: "url"}
 
 #: A column that names the first document with the same bytes: a row that has it is a copy of what is deleted.
 _COPY = "duplicate_of"
@@ -133,7 +137,7 @@ def _numbers(connection: Connection, question: str) -> tuple[int, ...]:
 
 def _condition(spec: TableSpec, target: DeletionTarget) -> str:
     """SQL of the rows that go; empty where no row of the table can be one."""
-    urls = [name for name in (spec.page, _COPY) if name and name in spec.names]
+    urls = [name for name in (spec.page, _COPY, _NAMING.get(spec.name)) if name and name in spec.names]
     parts = [_is(target, f'"{name}"') for name in urls]
     if target.kind == "host" and "host" in spec.names:
         parts.append(_is_host(target, '"host"'))

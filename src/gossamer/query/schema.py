@@ -192,6 +192,29 @@ def latest(table: TableSpec, every: str) -> str:
     return f'SELECT * FROM "{every}" t WHERE NOT EXISTS (SELECT 1 FROM {SUPERSEDED[table.is_made]} s WHERE {same})'
 
 
+#: The view of the URL that each document of `copies` was met at first; no question names it.
+FIRST_COPIES = "first_copies"
+
+
+def first_copies(copies: str) -> str:
+    """SQL of the first URL of each document that several agents keep, out of SQL of the rows of `copies`."""
+    first = "row_number() OVER (PARTITION BY digest ORDER BY met_at, url) = 1"
+    return f"SELECT digest, url FROM ({copies}) QUALIFY {first}"
+
+
+def with_copies(pages: str) -> str:
+    """SQL of the rows of `pages`, of every visit, in which `duplicate_of` names the first URL of all agents.
+
+    A document of one agent alone, and what is no document, have what their agent wrote; a page that was visited again has its own
+    URL where its bytes were the same.
+    """
+    document = f"p.outcome = '{Outcome.OK}' AND p.bytes > 0 AND p.request IS NULL AND f.digest = p.digest"
+    named = "CASE WHEN f.url IS NULL OR p.duplicate_of = p.url THEN p.duplicate_of ELSE nullif(f.url, p.url) END"
+    return f"""
+    SELECT p.* REPLACE ({named} AS duplicate_of) FROM ({pages}) p LEFT JOIN {FIRST_COPIES} f ON {document}
+    """
+
+
 #: The views of visits that others came after, by whether what processing found is meant; no question names them.
 SUPERSEDED = {False: "superseded_visits", True: "superseded_documents"}
 

@@ -2,12 +2,14 @@
 
 import asyncio
 import re
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, find_crawls, key_of
+from gossamer.dashboard.crawls import LISTS, Crawls, NoSuchCrawl, ShownCrawl, find_crawls, key_of
 from gossamer.dashboard.streaming import Streams
 from gossamer.model.errors import CrawlDirectoryError
 
@@ -98,6 +100,43 @@ def test_a_directory_that_goes_away_is_told_and_no_fault_of_ours(tmp_path: Path)
         shown = await crawls.named(key_of(folder))
         with pytest.raises(CrawlDirectoryError):
             await shown.standing()
+        crawls.close()
+
+    asyncio.run(story())
+
+
+def test_a_list_of_hosts_that_takes_long_is_told_of_and_given_later(tmp_path: Path) -> None:
+    folder = crawl(tmp_path / "c")
+    may_go_on = threading.Event()
+
+    async def later(work: Callable[..., object], *given: object) -> object:
+        await asyncio.to_thread(may_go_on.wait)
+        return await asyncio.to_thread(work, *given)
+
+    async def story() -> None:
+        shown = ShownCrawl("c", folder, asyncio.to_thread, later)
+        hosts, is_being_made = await shown.hosts()
+        assert (is_being_made, hosts.page().made_at) == (True, "")
+        may_go_on.set()
+        while (await shown.hosts())[1]:
+            pass
+        assert hosts.page().made_at
+        shown.close()
+
+    asyncio.run(story())
+
+
+def test_lists_of_the_hosts_of_many_crawls_are_not_held_at_once(tmp_path: Path) -> None:
+    folders = [crawl(tmp_path / str(number)) for number in range(LISTS + 1)]
+
+    async def story() -> None:
+        crawls = Crawls([tmp_path])
+        lists = [(await crawls.hosts_of(await crawls.named(key_of(folder))))[0] for folder in folders]
+        with pytest.raises(CrawlDirectoryError, match="given up"):
+            lists[0].page()
+        assert lists[1].page().total == 0
+        again, _ = await crawls.hosts_of(await crawls.named(key_of(folders[0])))
+        assert again.page().total == 0
         crawls.close()
 
     asyncio.run(story())

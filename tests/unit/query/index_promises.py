@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark
+from gossamer.query.derived import has_index
 from gossamer.query.search.asking import Search
-from gossamer.query.search.index import SearchIndex, has_index
+from gossamer.query.search.index import SearchIndex
 from gossamer.testing import check_feed_consumer
 
 COLUMNS = (

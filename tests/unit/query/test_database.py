@@ -8,10 +8,13 @@ import pytest
 
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Requested
+from gossamer.model.task import Task
 from gossamer.model.visit import Visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.schema import documented, tables_that_ship
+from gossamer.stores.tables.copies import CopyRow
 from gossamer.stores.tables.host_notes import HostRow
 from gossamer.testing.storing import unanswered
 
@@ -162,3 +165,35 @@ def test_a_table_that_others_made_is_asked_too(kept: Open) -> None:
         database.write_parquet("SELECT 's' AS subject", crawl.directory / "tables/triples/1.parquet")
     with Database(crawl.directory) as database:
         assert list(database.ask("SELECT subject FROM triples")) == [("s",)]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_the_first_document_of_all_agents_is_named_where_the_rows_of_their_agents_name_others(
+    kept: Open, page: Make, ended: bool
+) -> None:
+    one, other = kept(), kept("agent-01")
+    same = page(0, b"<p>same")
+    one.commit(page(5, b"<p>same"), page(7, b"<p>same", duplicate_of="http://a.test/5"), page(8), page(9, b"<p>cut"))
+    other.commit(
+        page(3, b"<p>same"),
+        page(4, b"<p>same", duplicate_of="http://a.test/3"),
+        page(6, b"<p>same", task=Task("http://a.test/6", "a.test", request=Requested("m", "POST"))),
+    )
+    for number, at in ((5, "2023-11-14 22:13:25"), (3, "2023-11-14 22:13:23"), (5, "2023-11-14 22:13:25")):
+        one.rows.add("copies", [CopyRow(digest=same.digest, url=f"http://a.test/{number}", met_at=at)])
+    if ended:
+        convert(one.directory, ended=True)
+    with Database(one.directory) as database:
+        rows = list(database.ask("SELECT url, duplicate_of FROM pages WHERE request IS NULL ORDER BY url"))
+        first = "http://a.test/3"
+        assert rows == [
+            (first, None),
+            ("http://a.test/4", first),
+            ("http://a.test/5", first),
+            ("http://a.test/7", first),
+            ("http://a.test/8", None),
+            ("http://a.test/9", None),
+        ]
+        assert list(database.ask("SELECT duplicate_of FROM pages WHERE request IS NOT NULL")) == [(None,)]
+        found = database.ask("SELECT * FROM pages")
+        assert found.columns == list(tables_that_ship()["pages"].names)

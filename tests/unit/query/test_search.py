@@ -19,12 +19,13 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Link, Visit
 from gossamer.operations.indexing import index_crawl
 from gossamer.query.database import Database
+from gossamer.query.derived import has_index, index_path
 from gossamer.query.feeds import Feed
 from gossamer.query.places import CRAWL_FILE
 from gossamer.query.ranking import rank_crawl
 from gossamer.query.search.asking import Search, SearchFilters, type_iris
 from gossamer.query.search.fields import parents
-from gossamer.query.search.index import SearchIndex, has_index, index_path, open_index, remove_index
+from gossamer.query.search.index import SearchIndex, open_index, remove_index
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

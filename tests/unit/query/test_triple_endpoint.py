@@ -1,19 +1,12 @@
 """A triple store elsewhere is fed by SPARQL Update: a real server, Oxigraph's, and a small one that misbehaves."""
 
 import contextlib
-import http.client
-import json
-import shutil
 import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -29,69 +22,33 @@ from gossamer.query.triples.updating import AUTH_VARIABLE, UnfedEndpoint, Update
 from gossamer.rdf.terms import STRING
 from gossamer.testing import check_feed_consumer
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.triple_server import PROGRAM, TripleServer
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]
 
 NAME = "http://schema.org/name"
-SERVER = shutil.which("oxigraph", path=str(Path(sys.executable).parent))
 COLUMNS = ("graph", "subject", "predicate", "object", "datatype", "language", "visit")
 
-needs_server = pytest.mark.skipif(SERVER is None, reason="Oxigraph's server is not installed; `./gossamer dev` does it")
+needs_server = pytest.mark.skipif(
+    PROGRAM is None, reason="Oxigraph's server is not installed; `./gossamer dev` does it"
+)
 
 
-class Server:
-    """Oxigraph's server; what it has stays in its folder while it is stopped."""
-
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-        self.update = f"http://127.0.0.1:{self.port}/update"
-
-    def start(self) -> None:
-        assert SERVER is not None
-        self._process = subprocess.Popen(
-            [SERVER, "serve", "--location", str(self._folder), "--bind", f"127.0.0.1:{self.port}"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for _ in range(600):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                return
-            time.sleep(0.05)
-        raise TimeoutError("the server does not start")
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def ask(self, query: str) -> list[dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        fields = {"Accept": "application/sparql-results+json"}
-        connection.request("GET", f"/query?{urlencode({'query': query})}", headers=fields)
-        answer = json.loads(connection.getresponse().read())
-        connection.close()
-        return [{name: term["value"] for name, term in row.items()} for row in answer["results"]["bindings"]]
-
-    def names(self) -> dict[str, set[str]]:
-        """What pages are called, by their last part."""
-        found: dict[str, set[str]] = {}
-        for row in self.ask(f"SELECT ?g ?n {{ GRAPH ?g {{ ?s <{NAME}> ?n }} }}"):
-            found.setdefault(row["g"].rpartition("/")[2], set()).add(row["n"])
-        return found
+def names_in(server: TripleServer) -> dict[str, set[str]]:
+    """What pages are called, by their last part."""
+    found: dict[str, set[str]] = {}
+    for row in server.ask(f"SELECT ?g ?n {{ GRAPH ?g {{ ?s <{NAME}> ?n }} }}"):
+        found.setdefault(row["g"].rpartition("/")[2], set()).add(row["n"])
+    return found
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    one = Server(tmp_path / "server")
+def server(tmp_path: Path) -> Iterator[TripleServer]:
+    one = TripleServer(tmp_path / "server")
     one.start()
     yield one
-    one.stop()
+    one.kill()
 
 
 @pytest.fixture
@@ -121,37 +78,39 @@ def feed(directory: Path, rest: Callable[[], bool] = ended) -> RemoteTripleStore
 
 
 @needs_server
-def test_graphs_are_put_replaced_and_deleted_and_those_of_others_stay(crawl: Any, page: Make, server: Server) -> None:
+def test_graphs_are_put_replaced_and_deleted_and_those_of_others_stay(
+    crawl: Any, page: Make, server: TripleServer
+) -> None:
     with contextlib.closing(Updates(server.update, ended)) as updates:
         updates.send(f'INSERT DATA {{ GRAPH <http://other/mine> {{ <urn:a> <{NAME}> "mine" }} }}')
     register_endpoint(crawl.directory, server.update)
     commit(crawl, visited(page, 1, 1, "old"), visited(page, 2, 2, "goes"), visited(page, 3, 3, "stays"))
     feed(crawl.directory)
-    assert server.names() == {"1": {"old"}, "2": {"goes"}, "3": {"stays"}, "mine": {"mine"}}
+    assert names_in(server) == {"1": {"old"}, "2": {"goes"}, "3": {"stays"}, "mine": {"mine"}}
     commit(crawl, visited(page, 1, 4, "new"), visited(page, 2, 5))
     feed(crawl.directory)
-    assert server.names() == {"1": {"new"}, "3": {"stays"}, "mine": {"mine"}}
+    assert names_in(server) == {"1": {"new"}, "3": {"stays"}, "mine": {"mine"}}
     [endpoint] = endpoints(crawl.directory, ended)
     with contextlib.closing(endpoint):
         endpoint.consumers()[0].rebuild(1)
-    assert server.names() == {"mine": {"mine"}}, "an emptied store has nothing of this crawl"
+    assert names_in(server) == {"mine": {"mine"}}, "an emptied store has nothing of this crawl"
     feed(crawl.directory)
-    assert server.names() == {"1": {"new"}, "3": {"stays"}, "mine": {"mine"}}
+    assert names_in(server) == {"1": {"new"}, "3": {"stays"}, "mine": {"mine"}}
 
 
 @needs_server
-def test_two_crawls_feed_one_store(kept: Open, page: Make, server: Server, tmp_path: Path) -> None:
+def test_two_crawls_feed_one_store(kept: Open, page: Make, server: TripleServer, tmp_path: Path) -> None:
     for number, name in ((1, "first"), (2, "second")):
         (tmp_path / name).mkdir()
         own = type(kept())(tmp_path / name, tables=("pages", "triples"))
         commit(own, visited(page, number, 1, name))
         register_endpoint(tmp_path / name, server.update)
         feed(tmp_path / name)
-    assert server.names() == {"1": {"first"}, "2": {"second"}}
+    assert names_in(server) == {"1": {"first"}, "2": {"second"}}
 
 
 @needs_server
-def test_a_store_that_was_stopped_catches_up(crawl: Any, page: Make, server: Server) -> None:
+def test_a_store_that_was_stopped_catches_up(crawl: Any, page: Make, server: TripleServer) -> None:
     register_endpoint(crawl.directory, server.update)
     commit(crawl, visited(page, 1, 1, "one"))
     looks = 0
@@ -160,30 +119,30 @@ def test_a_store_that_was_stopped_catches_up(crawl: Any, page: Make, server: Ser
         nonlocal looks
         looks += 1
         if looks == 1:
-            server.stop()
+            server.kill()
             commit(crawl, visited(page, 2, 2, "two"), visited(page, 1, 3, "one again"))
         elif looks == 8:
             server.start()
         return looks >= 12
 
     assert follow(crawl.directory, "endpoints", rest, wait=False) == []
-    assert server.names() == {"1": {"one again"}, "2": {"two"}}
+    assert names_in(server) == {"1": {"one again"}, "2": {"two"}}
 
 
 @needs_server
-def test_what_strangers_wrote_stays_text(crawl: Any, page: Make, server: Server) -> None:
+def test_what_strangers_wrote_stays_text(crawl: Any, page: Make, server: TripleServer) -> None:
     text = 'x" } } ; DROP ALL ; INSERT DATA { <urn:evil> <urn:evil> "\\ \n\r\t\x01 \u202e }}'
     register_endpoint(crawl.directory, server.update)
     evil = ("http://a.test/> } } ; DROP ALL ; #", NAME, "evil", STRING, "")
     one = msgspec.structs.replace(visited(page, 1, 1), triples=(("_:b1", NAME, text, STRING, ""), evil))
     commit(crawl, visited(page, 2, 2, "two"), one)
     endpoint = feed(crawl.directory)
-    assert server.names() == {"1": {text}, "2": {"two"}}
+    assert names_in(server) == {"1": {text}, "2": {"two"}}
     assert endpoint.left_out == {"not_an_iri": 1}
 
 
 @needs_server
-def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, server: Server) -> None:
+def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, server: TripleServer) -> None:
     made: list[RemoteTripleStore] = []
 
     def make() -> FeedConsumer:
@@ -204,13 +163,13 @@ def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, s
 
 @needs_server
 def test_a_crawl_feeds_a_store_elsewhere_and_says_where_it_could_not(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, server: TripleServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = f'<p property="{NAME}">said</p>'
     with FakeWeb({"/": f'{page}<a href="/a">a</a>', "/a": page}) as web:
         options = ["--rdf", "--delay", "0", "--quiet", "--triple-store", server.update]
         assert main(["crawl", web.url("/"), "-o", str(tmp_path / "crawl"), *options]) == 0
-        assert server.names() == {"": {"said"}, "a": {"said"}}
+        assert names_in(server) == {"": {"said"}, "a": {"said"}}
         capsys.readouterr()
         forbidding = server.update.replace("/update", "/nothing")
         assert main(["crawl", web.url("/"), "-o", str(tmp_path / "other"), *options[:-1], forbidding]) == 0
@@ -359,7 +318,7 @@ def test_a_url_that_is_no_endpoint_is_refused_without_a_word_of_a_password(url: 
 
 
 @needs_server
-def test_several_agents_feed_one_store_elsewhere(tmp_path: Path, server: Server) -> None:
+def test_several_agents_feed_one_store_elsewhere(tmp_path: Path, server: TripleServer) -> None:
     hosts = [f"http://www.h{number}.test" for number in range(6)]
     pages = {
         f"{host}/p{number}": f'<p vocab="http://schema.org/" typeof="Thing"><b property="name">{number}</b>'
@@ -381,4 +340,4 @@ def test_several_agents_feed_one_store_elsewhere(tmp_path: Path, server: Server)
         more = ["--rdf", "--agents", "2", "--triple-store", server.update]
         assert main(["crawl", web.url(f"{hosts[0]}/p0"), "-o", str(tmp_path / "crawl"), *options, *more]) == 0
     assert len(list((tmp_path / "crawl").glob("tables/triples/agent-*.parquet"))) == 2  # each agent had some
-    assert server.names() == {f"p{number}": {str(number)} for number in range(6)}
+    assert names_in(server) == {f"p{number}": {str(number)} for number in range(6)}

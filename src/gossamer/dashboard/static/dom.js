@@ -21,19 +21,27 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** Put these children in the place of what is there; the focus stays with the element of the same `id`. */
+/** Put these children in the place of what is there; the focus stays with the element that is like the one that had it. */
 export function replace(parent, ...children) {
-  const focused = document.activeElement?.id;
+  const before = document.activeElement;
   parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
+  if (before && before !== document.body && document.activeElement === document.body) like(parent, before)?.focus({ preventScroll: true });
 }
 
-/** A table: columns are [title, row => cell, isNumber]. */
+/** The element of the same `id`, or of the same kind, address and name. */
+function like(parent, before) {
+  if (before.id) return document.getElementById(before.id);
+  const name = (one) => `${one.getAttribute("href") ?? ""} ${one.getAttribute("aria-label") ?? one.textContent}`;
+  return [...parent.getElementsByTagName(before.localName)].find((one) => name(one) === name(before));
+}
+
+/** A table: columns are [title, row => cell, kind]; a kind is true for numbers, or a class, as "prose" for sentences. */
 export function table(caption, columns, rows) {
+  const kind = (one) => (one === true ? "number" : one || null);
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     h("table", {},
-      h("thead", {}, h("tr", {}, columns.map(([title, , isNumber]) => h("th", { scope: "col", class: isNumber ? "number" : null }, title)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, columns.map(([, cell, isNumber]) => h("td", { class: isNumber ? "number" : null }, cell(row))))))));
+      h("thead", {}, h("tr", {}, columns.map(([title, , one]) => h("th", { scope: "col", class: kind(one) }, title)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, columns.map(([, cell, one]) => h("td", { class: kind(one) }, cell(row))))))));
 }
 
 /** Terms and what is said of them, without those of which nothing is. */

@@ -1,7 +1,7 @@
 // What the log of a crawl says last, again and again.
 import { get } from "./api.js";
 import { h, replace, table } from "./dom.js";
-import { seconds } from "./words.js";
+import { moment, seconds } from "./words.js";
 
 const REFRESH = 2_000;
 
@@ -10,7 +10,7 @@ export function log(parent, key, alive) {
   const found = h("div");
   const draw = () => {
     const rows = now.visits.filter((one) => `${one.url} ${one.outcome} ${one.error}`.toLowerCase().includes(search));
-    replace(found, table("Visits", [["at", (one) => one.fetched_at], ["URL", (one) => h("a", { href: `#/${encodeURIComponent(key)}/why/${encodeURIComponent(one.url)}` }, one.url)], ["outcome", (one) => one.outcome.replaceAll("_", " ")],
+    replace(found, table("Visits", [["at", (one) => moment(one.fetched_at)], ["URL", (one) => h("a", { href: `#/${encodeURIComponent(key)}/why/${encodeURIComponent(one.url)}` }, one.url)], ["outcome", (one) => one.outcome.replaceAll("_", " ")],
       ["status", (one) => one.status || "", true], ["took", (one) => seconds(one.elapsed_ms / 1000), true], ["what went wrong", (one) => one.error]], rows),
     now.said.length ? [h("h3", {}, "What it said"), h("pre", { tabindex: "0", role: "region", "aria-label": "What it said" }, now.said.join("\n"))] : null);
   };

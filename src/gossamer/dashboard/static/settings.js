@@ -1,7 +1,7 @@
 // Every setting of every unit: what it means, what it may be, and what it is; changed together, all of it or nothing.
 import { get, order } from "./api.js";
 import { h, replace, table, terms } from "./dom.js";
-import { count, many } from "./words.js";
+import { count, many, prose } from "./words.js";
 
 const REFRESH = 5_000, MOST = 150;
 
@@ -62,7 +62,7 @@ export function settings(parent, key, chosen, session, alive) {
     const named = (unit, one) => `${unit.name}.${one.name} ${one.doc}`.toLowerCase().includes(search);
     const rows = graph.units.flatMap((unit) => unit.settings.filter((one) => (search ? named(unit, one) : unit.name === chosen)).map((one) => ({ unit, one })));
     const unit = graph.units.find((one) => one.name === chosen);
-    replace(found, search || !unit ? h("h3", {}, many(rows.length, "setting")) : [h("h3", {}, unit.name), h("p", {}, unit.doc), about(unit)],
+    replace(found, search || !unit ? h("h3", {}, many(rows.length, "setting")) : [h("h3", {}, unit.name), h("p", {}, prose(unit.doc)), about(unit)],
       rows.length ? table("Settings", columns(session, edits, changed, Boolean(search)), rows.slice(0, MOST)) : h("p", {}, "It has none."),
       rows.length > MOST ? h("p", { class: "faint" }, `Only the first ${MOST} are shown.`) : null);
     count_();
@@ -84,7 +84,7 @@ function columns(session, edits, changed, withUnit) {
     ["value", ({ unit, one }) => value(unit, one, session, edits, changed)],
     ["takes", ({ one }) => [one.kind, one.unit ? ` (${one.unit})` : "", one.bounds ? `, ${one.bounds}` : ""]],
     ["usually", ({ one }) => h("code", {}, written(one.default))],
-    ["does", ({ one }) => one.doc],
+    ["does", ({ one }) => prose(one.doc), "prose"],
     ["changes", ({ one }) => (one.restart ? `at restart: ${one.restart}` : "live")],
   ];
 }

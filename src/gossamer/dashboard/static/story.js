@@ -2,6 +2,7 @@
 import { get } from "./api.js";
 import { archived } from "./archived.js";
 import { h, replace } from "./dom.js";
+import { bytes, many, moment, seconds } from "./words.js";
 
 export function story(parent, key, url) {
   const found = h("div", { "aria-live": "polite" });
@@ -19,8 +20,26 @@ async function tell(found, key, url) {
   replace(found, h("p", {}, "..."));
   try {
     const told = await get(`crawls/${encodeURIComponent(key)}/story?url=${encodeURIComponent(url)}`);
-    replace(found, h("h3", {}, told.url), h("p", {}, h("strong", {}, told.told)), filters(told.filters), value(told, ["url", "told", "filters"]), archived(key, told.url));
+    replace(found, h("h3", {}, told.url), h("p", {}, h("strong", {}, told.told)), timeline(key, told),
+      h("details", {}, h("summary", {}, "All that is known"), filters(told.filters), value(told, ["url", "told", "filters"])), archived(key, told.url));
   } catch (error) { replace(found, h("p", { class: "trouble" }, error.message)); }
+}
+
+/** What happened to it, in order: how it was found, what the rules said, and every visit. */
+function timeline(key, told) {
+  const link = (url) => h("a", { href: `#/${encodeURIComponent(key)}/why/${encodeURIComponent(url)}` }, url);
+  const step = (when, ...words) => h("li", {}, h("span", { class: "faint" }, when), h("span", {}, words));
+  const refused = told.filters.filter((one) => one.verdict);
+  return h("ol", { class: "timeline" },
+    told.discovered_from ? step("found", "on ", link(told.discovered_from), told.relation ? ` (${told.relation})` : "", told.depth === null ? "" : `, ${many(told.depth, "link")} from the seeds`) : null,
+    refused.length ? refused.map((one) => step("refused", `${one.filter} (${one.gate}): ${one.verdict}`)) : told.filters.length ? step("judged", `${many(told.filters.length, "filter")} let it pass`) : null,
+    told.blocked_by ? step("blocked", `by ${told.blocked_by}`) : null,
+    told.robots ? step("robots.txt", told.robots.ruling, told.robots.rule ? `: ${told.robots.rule}` : "", told.robots.line ? `, line ${told.robots.line}` : "") : null,
+    told.visits.map((one) => step(moment(one.fetched_at), [String(one.outcome ?? "").replaceAll("_", " "), one.status ? `status ${one.status}` : "", one.bytes ? bytes(one.bytes) : "",
+      one.elapsed_ms ? `in ${seconds(one.elapsed_ms / 1000)}` : "", one.attempt > 1 ? `try ${one.attempt}` : "", one.error ?? ""].filter(Boolean).join(", "))),
+    told.redirects.map((url) => step("leads to", link(url))),
+    told.duplicate_of ? step("same as", link(told.duplicate_of)) : null,
+    told.near_duplicate_of ? step("nearly the same as", link(told.near_duplicate_of)) : null);
 }
 
 function filters(given) {

@@ -2,7 +2,7 @@
 import { get, order } from "./api.js";
 import { begin, Forces } from "./forces.js";
 import { h, replace, s, table, terms } from "./dom.js";
-import { count, many, seconds } from "./words.js";
+import { count, many, prose, seconds } from "./words.js";
 
 const REFRESH = 2_000, STEP = 20, RADIUS = 16, SMALLEST = 0.2, LARGEST = 4;
 
@@ -220,7 +220,7 @@ class Picture {
     this.chosen = name;
     const { unit } = this.nodes.get(name), figures = Object.entries(this.figures[name] ?? {});
     for (const node of this.nodes.values()) node.shape.classList.toggle("chosen", node.unit.name === name);
-    replace(this.told, h("section", { class: "card", id: "told" }, h("h3", {}, unit.name), h("p", {}, unit.doc), terms([
+    replace(this.told, h("section", { class: "card", id: "told" }, h("h3", {}, unit.name), h("p", {}, prose(unit.doc)), terms([
       ["is", unit.use], ["kind", unit.kind], ["process", unit.process], ["workers", unit.workers > 1 ? unit.workers : ""],
       ["takes from", Object.entries(unit.inputs).map(([port, from]) => `${from} (${port})`).join(", ")], ["gives to", Object.entries(unit.outputs).map(([port, to]) => `${to} (${port})`).join(", ")],
       ["uses", unit.providers.join(", ")], ...figures.map(([word, value]) => [word.replaceAll("_", " "), count(value)]),
@@ -244,7 +244,7 @@ function tablesOf(picture) {
     ], graph.connectors),
     h("h3", {}, "Units"),
     table("Units", [
-      ["unit", (one) => open(one.name)], ["kind", (one) => one.kind], ["is", (one) => one.use], ["process", (one) => one.process], ["uses", (one) => one.providers.join(", ")], ["does", (one) => one.doc],
+      ["unit", (one) => open(one.name)], ["kind", (one) => one.kind], ["is", (one) => one.use], ["process", (one) => one.process], ["uses", (one) => one.providers.join(", "), "prose"], ["does", (one) => prose(one.doc), "prose"],
     ], graph.units),
   ];
 }

@@ -34,7 +34,7 @@ function shown(now, search) {
     h("h3", {}, "Components and providers"),
     table("Components and providers", [
       ["unit", (one) => one.name], ["is", (one) => one.use],
-      ["has counted", (one) => Object.entries(one.metrics).map(([name, value]) => `${name} ${count(value)}`).join(", ")],
+      ["has counted", (one) => Object.entries(one.metrics).map(([name, value]) => `${name} ${count(value)}`).join(", "), "prose"],
     ], now.units.filter(named)),
   ];
 }

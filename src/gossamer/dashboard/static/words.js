@@ -37,4 +37,10 @@ export const DELAYS = {
 /** An instant, given in seconds since the epoch. */
 export const stamp = (instant) => new Date(instant * 1000).toLocaleString();
 
+/** An instant as the tables have it, which is in UTC. */
+export const moment = (text) => (text ? new Date(`${text.replace(" ", "T").replace(/Z$/, "")}Z`).toLocaleString() : "");
+
+/** What a unit says of itself, without the marks that documentation of code has. */
+export const prose = (text) => text.replace(/:\w+:`~?/g, "").replaceAll("`", "");
+
 export const SEVERITIES = { halt: "stands still", loss: "pages missing", slow: "slow", note: "to know" };

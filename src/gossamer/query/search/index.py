@@ -19,13 +19,11 @@ import tantivy
 from gossamer.contracts.feeding import FeedBatch, FeedMark
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.outcome import DOCUMENTS
+from gossamer.query.derived import INDEX_FORMAT_FILE, check_index, has_index, index_path
 from gossamer.query.places import INDEX_DIRECTORY
 from gossamer.query.schema import tells
 from gossamer.query.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
 from gossamer.reading.text import MAX_TEXT, TextChoice
-
-#: Where its format is noted, beside tantivy's own files.
-_FORMAT_FILE = "gossamer.json"
 
 #: Bytes that tantivy collects before it writes a segment; one thread, since this runs beside a crawl.
 HEAP = 64_000_000
@@ -50,16 +48,6 @@ class TextReader(Protocol):
         ...
 
 
-def index_path(directory: Path) -> Path:
-    """Where the index of a crawl lies."""
-    return directory / INDEX_DIRECTORY
-
-
-def has_index(directory: Path) -> bool:
-    """Whether a crawl has one, of whatever version."""
-    return (index_path(directory) / _FORMAT_FILE).exists()
-
-
 def open_index(directory: Path) -> tantivy.Index:
     """The index of a crawl.
 
@@ -67,11 +55,10 @@ def open_index(directory: Path) -> tantivy.Index:
         UsageError: there is none, or it is of another version.
         CrawlDirectoryError: it is damaged.
     """
+    check_index(directory)
     path = index_path(directory)
     try:
-        made = msgspec.json.decode((path / _FORMAT_FILE).read_bytes(), type=IndexFormat)
-    except FileNotFoundError:
-        raise UsageError(f"{directory} has no index; make one with: gossamer index {directory}") from None
+        made = msgspec.json.decode((path / INDEX_FORMAT_FILE).read_bytes(), type=IndexFormat)
     except (OSError, msgspec.MsgspecError):
         raise _damaged(directory) from None
     try:
@@ -95,7 +82,7 @@ def _damaged(directory: Path) -> CrawlDirectoryError:
 def indexed_text(directory: Path) -> TextChoice | None:
     """What of pages is in the index; None where there is no index, or none that can be read."""
     try:
-        return msgspec.json.decode((index_path(directory) / _FORMAT_FILE).read_bytes(), type=IndexFormat).text
+        return msgspec.json.decode((index_path(directory) / INDEX_FORMAT_FILE).read_bytes(), type=IndexFormat).text
     except (OSError, msgspec.MsgspecError):
         return None
 
@@ -111,7 +98,7 @@ def make_index(directory: Path, text: TextChoice = "main") -> None:
     try:
         fresh.chmod(0o755)
         tantivy.Index(schema(), path=str(fresh))
-        (fresh / _FORMAT_FILE).write_bytes(msgspec.json.encode(IndexFormat(FORMAT, text)))
+        (fresh / INDEX_FORMAT_FILE).write_bytes(msgspec.json.encode(IndexFormat(FORMAT, text)))
         fresh.rename(path)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -7,27 +7,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.errors import CrawlDirectoryError
+from gossamer.query.derived import check_triples
 from gossamer.query.following import feed_all, feeds_of
-from gossamer.query.places import TRIPLES, table_files
+from gossamer.query.places import TRIPLES
 from gossamer.query.triples.snapshots import snapshot
 from gossamer.query.triples.store import TripleStore
-from gossamer.stores.segments import segments
-
-
-def check_triples(directory: Path) -> None:
-    """Refuse a crawl that keeps no triples.
-
-    Raises:
-        UsageError: it does not.
-    """
-    if (directory / TRIPLES).is_dir() or table_files(directory, "triples").current:
-        return
-    if not any(segment.table == "triples" for segment in segments(directory)):
-        raise UsageError(
-            f"{directory} keeps no triples; crawl with --rdf, or make them of what it archived: "
-            f"gossamer reprocess {directory} --rdf"
-        )
 
 
 @contextlib.contextmanager

@@ -1,0 +1,40 @@
+// The list of sites: folders of crawls on this machine, and dashboards elsewhere.
+import { ask, get } from "./api.js";
+import { h, replace, table } from "./dom.js";
+
+/** `changed` is called when the list has become another. */
+export function sites(parent, session, changed) {
+  const said = h("p", { role: "status", "aria-live": "polite" }), found = h("div");
+  const name = h("input", { id: "site-name", autocomplete: "off", maxlength: 100, required: true });
+  const place = h("input", { id: "site-place", autocomplete: "off", spellcheck: "false", required: true, placeholder: "/srv/crawls or http://HOST:PORT/?token=..." });
+  let known = [];
+  const tell = (words, isTrouble = false) => { said.className = isTrouble ? "trouble" : ""; said.textContent = words; };
+  const keep = async (list, words) => {
+    try {
+      known = (await ask("sites", { sites: list.map((one) => ({ name: one.name, place: one.place })) })).sites;
+      draw();
+      tell(words);
+      changed();
+      return true;
+    } catch (error) { tell(error.message, true); return false; }
+  };
+  const add = async (event) => {
+    event.preventDefault();
+    const one = { name: name.value.trim(), place: place.value.trim() };
+    if (await keep([...known.filter((other) => other.name !== one.name), one], `${one.name} is in the list.`)) { name.value = place.value = ""; name.focus(); }
+  };
+  const edit = (one) => { name.value = one.name; place.value = one.place; place.focus(); };
+  const forget = async (one) => { if (await keep(known.filter((other) => other !== one), `${one.name} is no longer in the list.`)) name.focus(); };
+  const draw = () => replace(found, known.length ? table("Sites", [
+    ["site", (one) => one.name], ["place", (one) => (one.is_address ? way(one, session) : one.place)],
+    ...(session.can_change ? [["change", (one) => h("div", { class: "actions" }, h("button", { type: "button", "aria-label": `Edit ${one.name}`, onclick: () => edit(one) }, "Edit"), h("button", { type: "button", "aria-label": `Remove ${one.name}`, onclick: () => forget(one) }, "Remove"))]] : []),
+  ], known) : h("p", { class: "faint" }, "The list is empty. Sites are further folders of crawls on this machine, and dashboards elsewhere."));
+  replace(parent, h("h2", {}, "Sites"), found, session.can_change ? h("form", { onsubmit: add }, h("label", { for: "site-name" }, "Name"), name, h("label", { for: "site-place" }, "Folder or address"), place, h("button", { id: "keep-site" }, "Keep")) : null, said);
+  get("sites").then((told) => { known = told.sites; draw(); }).catch((error) => tell(error.message, true));
+}
+
+/** A link to a dashboard; its key, where there is one, is added by the server. */
+function way(one, session) {
+  const address = one.has_key && session.can_change ? `/api/sites/open?${new URLSearchParams({ name: one.name })}` : one.place;
+  return h("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, one.place);
+}
