@@ -14,11 +14,12 @@ from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.model.errors import UsageError
-from gossamer.stages.url_filter.intervals import IntervalBounds, IntervalSheet
-from gossamer.stores.revisits.schedule import RevisitSheet
+from gossamer.stores.revisits.intervals import IntervalRules
+from gossamer.stores.revisits.settings import RevisitSheet
+from gossamer.stores.revisits.texts import TextsSheet
 
 #: What the new units are called in the wiring.
-LEDGER, SCHEDULE, POLICY, RULES, STAGE = "revisit-ledger", "revisits", "revisit-policy", "interval-rules", "changes"
+LEDGER, SCHEDULE, POLICY, STAGE, TEXTS = "revisit-ledger", "revisits", "revisit-policy", "changes", "page-texts"
 
 #: Rules of other crawlers and books, by name; they say everything themselves.
 _RULES = ("proportional", "nutch", "stormcrawler")
@@ -50,16 +51,34 @@ def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
         wiring = _scheduled(wiring, policy)
     elif policy is not None:
         wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, POLICY: policy})
+    wiring = _with_texts(wiring)
     settings = _settings(options, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings, mean)
     # Levels are importance where the most important page of a host comes first.
     settings["weighs"] = any(plan.use == "priority" for plan in wiring.providers.values())
     if options.interval:
         try:
-            IntervalBounds(IntervalSheet(rules=options.interval))
+            IntervalRules(options.interval)
         except SettingError as error:
             raise UsageError(f"--{error}") from None
-        wiring = wirings.with_settings(wiring, RULES, {"rules": list(options.interval)})
+        settings["intervals"] = list(options.interval)
     return wirings.with_settings(wiring, SCHEDULE, settings)
+
+
+def _with_texts(wiring: Wiring) -> Wiring:
+    """The wiring, whose pages are compared by the text that the process stage takes for theirs.
+
+    Without an archive the old text cannot be read when it is needed, so that each page gets its fingerprint when it is fetched.
+    """
+    process = wiring.components["process"]  # behind which the stage stands that compares
+    text = process.settings.get("text", TextsSheet().text)
+    if text != wiring.providers[TEXTS].settings.get("text", TextsSheet().text):
+        wiring = wirings.with_settings(wiring, TEXTS, {"text": text})
+    if any(plan.use == "warc" for plan in wiring.providers.values()):
+        return wiring
+    try:
+        return wirings.with_settings(wiring, "process", {"details": "full"})
+    except (SettingError, WiringError) as error:
+        raise WiringError(f"--recrawl sets unit 'process', but {error}") from None
 
 
 def _policy(told: str) -> tuple[ProviderPlan, float | None]:
@@ -128,19 +147,14 @@ def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
     frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
     if frontier is None:
         raise WiringError(f"{wiring.source}: no component uses 'frontier', so that nothing can be visited again")
-    if taken := sorted({LEDGER, SCHEDULE, POLICY, RULES} & wiring.providers.keys()):
+    if taken := sorted({LEDGER, SCHEDULE, POLICY, TEXTS} & wiring.providers.keys()):
         raise WiringError(f"{wiring.source}: {', '.join(taken)}: --recrawl needs this name; choose another one")
     ledger = frontier.providers["ledger"]
     wiring, is_home = behind_process(
-        wiring, STAGE, "compared-with-before", ComponentPlan(use=STAGE, providers={"pages": SCHEDULE})
+        wiring, STAGE, "compared-with-before", ComponentPlan(use=STAGE, providers={"pages": SCHEDULE, "texts": TEXTS})
     )
     if not is_home:
         raise WiringError(f"{wiring.source}: no stage behind 'process' stands in the main process; --recrawl needs one")
-    try:
-        # What a page says is compared by its text where its bytes differ.
-        wiring = wirings.with_settings(wiring, "process", {"details": "full"})
-    except (SettingError, WiringError) as error:
-        raise WiringError(f"--recrawl sets unit 'process', but {error}") from None
     components = dict(wiring.components)
     for name, plan in components.items():
         if plan.use in ("frontier", "commit"):
@@ -150,8 +164,8 @@ def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
             components[name] = msgspec.structs.replace(plan, providers=changed)
     providers = {
         POLICY: policy,
-        RULES: ProviderPlan("interval-rules"),
-        SCHEDULE: ProviderPlan("revisits", {"ledger": ledger, "store": "ledger", "policy": POLICY, "rules": RULES}),
+        SCHEDULE: ProviderPlan("revisits", {"ledger": ledger, "store": "ledger", "policy": POLICY}),
+        TEXTS: ProviderPlan("compared-texts"),
         LEDGER: ProviderPlan("revisit-ledger", {"behind": ledger, "revisits": SCHEDULE}),
     }
     return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)

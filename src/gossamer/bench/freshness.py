@@ -28,12 +28,12 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Response, Visit
-from gossamer.stages.url_filter.intervals import IntervalBounds
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.ledger import RevisitLedger
 from gossamer.stores.revisits.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
-from gossamer.stores.revisits.schedule import RevisitSchedule, RevisitSheet
+from gossamer.stores.revisits.schedule import RevisitSchedule
+from gossamer.stores.revisits.settings import RevisitSheet
 
 #: Visits for each mean change.
 BUDGETS = (0.3, 1.0, 3.0)
@@ -96,7 +96,6 @@ class _Crawl:
             RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
         )
         self.schedule.policy = GreedyPolicy()
-        self.schedule.rules = IntervalBounds()
         self.schedule.ledger = self.schedule.store = self.store
         self.schedule.open()
         self._ledger = RevisitLedger()

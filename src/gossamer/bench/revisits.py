@@ -1,11 +1,12 @@
-"""What it costs to know pages and to come back to them: CPU for a visit that leaves a time and for a page whose time has come,
-memory and disk for each known page.
+"""What it costs to know pages and to come back to them: a crawl with `--recrawl adaptive` beside one without; CPU for a visit that
+leaves a time and for a page whose time has come; memory and disk for each known page.
 
-Pages lie on hosts of a thousand pages. Each is visited once, with and without a schedule; then time passes until the schedule has
-looked at many of them. Every measurement has a process of its own: memory that another one took would count.
+Known pages lie on hosts of a thousand pages. Each is visited once, with and without a schedule; then time passes until the schedule
+has looked at many of them. Every measurement has a process of its own: memory that another one took would count.
 """
 
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -13,23 +14,28 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
+from gossamer.bench.commands import BenchedCrawl, crawled
 from gossamer.bench.report import BenchReport
 from gossamer.bench.subject import resident
 from gossamer.contracts.revisiting import Outlook
 from gossamer.flow import python
+from gossamer.flow.clock import SystemClock
 from gossamer.model.known import KnownPage
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.visit import Location, Response, Visit
-from gossamer.stages.url_filter.intervals import IntervalBounds
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.ledger import RevisitLedger
 from gossamer.stores.revisits.policies import GreedyPolicy
-from gossamer.stores.revisits.schedule import RevisitSchedule, RevisitSheet
+from gossamer.stores.revisits.schedule import RevisitSchedule
+from gossamer.stores.revisits.settings import RevisitSheet
 
 #: Known pages at the small and the large end.
 SIZES = (100_000, 1_000_000)
+
+#: Pages that each crawl fetches, some ten seconds; pages and hosts of the web.
+CRAWLED, WEB, HOSTS = 10_000, 15_000, 100
 
 #: Pages of one host, and of one commit.
 HOST, PAGES = 1_000, 32
@@ -53,13 +59,13 @@ class _CountingPolicy(GreedyPolicy):
         return super().interval(page, outlook)
 
 
-class _Clock:
+class _Clock(SystemClock):
     """Stands where it is put."""
 
-    now = 1e9
+    at = 1e9
 
     def steady(self) -> float:
-        return self.now
+        return self.at
 
 
 def _visits(count: int) -> Iterator[Visit]:
@@ -77,10 +83,10 @@ def _visits(count: int) -> Iterator[Visit]:
 
 def _scheduled(store: RocksLedger, clock: _Clock) -> RevisitLedger:
     schedule, ledger = RevisitSchedule(RevisitSheet(rate=1.0, mean_interval=_DAY, min_interval=60.0)), RevisitLedger()
-    schedule.policy, schedule.rules = GreedyPolicy(), IntervalBounds()
+    schedule.policy = GreedyPolicy()
     schedule.ledger = schedule.store = store
     schedule.open()
-    ledger.behind, ledger.revisits, ledger.clock = store, schedule, clock  # type: ignore[assignment]  # the time is ours
+    ledger.behind, ledger.revisits, ledger.clock = store, schedule, clock
     return ledger
 
 
@@ -98,7 +104,7 @@ def _measured(size: int, is_scheduled: bool) -> str:
             with store.group() as group:
                 group.offer([visit.url for visit in part])
                 group.push(visit.task for visit in part)
-            _popped(queues, clock.now)
+            _popped(queues, clock.at)
             began = time.process_time()
             with into.group() as group:
                 kept = sum(group.visited(visit, _AT) for visit in part)
@@ -124,13 +130,30 @@ def _woken(ledger: RevisitLedger, clock: _Clock, size: int) -> list[str]:
     schedule.policy = policy
     woken, began = 0, time.process_time()
     for _ in range(LONGEST):
-        clock.now += _DAY / 100
-        woken += schedule.wake(clock.now, 0)
+        clock.at += _DAY / 100
+        woken += schedule.wake(clock.at, 0)
         if policy.asked >= min(DECIDED, size):
             break
     spent = time.process_time() - began
     asked = max(policy.asked, 1)
     return [f"{spent / asked * 1e6:.1f}", f"{woken / asked:.0%}", f"{resident() / 1e6:.0f}"]
+
+
+def _beside(report: BenchReport, repeats: int) -> None:
+    """A crawl of pages that are new, with a schedule and without."""
+    # A crawl that comes back never ends by itself.
+    limit = ["--max-pages", str(CRAWLED)]
+    kinds = {"without": limit, "--recrawl adaptive": [*limit, "--recrawl", "adaptive"]}
+    runs: dict[str, list[BenchedCrawl]] = {name: [] for name in kinds}
+    for number in range(repeats):
+        for name in sorted(kinds, reverse=number % 2 == 1):
+            runs[name].append(crawled(WEB, HOSTS, [kinds[name]]))
+    title = f"A crawl of {CRAWLED:,} new pages on {HOSTS} hosts, median of {repeats} runs"
+    table = report.table(title, "what", "pages/s", "ms of CPU a page", "pace beside one without")
+    pace = {name: statistics.median(one.pace for one in of) for name, of in runs.items()}
+    for name, of in runs.items():
+        cpu = statistics.median(one.cpu_each for one in of)
+        table.add(name, f"{pace[name]:,.0f}", f"{cpu:.3f}", f"{pace[name] / pace['without']:.0%}")
 
 
 def _apart(size: int, is_scheduled: bool) -> list[str]:
@@ -139,9 +162,15 @@ def _apart(size: int, is_scheduled: bool) -> list[str]:
     return told.strip().split("\t")
 
 
-def run(large: int = SIZES[-1]) -> BenchReport:
-    """Measure with few pages and with so many, and make the report."""
+def run(large: int = SIZES[-1], repeats: int = 5) -> BenchReport:
+    """Measure crawls, then known pages, few and so many, and make the report.
+
+    Args:
+        large: known pages, at most.
+        repeats: crawls of each kind.
+    """
     report = BenchReport("revisits")
+    _beside(report, repeats)
     table = report.table(
         "Known pages: CPU for a visit that is kept, memory of the process, disk; then their time comes",
         *(

@@ -2,7 +2,7 @@
 Suite: `gossamer.testing.check_revisit_policy`.
 
 Place in the flow: the ledger of revisits asks a policy when a visit ends, and keeps the time; the frontier asks it what is due;
-the stage `changes` asks it what a page was.
+the stage `changes` asks it what a page was, and compares texts where bytes differ.
 """
 
 from typing import Protocol
@@ -12,6 +12,7 @@ import msgspec
 from gossamer.model.change_rate import NO_SIGNALS, USUAL, Belief, Signals
 from gossamer.model.known import KnownPage
 from gossamer.model.task import Task
+from gossamer.model.visit import Visit
 
 
 class Outlook(msgspec.Struct, frozen=True, gc=False):
@@ -27,38 +28,6 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
     """Seconds of freshness of a page of weight 1 that a visit must be worth. It follows the rate of visits that there may be."""
     longest: float = 90 * 86_400.0
     """Seconds after which the page is visited whatever the policy says."""
-
-
-class Bounds(msgspec.Struct, frozen=True, gc=False):
-    """The least and the longest time between two visits, in seconds; None says nothing."""
-
-    least: float | None = None
-    most: float | None = None
-
-    def within(self, least: float, most: float) -> tuple[float, float]:
-        """These bounds in the place of coarser ones, which give way where the two do not meet."""
-        if self.least is not None:
-            least, most = self.least, max(most, self.least)
-        if self.most is not None:
-            least, most = min(least, self.most), self.most
-        return least, most
-
-
-class IntervalRules(Protocol):
-    """Knows bounds of single hosts and pages. The bounds of a page come before those of its host, and these before the crawl's.
-
-    Promises:
-        1. It is pure until its settings change, and costs nothing that grows with the crawl.
-        2. What it returns has a least time that is not longer than the longest, where both are there.
-    """
-
-    def bounds_of(self, host: str) -> Bounds:
-        """The bounds of a host, in its canonical form."""
-        ...
-
-    def bounds(self, url: str, host: str) -> Bounds:
-        """The bounds of a page itself."""
-        ...
 
 
 class RevisitPolicy(Protocol):
@@ -84,6 +53,23 @@ class KnownPages(Protocol):
 
     def known(self, task: Task) -> KnownPage | None:
         """What is known of a task's page before it is visited; None where it was never visited, or is not visited again."""
+        ...
+
+
+class PageTexts(Protocol):
+    """Makes fingerprints of the texts of pages, when two versions of one are compared.
+
+    Promises:
+        1. The same text has the same fingerprint, and similar texts have fingerprints that differ in few bits.
+        2. It is 0 where the text is too short, or cannot be had. A page never costs more than its first mebibytes do.
+    """
+
+    def of_visit(self, visit: Visit) -> int:
+        """That of a page that was just fetched."""
+        ...
+
+    def of_known(self, url: str, page: KnownPage) -> int:
+        """That of a page as the archive keeps it."""
         ...
 
 

@@ -20,27 +20,19 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out, UsesMany
 from gossamer.flow.sheet import Sheet, nearest, setting
-from gossamer.model.body import beginning
-from gossamer.model.errors import UnreadableUrl
-from gossamer.model.mime import sniff
 from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.requesting import Requested, redirected, requested
-from gossamer.model.requisites import redirect_of
-from gossamer.model.url import canonical, of_field, site_of
-from gossamer.model.visit import HTML_TYPES, XHTML, XML_TYPES, Found, Response, Visit, given_up
+from gossamer.model.visit import HTML_TYPES, XHTML, Found, Visit, given_up
 from gossamer.reading.document import Document
 from gossamer.reading.language import CODES, primary
+from gossamer.reading.sniffing import media_type_of
 from gossamer.reading.text import TextChoice
-from gossamer.stages.process.html import refresh_target
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
+from gossamer.stages.process.leading import disowned, refresh_of, with_target
 from gossamer.stages.process.parser import ProcessorSpec
 from gossamer.stages.process.reading import Details, Findings, filled, read
 
 #: Reading a byte of XHTML costs so many times as much as one of HTML.
 _SHARE_OF_XHTML = 20
-
-#: Bytes at the beginning of a document by which its type is told; its readers look at less (`HEADER_BYTES`, `ROOT_BYTES`).
-_HEAD = 8_192
 
 #: Letters of an ISO 639-1 code. Pages may declare any tag: only so many are counted by name.
 _CODE = 2
@@ -187,8 +179,8 @@ class Process(Filter[ProcessSheet]):
         if visit.is_robots:
             return visit
         if response.outcome is Outcome.REDIRECT:
-            return _with_target(visit)
-        refresh = _refresh(response)
+            return with_target(visit)
+        refresh = refresh_of(response)
         if response.outcome not in DOCUMENTS:
             return msgspec.structs.replace(visit, base=visit.url, found=refresh) if refresh else visit
         if response.barred:
@@ -229,7 +221,7 @@ class Process(Filter[ProcessSheet]):
         """The visit, read in a parser process as far as can be. Never raises."""
         visit = self._sniffed(visit)
         findings = await self._findings_apart(visit, self._processors_of(visit.mime))
-        return self._finished(visit, findings, _refresh(visit.response))
+        return self._finished(visit, findings, refresh_of(visit.response))
 
     async def _findings_apart(self, visit: Visit, processors: Sequence[Processor]) -> Findings:
         document = self._document(visit)
@@ -297,17 +289,10 @@ class Process(Filter[ProcessSheet]):
 
     def _sniffed(self, visit: Visit) -> Visit:
         """The visit with the media type that its bytes show."""
-        response = visit.response
         if visit.mime:
             return visit
-        nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
-        head = beginning(response.document, _HEAD)  # of a large document, a page of it: the rest is read apart
-        mime = sniff(head, response.content_type, nosniff=nosniff)
-        if mime in XML_TYPES:
-            from gossamer.reading.xhtml import type_of_xml  # its parser: most crawls meet no XML
-
-            mime = type_of_xml(head, mime)
-        if mime != response.mime:
+        mime = media_type_of(visit.response)
+        if mime != visit.response.mime:
             self.metrics.count("sniffed")
         return msgspec.structs.replace(visit, mime=mime)
 
@@ -339,8 +324,7 @@ class Process(Filter[ProcessSheet]):
             )
         if visit.found and self.sheet.obey_nofollow and "nofollow" in visit.directives:
             self.metrics.count("nofollow_pages")
-            disowned = tuple(Found(one.href, one.relation, one.anchor, True, one.request) for one in visit.found)
-            return msgspec.structs.replace(visit, found=disowned)
+            return disowned(visit)
         return visit
 
     def told_of(self, visit: Visit) -> Visit:
@@ -380,34 +364,3 @@ def joined(one: Findings, more: Findings) -> Findings:
         again=one.again if more.again is None else more.again,
         counts={name: one.counts.get(name, 0) + more.counts.get(name, 0) for name in {*one.counts, *more.counts}},
     )
-
-
-def _refresh(response: Response) -> tuple[Found, ...]:
-    """The target of a `Refresh` field: a link like any other, never obeyed in place (fault 33)."""
-    field = response.header("refresh")
-    target = refresh_target(of_field(field)) if field else None
-    return (Found(target, "header refresh"),) if target else ()
-
-
-def _with_target(visit: Visit) -> Visit:
-    """The target of a redirect as the one link of the visit; a redirect without one is only its status."""
-    task = visit.task
-    target = of_field(visit.response.header("location"))
-    if not target or (task.request is not None and task.request.redirects == "keep"):
-        return visit
-    request = task.request
-    if session := visit.response.session:  # what a redirect leads to is asked for by whoever was led there
-        request = msgspec.structs.replace(request or requested(), session=session)
-    if request is not None:
-        request = _led_on(request, visit.url, visit.response.status, target)
-    found = (Found(target, redirect_of(task.relation), request=request),)
-    return msgspec.structs.replace(visit, base=visit.url, found=found)
-
-
-def _led_on(request: Requested, url: str, status: int, target: str) -> Requested:
-    """What is asked for at the target of a redirect."""
-    try:
-        is_same_site = site_of(canonical(target, url)) == site_of(url)
-    except UnreadableUrl:
-        is_same_site = False  # the links stage will say that it is no URL
-    return redirected(request, status, is_same_site=is_same_site)

@@ -36,7 +36,7 @@ MAX_OPEN = 50
 #: Elements of an entry whose text is a time: of RSS, of Dublin Core in RSS, of Atom.
 _TIMES = frozenset({"pubdate", "date", "updated", "published"})
 
-#: Links of an entry that are held until its time is known; one with more is read as if it had none.
+#: Links of an entry that are held until its time is known; where there are more, those that are held are handed on without a time.
 MAX_HELD = 50
 
 

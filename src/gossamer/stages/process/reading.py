@@ -152,7 +152,7 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         directives=document.directives,
         language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full else 0,
-        frequency=document.frequency if full else "",
+        frequency=document.frequency,
         trouble=findings.trouble or document.missed,
     )
 

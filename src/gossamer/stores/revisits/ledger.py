@@ -70,10 +70,23 @@ class _Scheduling:
             kind = known.kind if known.kind.startswith("said-") and not visit.frequency else _kind(visit, known)
             level = visit.task.level if before is None else known.level
             brought = 0.0 if before is None else before.brought + _NEWEST * (len(visit.new) - before.brought)
-            known = msgspec.structs.replace(known, kind=kind, level=level, brought=brought)
+            at = self._body_at(visit, location, before)
+            known = msgspec.structs.replace(known, kind=kind, level=level, brought=brought, body_at=at)
             schedule.put(self._group, host, visit.url, known, before)
             self.has_staged = True
         return True
+
+    def _body_at(self, visit: Visit, location: Location | None, before: KnownPage | None) -> Location | None:
+        """Where the archive keeps the document that is known of the page now."""
+        if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
+            return None if before is None else before.body_at
+        if before is not None and before.body_at is not None and before.digest == visit.digest:
+            return before.body_at
+        if not visit.duplicate_of or visit.duplicate_of == visit.url:
+            return location
+        # The archive keeps the same bytes once, under the URL that brought them first.
+        original = self._ledger.revisits.kept(self._group, host_of(visit.duplicate_of), visit.duplicate_of)
+        return original.body_at if original is not None and original.digest == visit.digest else location
 
 
 def _kind(visit: Visit, known: KnownPage) -> str:

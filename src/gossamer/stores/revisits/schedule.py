@@ -7,31 +7,25 @@ A page that is queued has no time: it gets its next when its visit ends, and a k
 under which keys all lies.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from math import inf
-from typing import Annotated
 
 import msgspec
 
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.prioritizing import LEVELS
-from gossamer.contracts.revisiting import IntervalRules, Outlook, RevisitPolicy
+from gossamer.contracts.revisiting import Outlook, RevisitPolicy
 from gossamer.flow.ports import Uses
-from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.change_rate import USUAL, Belief, believed
 from gossamer.model.claims import Said
-from gossamer.model.kept import DocumentRow
 from gossamer.model.known import KnownPage
-from gossamer.model.outcome import Outcome
 from gossamer.model.task import REVISIT, Task
 from gossamer.model.url import host_of
-from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.revisits import learning
 from gossamer.stores.revisits.index import (
-    CAME,
     DUE,
     ENDED,
     HOST,
@@ -40,7 +34,6 @@ from gossamer.stores.revisits.index import (
     SCHEDULE,
     TIME,
     TIMES,
-    UNPLANNED,
     WOKEN,
     drop_page,
     due_key,
@@ -48,9 +41,11 @@ from gossamer.stores.revisits.index import (
     look_at,
     page_key,
     pages,
-    unplanned_visits,
 )
+from gossamer.stores.revisits.intervals import IntervalRules
+from gossamer.stores.revisits.past import PastVisits, as_known
 from gossamer.stores.revisits.pricing import Price
+from gossamer.stores.revisits.settings import RevisitSheet
 
 #: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that
 #: has thousands of known ones due are not kept waiting behind all of them.
@@ -59,8 +54,8 @@ _OF_A_HOST, _AGAIN = 32, 30.0
 #: Pages of one host that are looked at in one group, where visits of many of them are put off.
 _LOOKED_AT = 256
 
-#: Hosts that are looked at in one group, and rows of an older crawl that are planned in one.
-_HOSTS_AT_ONCE, _PLANNED_AT_ONCE = 32, 500
+#: Hosts that are looked at in one group.
+_HOSTS_AT_ONCE = 32
 
 #: Seconds until it is seen again whether there is room for known pages among the new ones, and how many go before any is counted.
 _ROOM_AFTER, _HEAD_START = 1.0, 8
@@ -97,30 +92,9 @@ _kept_price = msgspec.msgpack.Decoder(Price)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class RevisitSheet(Sheet, frozen=True):
-    """Settings of :class:`RevisitSchedule`."""
-
-    is_active: Annotated[bool, setting("Visit known pages again; otherwise only keep when that would be.")] = True
-    rate: Annotated[
-        float,
-        setting("Let at most this share of all requests be for known pages, while there are new ones.", gt=0, le=1),
-    ] = 0.5
-    min_interval: Annotated[float, setting("Wait at least this long between two visits.", unit="s", gt=0)] = 3_600.0
-    max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = (
-        90 * 86_400.0
-    )
-    mean_interval: Annotated[
-        float,
-        setting(
-            "Set the price of visits so that the mean page is visited once in this time, where the policy asks for a price.",
-            unit="s",
-            gt=0,
-        ),
-    ] = 7 * 86_400.0
-    weighs: Annotated[
-        bool,
-        setting("Take the level at which a new page waited for its importance: each level is half of the one before."),
-    ] = False
+def _bounds(sheet: RevisitSheet) -> IntervalRules:
+    """The bounds that the settings state for hosts and pages. Raises SettingError for one that cannot be read."""
+    return IntervalRules(sheet.intervals, sheet.min_by_host, sheet.max_by_host)
 
 
 def weight_of(level: int) -> float:
@@ -129,25 +103,33 @@ def weight_of(level: int) -> float:
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
-    """Known pages and their times. Contracts: `revisiting.Revisits`, `revisiting.KnownPages`."""
+    """Known pages and their times. Contracts: `revisiting.Revisits`, `revisiting.KnownPages`.
+
+    Raises:
+        SettingError: bounds of hosts or pages cannot be read.
+    """
 
     ledger: Uses[Ledger]
     """In whose groups pages are queued."""
     store: Uses[RocksLedger]
     policy: Uses[RevisitPolicy]
-    rules: Uses[IntervalRules]
     keeps_state = True
 
     def __init__(self, sheet: RevisitSheet | None = None) -> None:
         super().__init__(sheet)
+        self._bounds = _bounds(self.sheet)
         self._next = inf
         self._since = 0.0
         """No host is looked at before: the search need not walk over what was."""
-        self._planned: bytes | None = None
-        """Up to where rows of visits that nobody planned for have been read; None where all are planned."""
+        self._past: PastVisits | None = None
+        """Visits that nobody planned for; None where all are planned."""
         self._begun: tuple[int, int] = (0, 0)
         self._price = Price()
         self._usual = USUAL
+
+    def changed(self, before: RevisitSheet) -> None:
+        """Take the new bounds, or refuse bad ones. Pages obey them when their next visit is judged."""
+        self._bounds = _bounds(self.sheet)
 
     async def start(self) -> None:
         """Go on with what the ledger has."""
@@ -164,7 +146,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         counters = self.store.counters()
         self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
         if is_unplanned(self.store):
-            self._planned = b""
+            self._past = PastVisits(self.store)
         self._look()
         self.metrics.gauge("known", lambda: self.store.counters().get(KNOWN, 0))
 
@@ -242,8 +224,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             self._since, self._next = min(self._since, due), min(self._next, due)
 
     def _interval(self, group: Group, host: str, url: str, page: KnownPage) -> float:
-        least, most = self.rules.bounds_of(host).within(self.sheet.min_interval, self.sheet.max_interval)
-        least, most = self.rules.bounds(url, host).within(least, most)
+        least, most = self._bounds.within(url, host, self.sheet.min_interval, self.sheet.max_interval)
         if page.is_gone:
             return most
         interval = self.policy.interval(page, self._outlook(group, host, page, most))
@@ -274,14 +255,14 @@ class RevisitSchedule(Provider[RevisitSheet]):
         """When `wake` will find something, in seconds since the epoch; infinite where there is nothing to visit again."""
         if not self.sheet.is_active:
             return inf
-        return 0.0 if self._planned is not None else self._next
+        return 0.0 if self._past is not None else self._next
 
     def wake(self, now: float, waiting: int) -> int:
         """Queue pages that are due, as far as their share of the requests goes; see the contract."""
         if not self.sheet.is_active:
             return 0
-        if self._planned is not None:
-            self._plan(now)
+        if self._past is not None:
+            self._plan(self._past, now)
         room = self._affordable(now, self._room(waiting))
         if room <= 0:
             self._next = max(self._next, now + _ROOM_AFTER)
@@ -385,26 +366,15 @@ class RevisitSchedule(Provider[RevisitSheet]):
 
     # -- what was visited without a schedule
 
-    def _plan(self, now: float) -> None:
+    def _plan(self, past: PastVisits, now: float) -> None:
         """Plan the next visits of some pages that were visited when nobody kept a schedule."""
-        assert self._planned is not None
-        rows, self._planned = self.store.documents_after(self._planned, _PLANNED_AT_ONCE)
-        if rows:
-            with self.ledger.group() as group:
-                for row in self._unplanned(group, rows):
-                    visited = min(row.fetched_at, now)  # the clock may have been ahead
-                    page = KnownPage(
-                        visited_at=visited, changed_at=visited, digest=row.digest, is_page=row.mime in HTML_TYPES
-                    )
-                    self.put(group, host_of(row.url), row.url, page, None)
+        rows = past.take()
+        if rows is None:
+            past.end()
+            self._past = None
             return
-        self._planned = None
-        self.store.put_meta(UNPLANNED, str(unplanned_visits(self.store)).encode())
-        self.store.put_meta(CAME, b"")
-
-    def _unplanned(self, group: Group, rows: Sequence[DocumentRow]) -> Iterator[DocumentRow]:
-        for row in rows:
-            if row.mark or row.outcome not in (Outcome.OK, Outcome.TRUNCATED):
-                continue
-            if self.kept(group, host_of(row.url), row.url) is None:
-                yield row
+        with self.ledger.group() as group:
+            for row in rows:
+                host = host_of(row.url)
+                if self.kept(group, host, row.url) is None:
+                    self.put(group, host, row.url, as_known(row, now), None)

@@ -10,7 +10,6 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.model.visit import Response, Visit
-from gossamer.stages.url_filter.intervals import IntervalBounds
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.moving import Arc, absorb, drop
 from gossamer.stores.ledger.opening import share_secret
@@ -18,7 +17,8 @@ from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.ledger import RevisitLedger
 from gossamer.stores.revisits.moving import adopt, disown, release
 from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet
-from gossamer.stores.revisits.schedule import RevisitSchedule, RevisitSheet
+from gossamer.stores.revisits.schedule import RevisitSchedule
+from gossamer.stores.revisits.settings import RevisitSheet
 from gossamer.testing.clock import FakeClock
 
 EVERY = 1_000.0
@@ -37,7 +37,6 @@ class Agent:
         self.store.open()
         self.schedule = RevisitSchedule(RevisitSheet(min_interval=1.0, rate=1.0))
         self.schedule.policy = FixedInterval(FixedIntervalSheet(every=EVERY))
-        self.schedule.rules = IntervalBounds()
         self.schedule.ledger = self.schedule.store = self.store
         self.ledger = RevisitLedger()
         self.clock = FakeClock()

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.flow.errors import SettingError
 from gossamer.model.change_rate import Signals
 from gossamer.model.claims import Said
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import REVISIT, Task
 from gossamer.model.url import host_of
-from gossamer.model.visit import Response, Visit
-from gossamer.stages.url_filter.intervals import IntervalBounds, IntervalSheet
+from gossamer.model.visit import Location, Response, Visit
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.stores.revisits.deleting import forget_known
@@ -26,7 +26,8 @@ from gossamer.stores.revisits.index import SCHEDULE
 from gossamer.stores.revisits.learning import RATES
 from gossamer.stores.revisits.ledger import RevisitLedger
 from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy
-from gossamer.stores.revisits.schedule import RevisitSchedule, RevisitSheet
+from gossamer.stores.revisits.schedule import RevisitSchedule
+from gossamer.stores.revisits.settings import RevisitSheet
 from gossamer.testing.clock import FakeClock
 
 EVERY = 1_000.0
@@ -53,7 +54,6 @@ class Crawl:
         self.store.open()
         self.schedule = RevisitSchedule(RevisitSheet(min_interval=1.0, rate=rate))
         self.schedule.policy = FixedInterval(FixedIntervalSheet(every=EVERY))
-        self.schedule.rules = IntervalBounds()
         self.schedule.ledger = self.schedule.store = self.store
         self.ledger = RevisitLedger()
         self.ledger.behind, self.ledger.revisits, self.ledger.clock = self.store, self.schedule, clock
@@ -230,14 +230,17 @@ def test_what_never_brought_a_document_and_what_is_no_plain_get_is_not_planned(t
 def test_bounds_of_a_page_come_before_those_of_its_host_and_these_before_the_crawls(tmp_path: Path) -> None:
     clock = TurnedClock()
     crawl = Crawl(tmp_path, clock)
-    crawl.schedule.sheet = RevisitSheet(min_interval=EVERY, max_interval=2 * EVERY)
-    crawl.schedule.rules = IntervalBounds(
-        IntervalSheet(
-            rules=("..100s: path(/0)",),
+    before, crawl.schedule.sheet = (
+        crawl.schedule.sheet,
+        RevisitSheet(
+            min_interval=EVERY,
+            max_interval=2 * EVERY,
+            intervals=("..100s: path(/0)",),
             min_by_host={"h1.test": 3 * EVERY},
             max_by_host={"*.test": 1.5 * EVERY, "h1.test": 4 * EVERY},
-        )
+        ),
     )
+    crawl.schedule.changed(before)
     crawl.seed(*urls(2, 2))
     for task in crawl.pop():
         crawl.commit(task)
@@ -252,6 +255,40 @@ def test_bounds_of_a_page_come_before_those_of_its_host_and_these_before_the_cra
         "http://h0.test/1": EVERY,
         "http://h1.test/1": 3 * EVERY,
     }
+
+
+def test_bounds_that_cannot_be_read_leave_the_old_ones(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, TurnedClock())
+    before, crawl.schedule.sheet = crawl.schedule.sheet, RevisitSheet(intervals=("1h",))
+    with pytest.raises(SettingError, match=r"write MIN\.\.MAX: EXPRESSION"):
+        crawl.schedule.changed(before)
+    crawl.schedule.sheet = before
+    crawl.seed(*urls(1, 1))
+    for task in crawl.pop():
+        crawl.commit(task)
+    assert crawl.schedule.next_due() == crawl.clock.steady() + EVERY
+
+
+def test_the_place_of_the_known_bytes_is_kept_until_other_bytes_come(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, TurnedClock())
+
+    def visit(url: str, offset: int, digest: str, **more: Any) -> Location | None:
+        crawl.seed(url)
+        task = next(task for task in crawl.pop() if task.url == url)
+        with crawl.ledger.group() as group:
+            answer = Response(Outcome.NOT_MODIFIED, 304) if not digest else Response(Outcome.OK, 200, body=b"x")
+            group.visited(Visit(task, answer, digest=digest, **more), Location("w", offset, 9))
+        crawl.clock.turn(EVERY)
+        crawl.wake()
+        found = crawl.schedule.known(task)
+        return found.body_at if found is not None else None
+
+    url, other = urls(2, 1)
+    assert [visit(url, *one) for one in ((1, "D"), (2, "D"), (3, ""), (4, "E"))] == [
+        *[Location("w", 1, 9)] * 3,
+        Location("w", 4, 9),
+    ]
+    assert visit(other, 5, "E", duplicate_of=url) == Location("w", 4, 9), "the archive keeps the bytes once"
 
 
 def told(crawl: Crawl, url: str, said: Said) -> bool:
