@@ -1,6 +1,7 @@
 """Every keeper of ours, and one as an outside package would write it, keeps the promises of `contracts.keeping`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,17 @@ import pytest
 
 from gossamer.contracts.keeping import Keeper
 from gossamer.contracts.ledger import Group
-from gossamer.contracts.spaces import Space
+from gossamer.contracts.spaces import DIGESTS, Space
+from gossamer.model.digest_claims import claim_of, unpacked
 from gossamer.model.orders import Delay
 from gossamer.model.task import Task
 from gossamer.model.visit import Record
+from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.services.orders import ORDERS, ProcessorOrders
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.politeness.sheet import PolitenessSheet
+from gossamer.stores.exchange.digests import AgentDigests
+from gossamer.stores.exchange.outbox import AgentOutbox
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.recovery import restore
@@ -120,6 +125,24 @@ class Ordering(ProcessorOrders):
         return self.politeness.delay(host) == FIRST_ORDER + number
 
 
+class Claiming(AgentDigests):
+    """The keeper of digests of an agent that has all digests, as it is where no two visits have the same bytes."""
+
+    def __init__(self, ledger: RocksLedger, numbers: Iterator[int]) -> None:
+        super().__init__()
+        self.ledger = ledger
+        outbox = AgentOutbox()
+        outbox.ledger, outbox.designation = ledger, RingDesignation(RingSheet(members=("agent-00",)))
+        self.outbox = outbox
+        self.numbers = numbers
+
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        super().stage([self.with_digest(record) for record in records], group)
+
+    def with_digest(self, record: Record) -> Record:
+        return Record(msgspec.structs.replace(record.visit, digest=f"{next(self.numbers):032}"), record.location)
+
+
 class Opener:
     """A ledger and a keeper in one crawl directory, again and again."""
 
@@ -201,6 +224,24 @@ def test_processor_orders(tmp_path: Path, run: Any) -> None:
 
     opener = Opener(tmp_path, make)
     check_keeper(opener, tmp_path, kept)
+    assert opener.ledger is not None
+    opener.ledger.close()
+
+
+def test_agent_digests(tmp_path: Path, run: Any) -> None:
+    numbers = count()
+
+    def make(folder: Path, ledger: RocksLedger) -> Claiming:
+        keeper = Claiming(ledger, numbers)
+        run(keeper.start())
+        return keeper
+
+    def kept() -> list[str]:
+        assert opener.ledger is not None
+        return [unpacked(value).url for _, value in opener.ledger.spaces.walk(DIGESTS)]
+
+    opener = Opener(tmp_path, make)
+    check_keeper(opener, tmp_path, kept, lambda one: claim_of(one) is not None)
     assert opener.ledger is not None
     opener.ledger.close()
 

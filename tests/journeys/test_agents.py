@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gossamer.assembly.agency.crawl import DividedCrawl
@@ -20,6 +21,7 @@ from gossamer.assembly.agency.restarts import MOST_VAIN
 from gossamer.assembly.agency.supervisor import AgentEnded
 from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control, SteeringRefused
+from gossamer.assembly.control.host_facts import HostsNow
 from gossamer.assembly.control.messages import (
     BlockHosts,
     Change,
@@ -27,6 +29,7 @@ from gossamer.assembly.control.messages import (
     Pause,
     ReadGraph,
     ReadHost,
+    ReadHosts,
     SetHost,
     Status,
     Why,
@@ -42,9 +45,11 @@ from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.url import host_of
 from gossamer.operations.deleting import delete, target_of
 from gossamer.operations.verifying import verify
 from gossamer.query.database import Database
+from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
@@ -56,16 +61,24 @@ HOSTS, PAGES = 10, 12
 Meanwhile = Callable[[DividedCrawl], Awaitable[None]]
 
 
-def web_of_hosts(hosts: int = HOSTS, pages: int = PAGES, latency: float = 0.0) -> FakeWeb:
-    """Each page leads to the next one of its host and to one of another host, so that most links are another agent's."""
+def web_of_hosts(
+    hosts: int = HOSTS, pages: int = PAGES, latency: float = 0.0, *, same: Collection[int] = ()
+) -> FakeWeb:
+    """Each page leads to the next one of its host and to one of another host, so that most links are another agent's.
+
+    The hosts of these numbers have one more page each, and its bytes are the same on all of them.
+    """
     chance = random.Random(5)
     found: dict[str, FakePage] = {}
     for host in range(hosts):
         for number in range(pages):
             links = [f"/p{(number + 1) % pages}"]
             other, page = chance.randrange(hosts), chance.randrange(pages)
+            links += ["/same"] if host in same else []
             links += [f"http://www.h{(host + 1) % hosts}.test/p{number}", f"http://www.h{other}.test/p{page}"]
             found[f"http://www.h{host}.test/p{number}"] = FakePage(html(f"{host}/{number}", links), latency=latency)
+        if host in same:
+            found[f"http://www.h{host}.test/same"] = FakePage(html("same", []), latency=latency)
     return FakeWeb(found)
 
 
@@ -132,7 +145,8 @@ def test_several_agents_fetch_the_pages_that_one_fetches(agents: int, tmp_path: 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(12, marks=pytest.mark.long)])
 def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_path: Path) -> None:
-    with web_of_hosts(pages=PAGES * kills, latency=0.02) as web:
+    with web_of_hosts(pages=PAGES * kills, latency=0.02, same=range(HOSTS)) as web:
+        there = HOSTS * PAGES * kills + HOSTS
         job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
         lines: list[str] = []
         job._report = lines.append
@@ -149,11 +163,13 @@ def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_
         summary = asyncio.run(crawled(job, kill))
         assert job.supervisor.restarts == kills
         assert sum("it is started again" in line for line in lines) == kills
-        assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES * kills)
+        assert (summary.state, summary.pages) == ("finished", there)
+        assert summary.unique_documents == there - HOSTS + 1, "no copy is missed or counted twice"
         asked = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
-        assert len(asked) == HOSTS * PAGES * kills
+        assert len(asked) == there
         assert sum(asked.values()) - len(asked) <= kills * 32, "what was in flight is fetched again, and no more"
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}, "no page is committed twice"
+    assert [len(those) for _, those in same_documents(tmp_path / "crawl")] == [HOSTS], "all name one first document"
 
 
 def test_the_limit_of_pages_is_reached_and_never_exceeded_by_all_agents_together(tmp_path: Path) -> None:
@@ -214,6 +230,7 @@ def holders(directory: Path) -> list[int]:
 
 
 def wait_for(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for real processes, which tell nobody what they did: their files and locks are looked at."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline
@@ -283,7 +300,7 @@ def test_agents_that_are_taken_over_with_other_settings_rest_and_begin_again(tmp
         assert second.returncode == 0, told
         assert "agent-02 joined" in told
         assert json.loads(out)["pages"] == HOSTS * PAGES
-        assert not any(map(is_alive, before.values()))
+        wait_for(lambda: not any(map(is_alive, before.values())))  # a process may go a moment after its last word
         assert len(web.requests) == HOSTS * PAGES
     assert len(urls_in(directory / "logs/crawl.jsonl")) == HOSTS * PAGES
 
@@ -340,6 +357,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             known["graph"] = await ask(ReadGraph())
             await ask(SetHost("www.h1.test", {"max_pages": str(2 * PAGES)}))
             known["host"] = await ask(ReadHost("www.h1.test"))
+            known["hosts"] = await ask(ReadHosts([f"www.h{number}.test" for number in range(HOSTS)]))
             with pytest.raises(SteeringRefused, match="cannot be divided among 9 agents"):
                 await ask(Change({"agents": "9"}))
             known["while paused"] = len(web.requests) - count
@@ -360,6 +378,9 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
     assert b'"given":{"max_pages":%d}' % (2 * PAGES) in bytes(known["host"].value), (
         "the agent that has the host answers"
     )
+    now = msgspec.json.decode(bytes(known["hosts"].value), type=HostsNow).hosts
+    blocked = {name: one.blocked_by for name, one in now.items()}
+    assert blocked == {f"www.h{number}.test": "h3.test" if number == 3 else "" for number in range(HOSTS)}
     assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", HOSTS * PAGES - PAGES - 5)
     log = (directory / "logs/steering.jsonl").read_text()
     assert [json.loads(line)["do"] for line in log.splitlines()] == ["pause", "set", "block", "set-host", "continue"]
@@ -406,25 +427,42 @@ def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kil
     assert summary.pages > 50
 
 
+def same_documents(directory: Path) -> list[tuple[str, list[str]]]:
+    """The URL that pages which are the same name as their first, and all of them in the order in which they were fetched."""
+    with Database(directory) as database:
+        rows = list(
+            database.ask("SELECT url, duplicate_of FROM pages WHERE ends_with(url, '/same') ORDER BY fetched_at, url")
+        )
+    firsts = {str(named or url) for url, named in rows}
+    return [(first, [str(url) for url, _ in rows]) for first in firsts]
+
+
 def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
-    with web_of_hosts(hosts=4, pages=3) as web:
+    ring = RingDesignation(RingSheet(members=("agent-00", "agent-01")))
+    owners = {ring.owner(f"www.h{host}.test"): host for host in range(4)}
+    with web_of_hosts(hosts=4, pages=3, same=owners.values()) as web:
         job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2))
-        assert asyncio.run(crawled(job)).pages == 12
+        summary = asyncio.run(crawled(job))
+        assert (summary.pages, summary.unique_documents) == (14, 13)
+    assert standing_at_rest(directory).unique_documents == 13
     assert verify(directory, deep=True).findings == []
+    [(first, those)] = same_documents(directory)
+    assert (first, len(those)) == (those[0], 2), "the first one of all agents, and it is nobody's copy"
     with Database(directory) as database:
         question = "SELECT count(DISTINCT url), count(DISTINCT split_part(warc_file, '-', 3)) FROM pages"
-        assert [tuple(row) for row in database.ask(question)] == [(12, 2)]
+        assert [tuple(row) for row in database.ask(question)] == [(14, 2)]
     for line in (directory / "logs/agent-00.jsonl", directory / "logs/agent-01.jsonl", directory / "logs/crawl.jsonl"):
         assert line.read_bytes().count(b"\n") > 3
-    delete(directory, target_of("www.h2.test"), 1_800_000_000.0)
+    delete(directory, target_of(host_of(first)), 1_800_000_000.0)
+    assert same_documents(directory) == [(those[1], those[1:])], "the other one is nobody's copy any more"
     for path in (directory / "logs").glob("*.jsonl"):
         rows = map(json.loads, path.read_text().splitlines())
-        assert not any("h2.test/" in row.get("url", "") for row in rows), path
+        assert not any(f"{host_of(first)}/" in row.get("url", "") for row in rows), path
     assert verify(directory, deep=True).findings == []
     on = DividedCrawl([], build(CrawlOptions, {"output": str(directory), "resume": True}), tables=False)
     summary = asyncio.run(crawled(on))
-    assert (summary.pages, summary.fetched) == (9, 12), (
+    assert (summary.pages, summary.fetched, summary.unique_documents) == (10, 14, 10), (
         "the pages of that host are gone, and nothing is asked for again"
     )
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.flow import python
 from gossamer.operations.verifying import verify
+from gossamer.query.database import Database
 from gossamer.stores.members import members_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
@@ -20,12 +22,13 @@ HOSTS, PAGES = 12, 12
 
 @pytest.fixture
 def web() -> Iterator[FakeWeb]:
-    """Each page leads to the next one of its host, and to one of the next host."""
+    """Each page leads to the next one of its host, and to one of the next host; the last ones of all hosts are the same."""
     pages: dict[str, FakePage] = {}
     for host in range(HOSTS):
         for page in range(PAGES):
             links = [f"/p{(page + 1) % PAGES}", f"http://www.h{(host + 1) % HOSTS}.test/p{page}"]
-            pages[f"http://www.h{host}.test/p{page}"] = FakePage(html(f"{host}/{page}", links), latency=0.05)
+            body = html(f"{host}/{page}", links) if page < PAGES - 1 else html("same", ["/p0"])
+            pages[f"http://www.h{host}.test/p{page}"] = FakePage(body, latency=0.05)
     with FakeWeb(pages) as served:
         yield served
 
@@ -81,6 +84,18 @@ def check_whole(web: FakeWeb, directory: Path) -> None:
     assert len(web.requests) == HOSTS * PAGES, "the server was asked for each page once"
     told = verify(directory, deep=True)
     assert told.findings == []
+    check_same(directory)
+    assert standing_at_rest(directory).unique_documents == HOSTS * PAGES - HOSTS + 1
+
+
+def check_same(directory: Path) -> None:
+    """The pages that are the same name one of them as the first, whoever fetched them, and that one names none."""
+    with Database(directory) as database:
+        same = f"SELECT url, duplicate_of FROM pages WHERE ends_with(url, '/p{PAGES - 1}')"
+        named = {str(url): copy_of for url, copy_of in database.ask(same)}
+    [first] = {copy_of for copy_of in named.values() if copy_of}
+    assert [url for url, copy_of in named.items() if not copy_of] == [first]
+    assert len(named) == HOSTS
 
 
 def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: FakeWeb, tmp_path: Path) -> None:
@@ -194,6 +209,7 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     assert before <= after, "what the lost agent has logged stays"
     assert set(after.values()) == {1, 2}, "its pages were fetched again, those of the other agent were not"
     assert verify(directory, deep=True).findings == []
+    check_same(directory)
 
 
 def test_a_crawl_that_lost_all_its_agents_cannot_go_on(web: FakeWeb, tmp_path: Path) -> None:

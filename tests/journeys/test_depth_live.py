@@ -46,7 +46,9 @@ def within(links: dict[str, list[str]], depth: int) -> set[str]:
 
 def crawl(web: FakeWeb, folder: Path, changes: list[tuple[int, str]], **options: object) -> tuple[Summary, Crawl]:
     """Crawl; whenever so many requests have come in, another limit of depth is set as `gossamer set` does."""
-    job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder), "per_host": 4, **options}))
+    job = Crawl(
+        [web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder), "per_host": 4, **options}), tables=False
+    )
     left = list(changes)
     done: list[asyncio.Task[None]] = []
 

@@ -49,7 +49,7 @@ def crawl_divided(
     """Crawl a fake web with some stages in another process, which is killed (-9) at these request counts."""
     wiring = divide(shipped("default"), elsewhere, "elsewhere")
     options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8, **more})
-    job = Crawl([web.url("/")], options, wiring=wiring)
+    job = Crawl([web.url("/")], options, wiring=wiring, tables=False)
 
     async def crawl() -> Summary:
         loop = asyncio.get_running_loop()
@@ -135,7 +135,7 @@ def test_units_of_another_process_are_seen_and_set_as_if_they_were_here(tmp_path
 
     async def crawl(web: FakeWeb) -> Summary:
         options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 2})
-        job = Crawl([web.url("/")], options, wiring=wiring)
+        job = Crawl([web.url("/")], options, wiring=wiring, tables=False)
         running = asyncio.ensure_future(job.run())
         while not job.working or not (await job.standing(units=False)).fetched:
             await asyncio.sleep(0.001)
@@ -172,7 +172,7 @@ def test_the_plan_itself_gives_a_seen_test_elsewhere_a_filter_of_its_own(tmp_pat
     )
     with FakeWeb.tree(2, 5) as web:
         options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
-        job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text))
+        job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), tables=False)
         assert job.wiring.providers["seen-elsewhere"].use == "memory-seen"
         assert job.wiring.components["commit"].providers["seen"] == "seen"
         assert_same(asyncio.run(job.run()), web)
@@ -188,7 +188,7 @@ def test_a_component_of_ones_own_runs_in_another_process(tmp_path: Path) -> None
     )
     with FakeWeb.tree(2, 5) as web:
         options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
-        job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known)
+        job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known, tables=False)
         assert_same(asyncio.run(job.run()), web)
         choked = [url for url in web.expected if url.endswith("/1")]
     aside = (tmp_path / "crawl" / "logs" / "skipped-elsewhere.jsonl").read_text().splitlines()
@@ -210,5 +210,5 @@ def test_a_class_that_another_process_cannot_import_is_refused_before_anything_s
     with pytest.raises(
         WiringError, match="process 'elsewhere' cannot import 'choosy', which is defined inside a function"
     ):
-        Crawl(["http://127.0.0.1/"], options, wiring=changed(shipped("default"), text), catalog=known)
+        Crawl(["http://127.0.0.1/"], options, wiring=changed(shipped("default"), text), catalog=known, tables=False)
     assert not (tmp_path / "crawl").exists()

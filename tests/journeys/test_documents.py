@@ -22,7 +22,7 @@ GERMAN += (
 
 def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
     given = {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}
-    return run(Crawl([web.url(web.root)], build(CrawlOptions, given)))
+    return run(Crawl([web.url(web.root)], build(CrawlOptions, given), tables=False))
 
 
 def page(text: str, *links: str) -> str:

@@ -134,7 +134,9 @@ def crawl_with_names(seeds: Sequence[str], folder: Path, zones: dict[str, Zone],
                 "politeness": {"retries": [0.3, 600.0], "delay": 0.0},
                 "frontier": more,
             }
-            done = await Crawl(seeds, build(CrawlOptions, {"output": str(folder)}), settings=settings).run()
+            done = await Crawl(
+                seeds, build(CrawlOptions, {"output": str(folder)}), settings=settings, tables=False
+            ).run()
             return done, names.asked["gone.test"]
 
     return asyncio.run(body())
@@ -202,7 +204,7 @@ def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:
 def test_what_is_in_flight_when_the_time_is_up_is_cut(tmp_path: Path) -> None:
     with FakeWeb({"/": FakePage('<a href="/silent">'), "/silent": FakePage(silent=True)}) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "max_time": "1s", "delay": "0"})
-        job = Crawl([web.url("/")], options)
+        job = Crawl([web.url("/")], options, tables=False)
         done = asyncio.run(job.run())
     assert (done.state, done.limit, done.exit_code, done.pages) == ("limit", "max_time", 0, 1)
     assert 10.0 < done.seconds < 25.0, "ten seconds, and not the server's patience"
@@ -237,7 +239,7 @@ def test_an_expression_of_until_that_cannot_be_read_is_refused_before_anything_i
 @pytest.mark.parametrize("tell", [Crawl.stop, Crawl.abort])
 def test_a_crawl_that_is_told_to_end_while_it_starts_ends(tell: Callable[[Crawl], None], tmp_path: Path) -> None:
     with FakeWeb.tree(4, 4) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": "0"}))
+        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": "0"}), tables=False)
         tell(job)
         done = asyncio.run(job.run())
     assert (done.state, done.exit_code) == ("stopped", 3)

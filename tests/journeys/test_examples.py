@@ -118,6 +118,46 @@ def test_a_minimal_worker_visits_what_the_shipped_wiring_visits(tmp_path: Path) 
     assert found[0] == found[1] == sorted(links)
 
 
+def health_site() -> dict[str, FakePage | str]:
+    """A clinic: pages about patients, pages about cars, and links that lead away."""
+    links = '<a href="/">home</a><a href="/team">team</a><a href="/heart">heart</a>'
+    cars = "<p>Cars and gardens, and how to find a place for your car in our garage near the river.</p>"
+    heart = "<p>Our doctors and nurses treat patients with heart disease. Health care for patients begins with the doctor.</p>"
+    return {
+        "/": f"<title>Clinic</title><h1>Welcome</h1>{links}<a href='/parking'>parking</a><p>Health for patients.</p>",
+        "/heart": f"<title>Heart disease</title><h1>Heart  disease</h1>{links}<a href='http://who.example/'>w</a>{heart}",
+        "/team": f"<title>Team</title>{links}<a href='/nurse'>n</a><p>Medicine and our doctors, our nurses, our hospital.</p>",
+        "/nurse": f"<title>Nurse</title><h1>A nurse</h1><p>{'Nurses and doctors care for patients in the hospital. ' * 3}</p>",
+        "/parking": f"<title>Parking</title>{links}<a href='/garage'>garage</a>{cars}",
+        "/garage": f"<title>Garage</title><p>{'Hospital patients and their doctors park here. ' * 3}</p>",
+    }
+
+
+def test_a_crawler_for_health_care_brings_home_the_relevant_pages_and_the_links_that_lead_away(tmp_path: Path) -> None:
+    folder = EXAMPLES / "13-health-care"
+    stored, packed = tmp_path / "clinic", tmp_path / "health.crawler"
+    with FakeWeb(health_site()) as web:
+        given = ["--resolve", web.resolve, "--allow-network", "127.0.0.0/8", "--delay", "0", "--quiet", "-o", stored]
+        output("-m", "gossamer", "crawl", "http://clinic.example/", *given)
+    command = [sys.executable, "-m", "gossamer", "runtime"]
+    serve = [folder / "health.toml", "--serve", f"archive={stored}"]
+    done = [
+        subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+        for arguments in (["run", *serve], ["run", *serve, "-o", packed], ["show", packed])
+    ]
+    assert [one.returncode for one in done] == [0, 0, 0], done
+    assert done[1].stdout == "" and done[0].stdout == done[2].stdout
+    assert {one.stderr for one in done} == {done[0].stderr}
+    assert "5 pages, 3 documents relevant, 2 not, 0 URLs left" in done[0].stderr, (
+        "the garage is behind a page about cars"
+    )
+    lines = [json.loads(line) for line in done[0].stdout.splitlines()]
+    pages = {line["url"].removeprefix("http://clinic.example"): line for line in lines if "url" in line}
+    assert sorted(pages) == ["/heart", "/nurse", "/team"]
+    assert [one["text"] for one in pages["/heart"]["elements"]] == ["Heart disease"]
+    assert [line for line in lines if "external" in line] == [{"external": "http://who.example/"}]
+
+
 @pytest.mark.parametrize("folder", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_every_example_is_listed_and_has_a_test(folder: str) -> None:
     assert f"[{folder}]({folder}" in (EXAMPLES / "README.md").read_text(encoding="utf-8")

@@ -277,7 +277,7 @@ def test_a_clock_that_jumps_an_hour_neither_stops_a_crawl_nor_hurries_it(
     with FakeWeb({**pages, "/7": failing, "/9": jumping}) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0.01}
         settings = {"politeness": {"retries": [1.0]}}
-        job = Crawl([web.url("/")], build(CrawlOptions, options), settings=settings)
+        job = Crawl([web.url("/")], build(CrawlOptions, options), settings=settings, tables=False)
         summary = asyncio.run(asyncio.wait_for(job.run(), 30))
         assert (summary.state, summary.pages) == ("finished", 31)
         assert Counter(web.targets()) == Counter({"/": 1, **dict.fromkeys(names, 1), "/7": 2})
@@ -289,7 +289,7 @@ def test_a_request_whose_kept_connection_was_dropped_is_a_try_like_any_other(tri
     pages = {"/": '<a href="/dropped">x</a>', "/dropped": FakePage(raw=b"")}
     with FakeWeb(pages) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
-        job = Crawl([web.url("/")], options, settings={"politeness": {"retries": [0.01] * (tries - 1)}})
+        job = Crawl([web.url("/")], options, settings={"politeness": {"retries": [0.01] * (tries - 1)}}, tables=False)
         summary = asyncio.run(asyncio.wait_for(job.run(), 60))
         assert web.targets() == ["/", *["/dropped"] * tries]
     assert summary.pages == 1

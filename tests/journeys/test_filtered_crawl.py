@@ -28,7 +28,7 @@ SITE = {
 def crawl(folder: Path, *filters: str, **options: object) -> tuple[Summary, list[str], list[dict[str, object]]]:
     with FakeWeb(SITE) as web:
         given = {"output": str(folder / "crawl"), "delay": 0, "per_host": 4, "filter": list(filters), **options}
-        summary = run(Crawl([web.url("/")], build(CrawlOptions, given)))
+        summary = run(Crawl([web.url("/")], build(CrawlOptions, given), tables=False))
         fetched = sorted(target for target in web.targets() if target != "/robots.txt")
     lines = (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines()
     return summary, fetched, [row for row in map(json.loads, lines) if row["event"] == "page"]
@@ -91,7 +91,7 @@ def test_a_page_under_thousands_of_spellings_is_fetched_once(tmp_path: Path) -> 
     }
     with FakeWeb(pages) as web:
         options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})
-        assert run(Crawl([web.url("/")], options)).pages == 2
+        assert run(Crawl([web.url("/")], options, tables=False)).pages == 2
         assert [target for target in web.targets() if target != "/robots.txt"] == ["/", "/~x/list?a=1&b=2"]
 
 
@@ -101,7 +101,7 @@ def test_what_a_gate_refused_is_told_by_its_name(tmp_path: Path, gate: str) -> N
         options = build(
             CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0, "filter": [f"{gate}: not path(/x)"]}
         )
-        run(Crawl([web.url("/")], options))
+        run(Crawl([web.url("/")], options, tables=False))
         story = story_of(tmp_path / "crawl", web.url("/x"))
     assert [one.gate for one in story.filters if one.verdict] == [gate]
 
@@ -121,7 +121,7 @@ def test_a_trap_is_set_aside_and_can_be_asked_about(tmp_path: Path) -> None:
                 target = f"/events/{year}/{number:02}.html"
                 web.pages[target] = month(target)
         options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0, "per_host": 4})
-        summary = run(Crawl([web.url("/")], options))
+        summary = run(Crawl([web.url("/")], options, tables=False))
         trapped = [target for target in web.targets() if target.startswith("/events/")]
         assert summary.state == "finished"
         assert 32 <= len(trapped) <= 50 + 2 * LAST
@@ -153,7 +153,7 @@ def test_a_body_of_a_type_that_is_not_wanted_is_refused_when_its_head_is_known(t
     }
     with FakeWeb(site) as web:
         options = {"output": str(tmp_path / "crawl"), "delay": 0, "filter": ["body: mime(text/*)"]}
-        job = Crawl([web.url("/")], build(CrawlOptions, options))
+        job = Crawl([web.url("/")], build(CrawlOptions, options), tables=False)
         summary = run(job)
         assert sorted(web.targets()) == sorted(site)
     assert (summary.state, summary.pages) == ("finished", 4)
@@ -168,6 +168,6 @@ def test_a_body_of_a_type_that_is_not_wanted_is_refused_when_its_head_is_known(t
 
 def test_the_gate_of_bodies_keeps_everything_unless_somebody_says_otherwise(tmp_path: Path) -> None:
     with FakeWeb({"/": '<a href="/x">x</a>', "/x": FakePage(b"x" * 10, type="application/x-unheard-of")}) as web:
-        run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})))
+        run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0}), tables=False))
     rows = map(json.loads, (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
     assert [row["bytes"] for row in rows if row["url"].endswith("/x")] == [10]

@@ -155,7 +155,7 @@ def test_small_pages_are_kept_while_large_bodies_are_laid_down(tmp_path: Path) -
     small, large = [f"/{n}/0" for n in range(1, 11)], ["/0/2", "/2/3", "/9/2"]
     with serving(*large, *small) as seed:
         options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0, "per_host": 8})
-        summary = run(Crawl([seed], options, catalog=known))
+        summary = run(Crawl([seed], options, catalog=known, tables=False))
     assert summary.fetched == 14
     archived = Counter(record.rec_headers["WARC-Target-URI"].removeprefix(seed) for record in responses(tmp_path / "c"))
     assert {path[1:]: archived[path[1:]] for path in large} == dict.fromkeys((path[1:] for path in large), 1)
@@ -174,5 +174,7 @@ def test_a_body_that_could_not_cross_to_another_process_is_refused_before_anythi
     wiring = divide(shipped("default"), ["process"], "elsewhere")
     options = CrawlOptions(output=str(tmp_path / "crawl"), max_page_size=1_000_000_000)
     with pytest.raises(WiringError, match="lower --max-page-size"):
-        Crawl(["http://127.0.0.1/"], options, wiring=wiring)
-    Crawl(["http://127.0.0.1/"], msgspec.structs.replace(options, max_page_size=30_000_000), wiring=wiring)
+        Crawl(["http://127.0.0.1/"], options, wiring=wiring, tables=False)
+    Crawl(
+        ["http://127.0.0.1/"], msgspec.structs.replace(options, max_page_size=30_000_000), wiring=wiring, tables=False
+    )

@@ -33,7 +33,9 @@ Change = Callable[[RunningGraph, Crawl], Awaitable[None]]
 
 def crawl_with(change: Change, web: FakeWeb, folder: Path, after: int = 40) -> tuple[Summary, Crawl]:
     """Crawl a fake web; when so many requests have come in, carry out a change while the crawl goes on."""
-    job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8}))
+    job = Crawl(
+        [web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8}), tables=False
+    )
     tasks: list[asyncio.Task[None]] = []
 
     async def crawl() -> Summary:
@@ -257,7 +259,7 @@ def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Craw
         return await running
 
     options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 4})
-    jobs = [Crawl([web.url("/")], options, catalog=known)]
+    jobs = [Crawl([web.url("/")], options, catalog=known, tables=False)]
     with asyncio.Runner() as runner:
         summary = runner.run(crawl())
     return summary, jobs[0]
@@ -317,7 +319,7 @@ def crawl_picky(web: FakeWeb, folder: Path, **plan: int) -> tuple[Summary, Crawl
         f'[components.picky]\nuse = "picky"\nports = {{ inbox = "filtered", outbox = "picked" }}\n{settings}'
     )
     options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
-    job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known)
+    job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known, tables=False)
     return asyncio.run(asyncio.wait_for(job.run(), 60)), job
 
 
@@ -355,7 +357,12 @@ def test_a_unit_that_raises_at_start_ends_the_crawl_with_its_name_and_no_directo
     known = catalog()
     known.add("scope", BrokenScope)
     with FakeWeb({"/": FakePage("x")}) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}), catalog=known)
+        job = Crawl(
+            [web.url("/")],
+            build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}),
+            catalog=known,
+            tables=False,
+        )
         with pytest.raises(FlowError, match=r"unit 'scope' cannot start: OSError: no such device"):
             asyncio.run(job.run())
         assert web.requests == []
@@ -373,6 +380,11 @@ def test_an_archive_that_cannot_be_written_stops_the_crawl_by_name_and_never_han
     known = catalog()
     known.add("warc", FullArchive)
     with FakeWeb.tree(2, 3) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}), catalog=known)
+        job = Crawl(
+            [web.url("/")],
+            build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}),
+            catalog=known,
+            tables=False,
+        )
         with pytest.raises(ComponentFailed, match=r"'commit' cannot keep 1 visits: OSError: No space left"):
             asyncio.run(asyncio.wait_for(job.run(), 30))

@@ -18,11 +18,13 @@ from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
 def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
     given = {"delay": 0, "output": str(folder), "per_host": 1, "concurrency": 1, **options}
-    return run(Crawl([web.url("/")], build(CrawlOptions, given)))
+    return run(Crawl([web.url("/")], build(CrawlOptions, given), tables=False))
 
 
 def resumed(folder: Path) -> Summary:
-    return run(Crawl([], build(CrawlOptions, {"resume": True, "output": str(folder), "max_pages": 1_000})))
+    return run(
+        Crawl([], build(CrawlOptions, {"resume": True, "output": str(folder), "max_pages": 1_000}), tables=False)
+    )
 
 
 def asked(web: FakeWeb) -> list[str]:
@@ -116,6 +118,6 @@ def test_a_seen_set_by_configuration_serves_a_whole_crawl_and_its_resumption(
         wiring = compile_wiring([web.url("/")], build(CrawlOptions, {"delay": 0}))
         wiring.providers["seen"] = ProviderPlan(seen, {"ledger": "ledger"})
         options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "max_pages": 12})
-        run(Crawl([web.url("/")], options, wiring=wiring))
+        run(Crawl([web.url("/")], options, wiring=wiring, tables=False))
         resumed(tmp_path / "crawl")
         assert Counter(asked(web)) == Counter(linked.keys())

@@ -90,7 +90,7 @@ def test_a_host_that_a_processor_blocks_is_asked_no_more(tmp_path: Path, takes_o
     with FakeWeb(pages) as web:
         given = {"output": str(tmp_path / "c"), "delay": 0, "scope": "any", "resolve": [web.resolve]}
         options = build(CrawlOptions, {**given, "allow_network": ["127.0.0.0/8"]})
-        job = Crawl(["http://a.test/"], options, wiring=wiring(takes_orders=takes_orders), catalog=known)
+        job = Crawl(["http://a.test/"], options, wiring=wiring(takes_orders=takes_orders), catalog=known, tables=False)
         summary = run(job)
         asked = Counter(request.host.partition(":")[0] for request in web.requests)
     assert summary.state == "finished"

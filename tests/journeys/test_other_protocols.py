@@ -48,7 +48,7 @@ CAP = 10_000
 def crawl(seed: str, folder: Path, **options: Any) -> tuple[dict[str, dict[str, Any]], list[tuple[str, str, str]]]:
     """Crawl from a seed; the rows by URL, and type, URI and content type of every record but metadata."""
     options = {"output": str(folder / "crawl"), "delay": 0.0, **options}
-    run(Crawl([seed], CrawlOptions(**options)))
+    run(Crawl([seed], CrawlOptions(**options), tables=False))
     text = (folder / "crawl" / "logs" / "crawl.jsonl").read_text()
     rows = {row["url"]: row for row in map(json.loads, text.splitlines())}
     records = []
@@ -366,7 +366,7 @@ def test_a_protocol_of_ones_own_is_a_class_and_a_line_of_the_wiring(tmp_path: Pa
     wiring = wirings.parse(text + '\n[providers.echo]\nuse = "echo"\nproviders = { resolver = "dns" }\n', "own.toml")
     options = CrawlOptions(output=str(tmp_path / "crawl"), delay=0.0, resolve=("place=127.0.0.1:8099",))
     settings = {"dns": {"allow_networks": ["127.0.0.0/8"]}}
-    summary = run(Crawl(["echo://place/"], options, wiring=wiring, settings=settings, catalog=known))
+    summary = run(Crawl(["echo://place/"], options, wiring=wiring, settings=settings, catalog=known, tables=False))
     assert (summary.state, summary.pages) == ("finished", 4)
 
 
@@ -398,7 +398,7 @@ def speaking(seed: str, folder: Path, **options: Any) -> tuple[Summary, dict[str
     known = catalog()
     known.add("spoken", Spoken)
     options = {"output": str(folder / "crawl"), "delay": 0.0, "overwrite": True, **options}
-    summary = run(Crawl([seed], CrawlOptions(**options), wiring=own_wiring(), catalog=known))
+    summary = run(Crawl([seed], CrawlOptions(**options), wiring=own_wiring(), catalog=known, tables=False))
     rows = map(json.loads, (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
     return summary, {row["url"]: row for row in rows if row["event"] == "page"}
 
@@ -426,13 +426,13 @@ def test_a_crawl_of_a_scheme_without_hosts_goes_on_where_it_was(tmp_path: Path) 
     known = catalog()
     known.add("spoken", Spoken)
     options = CrawlOptions(output=str(tmp_path / "crawl"), resume=True, max_pages=9)
-    again = run(Crawl([], options, catalog=known))
+    again = run(Crawl([], options, catalog=known, tables=False))
     assert (again.state, again.pages) == ("finished", 3)
 
 
 def test_seeds_and_links_of_a_scheme_without_hosts_are_refused_where_nobody_serves_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="names no host"):
-        Crawl(["echo:a"], CrawlOptions(output=str(tmp_path / "crawl")))
+        Crawl(["echo:a"], CrawlOptions(output=str(tmp_path / "crawl")), tables=False)
     assert is_bare("echo:8")
     assert not is_bare("echo:8", hostless(own_wiring()))
 

@@ -222,7 +222,7 @@ def test_a_package_of_somebody_elses_adds_all_of_it_and_survives_kills(kills: in
                 missing = sorted(web.expected - asleep - set(map(web.url, web.targets())))[:20]
                 process.kill()
                 pytest.fail(f"the crawl does not go on; {missing} were not asked for; {state}")
-            time.sleep(0.01)
+            time.sleep(0.01)  # refusals bring requests of their own, so that no number of them says it
         assert not asleep & set(map(web.url, web.targets())), "a rule of the package's leaves them alone"
         assert "awake" in gossamer(environment, "ask", str(crawl), "wake", "end=/3/3")
         out, err = process.communicate(timeout=120)

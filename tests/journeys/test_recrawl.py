@@ -1,6 +1,11 @@
-"""Whole crawls that come back to known pages (`--recrawl`): when, with which requests, and what they say of changes."""
+"""Whole crawls that come back to known pages (`--recrawl`): when, with which requests, and what they say of changes.
+
+Questions are answered from the logs of rows: tables would take half a second of each run.
+"""
 
 import gzip
+import itertools
+import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,13 +43,13 @@ class LaterClock(SystemClock):
 def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
     """Visit all pages on a first day; each is due again after half a day."""
     given = {"delay": 0, "output": str(folder), "recrawl": "every=12h", "linger": 0.0, **options}
-    return run(Crawl([web.url("/")], build(CrawlOptions, given)))
+    return run(Crawl([web.url("/")], build(CrawlOptions, given), tables=False))
 
 
 def again(folder: Path, day: float, **options: object) -> Summary:
     """Visit what is due on a later day."""
     given = {"resume": True, "output": str(folder), **options}
-    return run(Crawl([], build(CrawlOptions, given), clock=LaterClock(day)))
+    return run(Crawl([], build(CrawlOptions, given), clock=LaterClock(day), tables=False))
 
 
 def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
@@ -71,6 +76,44 @@ def test_a_crawl_comes_back_after_the_interval_and_a_known_page_is_no_further_pa
     assert all(2 <= times[name] <= 8 for name in site), times
     assert summary.pages == summary.discovered == 3 and summary.fetched == sum(times.values())
     assert summary.queued < 3, "what is due later is not queued"
+
+
+def test_a_crawl_sees_what_changes_while_it_runs_and_an_interval_below_politeness_gives_way(tmp_path: Path) -> None:
+    times: list[float] = []
+    asked_for = Counter[str]()
+
+    def answer(request: FakeRequest) -> FakePage:
+        times.append(time.monotonic())
+        asked_for[request.target] += 1
+        is_first = asked_for[request.target] == 1
+        if request.target == "/gone" and not is_first:
+            return FakePage(status=404)
+        return FakePage(html("first" if is_first else "then", ["/gone"]))
+
+    with FakeWeb({"/": answer, "/gone": answer}) as web:
+        crawl(web, tmp_path / "c", recrawl="every=10ms", delay=0.25, linger=30.0, max_time=4.0)
+    assert min(later - one for one, later in itertools.pairwise(times)) > 0.24
+    told = rows(tmp_path / "c", "url, change")
+    assert (web.url("/"), "changed") in told
+    assert {(web.url("/gone"), "missing"), (web.url("/gone"), "gone")} <= set(told)
+
+
+def test_dates_of_the_future_are_sent_back_and_do_no_harm(tmp_path: Path) -> None:
+    future = "Fri, 01 Jan 2100 00:00:00 GMT"
+    since: list[str] = []
+
+    def answer(request: FakeRequest) -> FakePage:
+        since.append(request.header("if-modified-since"))
+        return FakePage(
+            html(f"visit {len(since)}", []), headers=(("Last-Modified", future), ("Date", future), ("Expires", future))
+        )
+
+    with FakeWeb({"/": answer}) as web:
+        crawl(web, tmp_path / "c")
+        for day in (1, 2):
+            again(tmp_path / "c", day)
+    assert since == ["", future, future]
+    assert [change for (change,) in rows(tmp_path / "c", "change")] == [None, "changed", "changed"]
 
 
 def test_a_limit_of_time_ends_a_crawl_that_only_waits_for_known_pages(

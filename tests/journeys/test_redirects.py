@@ -15,7 +15,10 @@ def crawl(web: FakeWeb, folder: Path, **options: Any) -> tuple[Summary, dict[str
     """Crawl a fake web; returns the summary, and the rows of the log by URL without scheme and host."""
     settings = options.pop("settings", None)
     job = Crawl(
-        [web.url("/")], build(CrawlOptions, {"output": str(folder / "c"), "delay": 0, **options}), settings=settings
+        [web.url("/")],
+        build(CrawlOptions, {"output": str(folder / "c"), "delay": 0, **options}),
+        settings=settings,
+        tables=False,
     )
     summary = run(job)
     rows = map(json.loads, (folder / "c" / "logs" / "crawl.jsonl").read_text().splitlines())

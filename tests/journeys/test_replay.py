@@ -17,12 +17,12 @@ from gossamer.assembly.summary import Summary
 from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.simweb.replay import Replay, ReplayError, ReplayIndex
-from gossamer.simweb.replay.records import stored
+from gossamer.stores.recorded.records import stored
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 
 def crawled(directory: Path, *seeds: str, **options: Any) -> Summary:
-    job = Crawl(seeds, CrawlOptions(output=str(directory), delay=0.0, **options))
+    job = Crawl(seeds, CrawlOptions(output=str(directory), delay=0.0, **options), tables=False)
     return asyncio.run(job.run())
 
 
@@ -34,7 +34,7 @@ async def crawled_from(index: ReplayIndex, directory: Path, seed: str, **options
             output=str(directory), delay=0.0, resolve=(f"*=127.0.0.1:{replay.port}",), allow_network=("127.0.0.0/8",),
             ca_file=str(ca_file), scope="any", **options,
         )  # fmt: skip
-        return await Crawl([seed], chosen).run()
+        return await Crawl([seed], chosen, tables=False).run()
 
 
 def told(directory: Path) -> set[tuple[str, str, str]]:

@@ -52,7 +52,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Fa
     folder = tmp_path_factory.mktemp("replayed") / "crawl"
     options = {"output": str(folder), "delay": 0, "retries": 0, "page_requisites": True}
     with FakeWeb(PAGES) as web:
-        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options), tables=False).run())
         yield folder, web
 
 

@@ -59,7 +59,9 @@ def crawl(
     **options: Any,
 ) -> Summary:
     """Run a crawl to its end; once its first page is kept, a script steers it from a thread."""
-    job = Crawl(seeds, build(CrawlOptions, {**QUICK, "output": str(folder), **options}), settings=settings)
+    job = Crawl(
+        seeds, build(CrawlOptions, {**QUICK, "output": str(folder), **options}), settings=settings, tables=False
+    )
 
     def steer() -> None:
         assert script is not None
@@ -175,7 +177,7 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
     with FakeWeb.tree(4, 4, latency=0.001) as web:
         summary = crawl([web.url("/")], tmp_path / "c", script)
         assert (summary.state, summary.pages) == ("limit", 60)
-        again = Crawl([], build(CrawlOptions, {"output": str(tmp_path / "c"), "resume": True}))
+        again = Crawl([], build(CrawlOptions, {"output": str(tmp_path / "c"), "resume": True}), tables=False)
         assert again.graph.components["frontier"].sheet.concurrency == 3  # type: ignore[attr-defined]
         assert crawl([], tmp_path / "c", resume=True, max_pages=70).pages == 70
     log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
@@ -284,7 +286,7 @@ def test_every_option_changes_while_a_crawl_runs_or_is_refused_with_the_reason(t
 
     with FakeWeb.tree(2, 3) as web:
         given = {**QUICK, "output": str(tmp_path / "c"), "depth": 20}
-        job = Crawl([web.url("/")], build(CrawlOptions, given))
+        job = Crawl([web.url("/")], build(CrawlOptions, given), tables=False)
         asyncio.run(asyncio.wait_for(story(job), 60))
 
 

@@ -20,6 +20,7 @@ def crawl(web: FakeWeb, folder: Path, **options: object) -> tuple[Summary, Crawl
     job = Crawl(
         [web.url(web.root)],
         build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}),
+        tables=False,
     )
     return run(job), job
 
@@ -81,7 +82,9 @@ def test_only_links_in_scope_are_followed(tmp_path: Path) -> None:
             given = {"delay": 0, "scope": scope, "resolve": [web.resolve], "allow_network": ["127.0.0.0/8"]}
             summary = run(
                 Crawl(
-                    ["http://a.test/docs/"], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / scope), **given})
+                    ["http://a.test/docs/"],
+                    build(CrawlOptions, {"delay": 0, "output": str(tmp_path / scope), **given}),
+                    tables=False,
                 )
             )
             assert summary.pages == len(web.requests) == asked, scope
@@ -122,7 +125,9 @@ def test_the_printed_wiring_repeats_the_crawl(tmp_path: Path) -> None:
     with FakeWeb.tree(3, 3) as web:
         first, job = crawl(web, tmp_path, depth=2)
         again = parse(to_toml(job.wiring))
-        second = run(Crawl([], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "again")}), wiring=again))
+        second = run(
+            Crawl([], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "again")}), wiring=again, tables=False)
+        )
     assert (second.pages, second.outcomes, second.bytes) == (first.pages, first.outcomes, first.bytes)
 
 
@@ -138,7 +143,7 @@ def test_dead_links_leave_a_crawl_finished_and_broken_servers_incomplete(tmp_pat
 def test_a_seed_that_nobody_answers_leaves_no_directory(tmp_path: Path) -> None:
     with FakeWeb({}) as web:
         seed = web.url("/")
-    summary = run(Crawl([seed], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl")})))
+    summary = run(Crawl([seed], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl")}), tables=False))
     assert (summary.exit_code, summary.outcomes) == (4, {"connect_failed": 1})
     assert not (tmp_path / "crawl").exists()
 
@@ -148,7 +153,7 @@ def test_a_link_opens_no_loopback_address_that_no_seed_named(tmp_path: Path) -> 
         options = build(
             CrawlOptions, {"delay": 0, "output": str(tmp_path / "c"), "scope": "any", "resolve": [web.resolve]}
         )
-        summary = run(Crawl(["http://a.test/"], options))
+        summary = run(Crawl(["http://a.test/"], options, tables=False))
         assert len(web.requests) == 1
     assert summary.outcomes == {"ok": 1, "address_refused": 1}
 
@@ -161,7 +166,11 @@ def test_a_link_off_loopback_is_refused_before_anything_is_sent(tmp_path: Path) 
 
 def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:
     with FakeWeb.tree(5, 3) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 4}))
+        job = Crawl(
+            [web.url("/")],
+            build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 4}),
+            tables=False,
+        )
         answer = web.pages["/0"]
         assert isinstance(answer, FakePage)
 

@@ -44,7 +44,10 @@ def watched(
 ) -> tuple[CrawlStanding, Crawl]:
     """Crawl until its standing is as wanted, then stop it; returns that standing."""
     job = Crawl(
-        seeds, build(CrawlOptions, {"output": str(folder), "delay": 0, "linger": "forever", **options}), catalog=known
+        seeds,
+        build(CrawlOptions, {"output": str(folder), "delay": 0, "linger": "forever", **options}),
+        catalog=known,
+        tables=False,
     )
 
     async def story() -> CrawlStanding:
@@ -129,7 +132,7 @@ def test_a_robots_txt_out_of_reach_is_told(tmp_path: Path) -> None:
 
 def test_a_pause_is_told_and_how_it_ends(tmp_path: Path) -> None:
     with FakeWeb.tree(3, 4, latency=0.005) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0}))
+        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0}), tables=False)
 
         async def story() -> CrawlStanding:
             running = asyncio.ensure_future(job.run())
@@ -168,7 +171,7 @@ def test_a_full_disk_is_told_as_long_as_it_lasts(tmp_path: Path) -> None:
 
 def test_status_and_the_line_of_json_have_one_name_for_one_figure(tmp_path: Path) -> None:
     with FakeWeb.tree(2, 3) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0}))
+        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0}), tables=False)
         summary = asyncio.run(job.run())
     rest = msgspec.to_builtins(standing_at_rest(tmp_path / "c"))
     named = msgspec.to_builtins(summary)

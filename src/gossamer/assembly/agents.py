@@ -30,6 +30,9 @@ _OWN_SETS = ("url-trie", "bloom-seen")
 #: What takes orders of processors.
 _ORDERS = "processor-orders"
 
+#: The keeper that claims documents, and knows who else did.
+DIGESTS = "digests"
+
 #: URLs of one agent that wait for it here, and that are on their way: some batches.
 _CAPACITY = 4_096
 
@@ -57,6 +60,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
         OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
+        DIGESTS: ProviderPlan("agent-digests", {"ledger": "ledger", "outbox": OUTBOX}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
     }
     orders = [unit for unit, plan in wiring.providers.items() if plan.use == _ORDERS]
@@ -78,7 +82,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
             raise WiringError(f"{wiring.source}: {', '.join(taken)}: several agents need this name; choose another one")
     changed = {
         frontier: _with(wiring.components[frontier], {"arrived": "arrived"}),
-        commit: _with(wiring.components[commit], {}),
+        commit: _claiming(_with(wiring.components[commit], {})),
     }
     made = msgspec.structs.replace(
         wiring,
@@ -136,9 +140,17 @@ def _with(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
     return msgspec.structs.replace(plan, ports={**plan.ports, **ports}, providers=providers)
 
 
+def _claiming(commit: ComponentPlan) -> ComponentPlan:
+    """The commit with the keeper of digests behind its other keepers."""
+    keepers: Any = commit.providers.get("keepers", {})
+    visits = [*keepers.get("visits", ()), DIGESTS]
+    return msgspec.structs.replace(commit, providers={**commit.providers, "keepers": {**keepers, "visits": visits}})
+
+
 def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str]) -> ComponentPlan:
     """It judges as the commit does, and takes the orders that the commit's keepers take."""
     roles: dict[str, Any] = {role: commit.providers[role] for role in _RECEIVING}
+    roles["claims"] = {"claims": [DIGESTS]}
     if orders:
         roles["orders"] = {"orders": list(orders)}
     return ComponentPlan(

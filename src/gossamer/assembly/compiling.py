@@ -4,27 +4,27 @@ An option is a line of :data:`SETTINGS` where its value becomes one or more sett
 in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.assembly import secrets
+from gossamer.assembly.builder import Builder
 from gossamer.assembly.documents import with_documents
 from gossamer.assembly.focus import with_focus
+from gossamer.assembly.host_settings import put_hosts
 from gossamer.assembly.identity import contact_of, token_of, user_agent
 from gossamer.assembly.importance import with_opic
-from gossamer.assembly.options import CrawlOptions, HostOptions
+from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import with_protocols
-from gossamer.assembly.recrawl import RULES as INTERVAL_RULES
 from gossamer.assembly.recrawl import with_recrawl
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
-from gossamer.model.host_table import HostTable
 from gossamer.model.normal import chosen
 from gossamer.model.url import endpoint_of, scheme_of
 from gossamer.services.politeness.retries import WAITS
@@ -94,49 +94,6 @@ def find_wiring(name: str) -> Wiring:
     if name.endswith(".toml") or "/" in name or Path(name).exists():
         return wirings.read(Path(name))
     return shipped(name)
-
-
-class Builder:
-    """A wiring that options fill in, one after the other."""
-
-    def __init__(self, wiring: Wiring, seeds: Sequence[str], options: CrawlOptions) -> None:
-        self.wiring = wiring
-        self.seeds = seeds
-        self.options = options
-
-    def __repr__(self) -> str:
-        return f"<Builder of {self.wiring.source}>"
-
-    def has(self, unit: str) -> bool:
-        """Whether the wiring has this component or provider."""
-        return unit in self.wiring.components or unit in self.wiring.providers
-
-    def set(self, option: str, unit: str, values: Mapping[str, Any]) -> None:
-        """Change settings of a unit.
-
-        Raises:
-            WiringError: the wiring has no such unit; names the option.
-        """
-        try:
-            self.wiring = wirings.with_settings(self.wiring, unit, dict(values))
-        except WiringError as error:
-            raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
-
-    def set_where_present(self, unit: str, values: Mapping[str, Any]) -> None:
-        """Change settings of a unit that a wiring may do without."""
-        if self.has(unit):
-            self.wiring = wirings.with_settings(self.wiring, unit, dict(values))
-
-    def put(self, option: str, unit: str, use: str) -> None:
-        """Put another provider, with its own defaults, into the place of one.
-
-        Raises:
-            WiringError: the wiring has no such provider; names the option.
-        """
-        if unit not in self.wiring.providers:
-            raise WiringError(f"--{option.replace('_', '-')} replaces unit {unit!r}, but {self.wiring.source} has none")
-        providers = {**self.wiring.providers, unit: wirings.ProviderPlan(use=use)}
-        self.wiring = msgspec.structs.replace(self.wiring, providers=providers)
 
 
 def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | None = None) -> Wiring:
@@ -246,56 +203,6 @@ def _retries(builder: Builder) -> None:
     builder.set("retries", "politeness", {"retries": list(WAITS[: builder.options.retries])})
 
 
-#: Setting of a single host -> the unit's setting that holds it for all hosts.
-HOST_SETTINGS = {
-    "delay": ("politeness", "delays"),
-    "per_host": ("politeness", "lives"),
-    "max_pages": ("commit", "max_by_host"),
-    "min_interval": (INTERVAL_RULES, "min_by_host"),
-    "max_interval": (INTERVAL_RULES, "max_by_host"),
-    "header": ("http", "headers"),
-}
-
-
-#: Settings of single hosts whose unit comes with `--recrawl`.
-_INTERVALS = ("min_interval", "max_interval")
-
-
-def _hosts(builder: Builder) -> None:
-    _put_hosts(builder, [name for name in HOST_SETTINGS if name not in _INTERVALS])
-
-
-def _host_intervals(builder: Builder) -> None:
-    if not builder.has(INTERVAL_RULES):
-        for host, options in _by_host(builder.options):
-            if given := [name for name in _INTERVALS if getattr(options, name)]:
-                option = given[0].replace("_", "-")
-                raise UsageError(
-                    f'[hosts."{host}"]: {option} says when known pages are visited again; give --recrawl as well'
-                )
-        return
-    _put_hosts(builder, _INTERVALS)
-
-
-def _put_hosts(builder: Builder, names: Sequence[str]) -> None:
-    for name in names:
-        unit, setting = HOST_SETTINGS[name]
-        values = {host: value for host, options in _by_host(builder.options) if (value := getattr(options, name))}
-        if name == "delay":
-            values |= {host: 0.0 for host, options in _by_host(builder.options) if options.delay == 0}
-        if values:
-            builder.set("hosts", unit, {setting: msgspec.to_builtins(values)})
-
-
-def _by_host(options: CrawlOptions) -> Iterator[tuple[str, HostOptions]]:
-    for host, values in options.hosts.items():
-        try:
-            HostTable({host: True})
-            yield host, build(HostOptions, {name.replace("-", "_"): value for name, value in values.items()})
-        except (SettingError, UsageError) as error:
-            raise UsageError(f'[hosts."{host}"]: {error}') from None
-
-
 # -- what holds whatever is given
 
 
@@ -394,7 +301,6 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "robots": _robots,
     "retries": _retries,
     "proxy": _proxy,
-    "hosts": _hosts,
 }
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.
@@ -402,7 +308,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
     *(_documents, _header, _cookie_file, _seeds, _identity, _permission),
     _focus,
     _recrawl,
-    _host_intervals,
+    put_hosts,
 )
 
 

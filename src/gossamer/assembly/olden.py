@@ -16,12 +16,11 @@ _ROLES = MappingProxyType(
         "traps": {"ledger": "ledger", "template": "template"},
         "aliases": {"ledger": "ledger"},
         "template": {"ledger": "ledger"},
-        "revisits": {"rules": "interval-rules"},
     }
 )
 
 #: Providers that others need since, and which ones; behind those they stand where these are watchers.
-_ADDED = MappingProxyType({"template": "traps", "interval-rules": "revisits"})
+_ADDED = MappingProxyType({"template": "traps"})
 
 #: Providers that are part of others since.
 _GONE = frozenset({"trap-shapes"})

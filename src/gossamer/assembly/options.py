@@ -415,20 +415,3 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_GRAPH)] = False
-
-
-class HostOptions(Sheet, frozen=True):
-    """What can be set for single hosts. The names are those of the options that it takes the place of."""
-
-    delay: (
-        Annotated[float, setting("Wait this long between two requests.", unit="s", ge=0)] | Literal["auto"] | None
-    ) = None
-    per_host: Annotated[int, setting("Have at most this many requests in flight.", unit="requests", ge=1)] | None = None
-    max_pages: Annotated[int, setting("Queue at most this many URLs.", unit="pages", ge=1)] | None = None
-    min_interval: (
-        Annotated[float, setting("Wait at least this long between two visits of a page.", unit="s", gt=0)] | None
-    ) = None
-    max_interval: (
-        Annotated[float, setting("Wait at most this long between two visits of a page.", unit="s", gt=0)] | None
-    ) = None
-    header: Annotated[tuple[str, ...], setting("Send this header field too, as `Name: value`.")] = ()

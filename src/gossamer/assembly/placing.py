@@ -9,8 +9,8 @@ from gossamer.flow.wiring import Wiring
 #: Stores that can wait for the disk, by what a wiring uses.
 _SYNCING = frozenset({"warc", "tables", "json-log"})
 
-#: Providers that keep files of their own in the crawl directory, whatever they are called.
-_FILED = frozenset({"http", "url-trie", "bloom-seen"})
+#: Providers that have to do with files in the crawl directory, whatever they are called.
+_FILED = frozenset({"http", "url-trie", "bloom-seen", "compared-texts"})
 
 #: Providers that keep large bodies on disk while they are used.
 _SPOOLING = frozenset({"http", "ftp", "gopher", "file"})

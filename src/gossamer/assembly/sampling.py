@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from gossamer.assembly.control.sizes import disk_free
+from gossamer.assembly.copies import write_copies
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.model.dates import utc_text
 from gossamer.model.errors import GossamerError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Sampler:
-    """Takes the samples of a crawl, and writes them beside its other rows."""
+    """Takes the samples of a crawl, and writes them beside its other rows, as it does copies that agents have of one document."""
 
     def __init__(self, crawl: "Crawl | AgentRun", clock: Clock | None = None) -> None:
         """`clock` says when a sample is due: the machine's, unless another is given, since people look at the plots."""
@@ -49,6 +50,7 @@ class Sampler:
         while True:
             await self._clock.sleep(FINE)
             self.take()
+            write_copies(self._crawl)
 
     def take(self, ended: str = "") -> None:
         """Take a sample and write it; `ended` is the state in which the run ends.

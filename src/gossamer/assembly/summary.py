@@ -57,6 +57,20 @@ class Summary(msgspec.Struct, frozen=True):
         return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
 
 
+def unique_documents(counters: Mapping[str, int]) -> int:
+    """How many documents differ from each other, by the counters of one ledger or the sums of several.
+
+    Each agent counts the documents that are new to it; the agent that has a document's digest counts its copies at other agents. So
+    the difference is exact over all agents, and can be negative for one of them.
+    """
+    return counters.get("documents", 0) - counters.get("copies", 0)
+
+
+def owed_urls(counters: Mapping[str, int]) -> int:
+    """How many URLs wait to be sent to other agents, by the counters of a ledger; claims of documents are none."""
+    return counters.get("owed", 0) - counters.get("owed_claims", 0)
+
+
 #: Counters of the ledger that count such cuts: budgets of hosts and domains, near-duplicates that were dropped, URLs of other
 #: agents that the outbox had no room for.
 _CUTS = ("cut:budget:", "cut:near-duplicate", "cut:owed")

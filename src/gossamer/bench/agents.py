@@ -7,9 +7,7 @@ and the median counts. CPU time is of all processes of a crawl, without the serv
 
 import asyncio
 import contextlib
-import resource
 import statistics
-import subprocess
 import tempfile
 import threading
 import time
@@ -20,11 +18,9 @@ import msgspec
 
 from gossamer.assembly.agency.membership import change_members
 from gossamer.assembly.compiling import shipped
+from gossamer.bench.commands import BenchedCrawl, begun, cpu_of_children, crawled
 from gossamer.bench.report import BenchReport
-from gossamer.bench.web import SEED, at, simulated
-from gossamer.flow import python
 from gossamer.model.agents import agent_name
-from gossamer.model.errors import UsageError
 from gossamer.model.task import Task
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
@@ -38,29 +34,11 @@ PAGES, HOSTS = 20_000, 400
 SLOW, LATENCY = 1_000, 1.0
 SLOW_PAGES = 30
 
-#: Hosts and queued URLs of which a new agent takes a third: a tenth of what the issue of agents asks for.
+#: Hosts and queued URLs of which a new agent takes a third. The table also says how long ten times as many take.
 MOVED_HOSTS, MOVED_URLS = 10_000, 1_000_000
 
 #: URLs that are queued in one group.
 _AT_ONCE = 10_000
-
-
-class BenchedCrawl(msgspec.Struct, frozen=True):
-    """One or more crawls that ran beside each other."""
-
-    pages: int
-    seconds: float
-    cpu: float
-
-    @property
-    def pace(self) -> float:
-        """Pages a second, from the first process' start to the last one's end."""
-        return self.pages / self.seconds
-
-    @property
-    def cpu_each(self) -> float:
-        """Milliseconds of CPU a page."""
-        return 1e3 * self.cpu / self.pages
 
 
 def run(pages: int = PAGES, repeats: int = 5) -> BenchReport:
@@ -80,9 +58,9 @@ def run(pages: int = PAGES, repeats: int = 5) -> BenchReport:
 def _crawls(report: BenchReport, pages: int, repeats: int) -> None:
     kinds: dict[str, list[BenchedCrawl]] = {"one agent": [], "two agents": [], "two crawls": []}
     for _ in range(repeats):
-        kinds["one agent"].append(_crawled(pages, [[]]))
-        kinds["two agents"].append(_crawled(pages, [["--agents", "2"]]))
-        kinds["two crawls"].append(_crawled(pages // 2, [[], []]))
+        kinds["one agent"].append(crawled(pages, HOSTS, [[]]))
+        kinds["two agents"].append(crawled(pages, HOSTS, [["--agents", "2"]]))
+        kinds["two crawls"].append(crawled(pages // 2, HOSTS, [[], []]))
     table = report.table(
         f"{pages:,} pages on {HOSTS} hosts, median of {repeats} runs",
         "what",
@@ -97,48 +75,6 @@ def _crawls(report: BenchReport, pages: int, repeats: int) -> None:
     ratios = report.table("two agents beside", "what", "pace", "CPU a page")
     for name in ("one agent", "two crawls"):
         ratios.add(name, f"{pace['two agents'] / pace[name]:.2f}", f"{cpu_each['two agents'] / cpu_each[name]:.2f}")
-
-
-def _crawled(pages: int, crawls: Sequence[Sequence[str]]) -> BenchedCrawl:
-    """Crawl a web whole, by each of these commands at once. Raises UsageError: one of them failed."""
-    with (
-        tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder,
-        simulated(pages, HOSTS, "plain_robots=true", "trap_share=0") as port,
-    ):
-        began, before = time.monotonic(), _cpu()
-        running = [_begun(Path(folder, str(number)), port, more) for number, more in enumerate(crawls)]
-        told = [(process.communicate()[0], process.returncode) for process in running]
-        run = BenchedCrawl(0, time.monotonic() - began, _cpu() - before)
-    for out, code in told:
-        if code:
-            raise UsageError(f"a crawl ended with status {code}")
-        run = msgspec.structs.replace(run, pages=run.pages + msgspec.json.decode(out)["pages"])
-    return run
-
-
-def _begun(
-    directory: Path, port: int, more: Sequence[str], seeds: Sequence[str] = (SEED,)
-) -> "subprocess.Popen[bytes]":
-    quick = [
-        "--scope",
-        "any",
-        "--delay",
-        "0",
-        "--domain-delay",
-        "0",
-        "--ip-delay",
-        "0",
-        "--allow-network",
-        "127.0.0.0/8",
-    ]
-    command = ["crawl", *seeds, *quick, "--resolve", *at(port), "--json", "-o", str(directory), *more]
-    return subprocess.Popen(python.command("gossamer", *command), env=python.environment(), stdout=subprocess.PIPE)
-
-
-def _cpu() -> float:
-    """Seconds of CPU of all processes that were begun here and have ended, with theirs."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 # -- hosts that move
@@ -199,10 +135,10 @@ def _slow(report: BenchReport, hosts: int, each: int) -> None:
         seeds = Path(folder, "seeds.txt")
         seeds.write_text("".join(f"http://h{number}.slow{number}.sim/0\n" for number in range(hosts)))
         more = ["--concurrency", str(hosts), "--max-pages", str(hosts * each)]
-        began, before = time.monotonic(), _cpu()
-        process = _begun(Path(folder, "crawl"), port, more, ["--seeds", str(seeds)])
+        began, before = time.monotonic(), cpu_of_children()
+        process = begun(Path(folder, "crawl"), port, more, ["--seeds", str(seeds)])
         told = msgspec.json.decode(process.communicate()[0])
-        run = BenchedCrawl(told["pages"], time.monotonic() - began, _cpu() - before)
+        run = BenchedCrawl(told["pages"], time.monotonic() - began, cpu_of_children() - before)
     table = report.table(f"{hosts:,} hosts that take {LATENCY:g} s for each answer, in one agent", "what", "figure")
     table.add("pages", f"{run.pages:,}")
     table.add("pages/s, with start and robots.txt", f"{run.pages / told['seconds']:,.0f}")

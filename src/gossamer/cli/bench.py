@@ -3,7 +3,7 @@
 import importlib
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +24,7 @@ BENCHES = {
     "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
     "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
     "exchange": "what 1 to 64 agents tell each other, cover, fetch twice and miss, by simulation; recently-seen tables; minutes",
+    "marshal": "URLs that a master gives to agents, by the URL: validated, held back, named, constrained, designated",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     "spiders": "what the Python API and handlers cost a page, beside the command line, Scrapy and Crawlee",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
@@ -32,10 +33,12 @@ BENCHES = {
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "agents": "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
+    "dashboard": "its answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
     "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
+    "mobile": "a mobile crawler beside the data: pages judged a second on one core, and what comes home",
     "tries": "the disk trie by itself, as a set and as a queue, with and without its cache",
     "focus": "how much of what a focused crawl fetches is relevant, beside a crawl by breadth",
     "order": "how early importance is found: by breadth, by OPIC, at best; and what OPIC costs a page",
@@ -47,6 +50,28 @@ BENCHES = {
 #: Other names: the frontier's queues are measured with the ledger that they lie in.
 ALIASES = {"frontier": "ledger"}
 
+#: Benchmarks that take a number of pages and nothing else.
+SIZED = frozenset(
+    {
+        *(
+            "agents",
+            "bodies",
+            "dashboard",
+            "exchange",
+            "freshness",
+            "keeping",
+            "memory",
+            "pages",
+            "questions",
+            "revisits",
+        ),
+        "structured-data",
+    }
+)
+
+#: Benchmarks that take folders of pages.
+SITED = frozenset({"mobile", "peers", "spiders"})
+
 #: Pages of the site that `peers` makes where none is named: each crawler then takes seconds.
 PEER_PAGES = 2_000
 
@@ -54,7 +79,11 @@ PEER_PAGES = 2_000
 @click.command()
 @click.argument("name", required=False)
 @click.option(
-    "--site", "sites", multiple=True, metavar="DIR", help="peers, spiders: serve and crawl this folder (repeatable)."
+    "--site",
+    "sites",
+    multiple=True,
+    metavar="DIR",
+    help="peers, spiders: serve and crawl this folder; mobile: judge its pages (repeatable).",
 )
 @click.option(
     "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers, spiders: runs of each crawler."
@@ -70,7 +99,8 @@ PEER_PAGES = 2_000
     "--pages",
     type=click.IntRange(100),
     help="agents, peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
-    "structured-data: pages in the store. freshness, exchange: pages of the web. revisits: known pages.",
+    "mobile: pages that are judged. structured-data: pages in the store. freshness, exchange: pages of the web. "
+    "revisits: known pages. dashboard: hosts.",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
 @click.option(
@@ -113,28 +143,9 @@ def bench(
     if plots_folder is not None and name != "exchange":
         raise click.UsageError(f"--plots: {name} draws nothing; exchange does")
     module = importlib.import_module(f"gossamer.bench.{name.replace('-', '_')}")
-    if name == "peers":
-        with _sites(sites, pages or PEER_PAGES) as roots:
-            report = module.run(roots, repeats, profiles or tuple(PROFILES))
-    elif name == "spiders":
-        with _sites(sites, pages or PEER_PAGES) as roots:
-            report = module.run(roots, repeats)
-    elif (
-        name
-        in (
-            "pages",
-            "keeping",
-            "memory",
-            "bodies",
-            "structured-data",
-            "questions",
-            "freshness",
-            "revisits",
-            "agents",
-            "exchange",
-        )
-        and pages is not None
-    ):
+    if name in SITED:
+        report = _of_sites(module, sites, repeats, profiles, pages)
+    elif name in SIZED and pages is not None:
         report = module.run(pages)
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]
@@ -173,6 +184,20 @@ def _ranked(module: ModuleType, hosts: int, seed: int) -> object:
     return module.RankedWeb(
         f"simweb, {hosts:,} hosts", lambda page: [*dict.fromkeys(graph.links_of(page))], ranks / ranks.sum()
     )
+
+
+def _of_sites(
+    module: ModuleType, sites: tuple[str, ...], repeats: int, profiles: Sequence[str], pages: int | None
+) -> BenchReport:
+    """Run a benchmark that takes folders of pages."""
+    report: BenchReport
+    if module.__name__.endswith(".mobile"):
+        report = module.run(pages or module.PAGES, tuple(map(Path, sites)))
+        return report
+    more = (profiles or tuple(PROFILES),) if module.__name__.endswith(".peers") else ()
+    with _sites(sites, pages or PEER_PAGES) as roots:
+        report = module.run(roots, repeats, *more)
+    return report
 
 
 @contextmanager

@@ -2,14 +2,17 @@
 
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.telling import tell
 from gossamer.cli.times import digits_of
-from gossamer.model.body import Body
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical
+
+if TYPE_CHECKING:
+    from gossamer.stores.warc_reading import ArchivedRecord
 
 
 @click.command()
@@ -48,30 +51,24 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     elif headers:
         out.write(document.record.head)
     else:
-        for piece in _decoded(wanted, document.source.body, document.source.header("content-encoding")):
+        for piece in _decoded(wanted, document.source):
             out.write(piece)
     out.flush()
     return 0
 
 
-def _decoded(url: str, body: Body, applied: str) -> Iterator[bytes]:
+def _decoded(url: str, record: "ArchivedRecord") -> Iterator[bytes]:
     """The document without content coding; as it came, with a word on standard error, where that cannot be undone."""
-    from gossamer.model.body import THRESHOLD, pieces
-    from gossamer.stages.fetch.coding import codings, decode, refusal
-    from gossamer.stages.fetch.keeping import Keeping
+    from gossamer.model.body import pieces
+    from gossamer.reading.coding import undone
 
-    names = codings(applied)
-    trouble = refusal(names)
-    if names and not trouble:
-        undone = decode(body, names, Keeping(MOST, THRESHOLD), whole=False)
-        trouble = undone.error
-        if undone.is_readable:
-            if trouble:
-                tell(f"{url}: {trouble}; this is what came before")
-            return pieces(undone.data)
-    if trouble:
-        tell(f"{url}: {trouble}; written as it came")
-    return pieces(body)
+    found = undone(record.headers, record.body, MOST)
+    if not found.is_readable:
+        tell(f"{url}: {found.error}; written as it came")
+        return pieces(record.body)
+    if found.error:
+        tell(f"{url}: {found.error}; this is what came before")
+    return pieces(found.data)
 
 
 #: Most bytes of a decoded document: no page is larger, and a bomb is.

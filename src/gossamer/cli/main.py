@@ -60,6 +60,7 @@ COMMANDS = {
         "gossamer.cli.check_filter",
         "Say which URLs a filter expression lets pass, and which part of it decides.",
     ),
+    "runtime": ("gossamer.cli.runtime", "Run mobile crawlers beside the data."),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
     "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and say how it went."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),

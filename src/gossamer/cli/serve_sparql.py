@@ -20,9 +20,9 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     It listens on this machine alone, and changes nothing. The line that it prints is its address; the token in it is new each
     time, and lets whoever knows it ask. In a browser the address shows a form.
     """
+    from gossamer.query.derived import check_triples
     from gossamer.query.places import crawl_directory
     from gossamer.query.triples.asking import QuestionLimits
-    from gossamer.query.triples.copies import check_triples
     from gossamer.query.triples.serving import SparqlServer
 
     place = crawl_directory(directory)

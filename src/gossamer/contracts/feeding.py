@@ -79,6 +79,34 @@ class FeedConsumer(Protocol):
         ...
 
 
+class CountingConsumer(Protocol):
+    """Counts the rows of one table, and holds none of them: they come as SQL over each file.
+
+    What was counted lasts as long as the consumer, so `mark` is an empty one at its beginning.
+    """
+
+    def mark(self) -> FeedMark:
+        """How far it is."""
+        ...
+
+    def rebuild(self, generation: int) -> None:
+        """Forget everything: all rows come again, as this generation has them."""
+        ...
+
+    def count(self, connection: Any, rows: str) -> int:
+        """Count some rows; returns how many there were.
+
+        Args:
+            connection: a connection to DuckDB.
+            rows: SQL that gives them, with all columns of the table.
+        """
+        ...
+
+    def reached(self, mark: FeedMark) -> None:
+        """What was counted last ends here."""
+        ...
+
+
 @runtime_checkable
 class FinishingConsumer(Protocol):
     """A consumer that has something to do when the crawl stops, such as writing a file that cannot grow.

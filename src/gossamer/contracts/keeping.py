@@ -57,6 +57,18 @@ class Keeper(Protocol):
 
 
 @runtime_checkable
+class ClaimTaker(Protocol):
+    """A keeper that knows which agents met a document, and hears of it from other agents.
+
+    Promise: a claim that is received twice has the effect of one.
+    """
+
+    def received(self, tasks: Sequence[Task], group: Group) -> None:
+        """Stage claims that came as tasks; one that cannot be read is counted as `claims_unusable`."""
+        ...
+
+
+@runtime_checkable
 class OrderTaker(Protocol):
     """A keeper that takes orders of processors, also those that pages of other agents gave.
 

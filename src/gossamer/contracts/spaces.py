@@ -42,6 +42,12 @@ class Space(msgspec.Struct, frozen=True):
 #: promise 3 of :class:`gossamer.contracts.ledger.Ledger`.
 OWED = Space("owed", value_bytes=1 << 20, host_bytes=256 << 20)
 
+#: The documents that agents have claimed, under the name that their digest lies under (:mod:`gossamer.model.digest_claims`).
+DIGESTS = Space("digests", host_bytes=64 << 20)
+
+#: The claims among them that are to become rows of the table `copies`, under no host.
+COPIES = Space("copies")
+
 
 class SpaceFigures(msgspec.Struct, frozen=True):
     """What a ledger holds of one owner, present or absent."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from gossamer.model.errors import UsageError
+from gossamer.model.task import Task
 
 #: What an agent may be called: its name stands in the names of folders and files.
 AGENT_NAME = r"[a-z0-9-]{1,32}"
@@ -26,6 +27,13 @@ class Member(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         capacity = "" if self.capacity == 1.0 else f"={self.capacity:g}"
         return f"{self.agent}{capacity}{self.place and '@'}{self.place}"
+
+
+class Designated(msgspec.Struct, frozen=True, gc=False):
+    """A task and the agent that it goes to."""
+
+    agent: str
+    task: Task
 
 
 def at_work(members: Iterable[str]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class HostTable(Generic[V]):
         self._below: dict[str, V] = {}
         for text, value in (values or {}).items():
             table, name = (self._below, text[2:]) if text.startswith("*.") else (self._exact, text)
-            table[_host(name, text)] = value
+            table[given_host(name, text)] = value
 
     def __repr__(self) -> str:
         return f"<HostTable of {len(self)}>"
@@ -47,7 +47,12 @@ class HostTable(Generic[V]):
         return None
 
 
-def _host(name: str, text: str) -> str:
+def given_host(name: str, text: str = "") -> str:
+    """The canonical form of a host's name that a person wrote, as `text` where there is more to it.
+
+    Raises:
+        UsageError: it is none.
+    """
     try:
         url = canonical(f"http://{name}/")
     except UnreadableUrl:
@@ -58,5 +63,5 @@ def _host(name: str, text: str) -> str:
         or any(one in name.rpartition("]")[2] for one in "/@?#:")
         or url != f"http://{host_of(url)}/"
     ):
-        raise UsageError(f"{text!r} is no host; write example.org, or *.example.org for all hosts below it")
+        raise UsageError(f"{text or name!r} is no host; write example.org, or *.example.org for all hosts below it")
     return host_of(url)

@@ -11,7 +11,7 @@ from gossamer.model.change import Comparison, JudgedBy, PageChange
 from gossamer.model.change_rate import Evidence
 from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
-from gossamer.model.visit import Visit
+from gossamer.model.visit import HTML_TYPES, Location, Visit
 
 #: Characters of ETag and Last-Modified that are kept; a longer one is no validator of ours (fault 78).
 MAX_VALIDATOR = 512
@@ -62,6 +62,8 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The latest time at which it was said to have changed."""
     brought: float = 0.0
     """How many new URLs a visit brought after the first, in the mean of the last ones."""
+    body_at: Location | None = None
+    """Where the archive keeps the bytes with this digest; None where it keeps none."""
 
     @property
     def is_gone(self) -> bool:
@@ -94,6 +96,12 @@ def compared(known: KnownPage | None, visit: Visit) -> Comparison | None:
     return _content(known, visit)
 
 
+def is_judged_by_text(known: KnownPage, visit: Visit) -> bool:
+    """Whether a visit brings another document in the place of the known one, so that the texts of both decide."""
+    is_document = visit.response.outcome in (Outcome.OK, Outcome.TRUNCATED) and visit.media_type in HTML_TYPES
+    return is_document and not (known.is_gone or known.target) and visit.digest != known.digest
+
+
 def _absence(known: KnownPage) -> PageChange:
     if known.is_gone:
         return PageChange.UNCHANGED
@@ -116,7 +124,7 @@ def after(known: KnownPage | None, visit: Visit, now: float) -> KnownPage | None
         if response.outcome not in (Outcome.OK, Outcome.TRUNCATED, Outcome.REDIRECT):
             return None
         return _found(KnownPage(visited_at=now, changed_at=now), visit)
-    found = compared(known, visit)
+    found = visit.compared or compared(known, visit)
     if found is None:
         # A server that answers so without being asked gets no validator next time: it would say so again.
         is_odd = response.outcome is Outcome.NOT_MODIFIED
@@ -146,7 +154,7 @@ def _found(known: KnownPage, visit: Visit) -> KnownPage:
     return msgspec.structs.replace(
         known,
         digest=visit.digest,
-        simhash=visit.simhash,
+        simhash=visit.simhash or (known.simhash if visit.digest == known.digest else 0),
         etag=etag if is_whole and len(etag) <= MAX_VALIDATOR else "",
         last_modified=modified if is_whole and len(modified) <= MAX_VALIDATOR else "",
         target=_target(visit) if is_redirect else "",

@@ -10,13 +10,13 @@ Pure: the lists of parameters are handed in.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import msgspec
 
-from gossamer.model.errors import UnreadableUrl
-from gossamer.model.url import authority_of, canonical
+from gossamer.model.errors import UnreadableUrl, UsageError
+from gossamer.model.url import authority_of, canonical, host_of, with_host
 
 Step = Literal[
     "escapes",
@@ -158,6 +158,25 @@ _SLASHES = re.compile("/{2,}")
 REMEMBERED_NAMES = 4_096
 
 
+def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Names of hosts from `OTHER=NAME` texts, in their canonical form.
+
+    Raises:
+        UsageError: one has another form, or leads to a name that is an alias itself.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        try:
+            other, name = (host_of(canonical(f"http://{host.strip()}/")) for host in pair.split("="))
+        except ValueError:
+            raise UsageError(f"alias {pair!r}: write OTHER=NAME, as www.example.org=example.org") from None
+        found[other] = name
+    chained = sorted(set(found) & set(found.values()))
+    if chained:
+        raise UsageError(f"aliases: {chained[0]!r} is both another name and a name; say what it is to be called")
+    return found
+
+
 class Normaliser:
     """Takes the chosen steps on a canonical URL. Its result is its own normal form."""
 
@@ -251,9 +270,8 @@ class Normaliser:
         if "www" in self._steps:
             before = before.replace("://www.", "://", 1)
         if self._aliases:
-            scheme, _, authority = before.partition("://")
-            host, colon, port = authority.partition(":")
-            before = f"{scheme}://{self._aliases.get(host, host)}{colon}{port}"
+            name = self._aliases.get(host_of(before))
+            before = before if name is None else with_host(before, name)
         if folded == path:
             return before + path + mark + query
         # What has gone may have hidden a dot segment, and a path never begins with two slashes by our doing.

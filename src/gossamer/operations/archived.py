@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from gossamer.model.body import MAX_READ, THRESHOLD
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
@@ -18,10 +17,9 @@ from gossamer.model.requesting import Redirects, Requested
 from gossamer.model.task import Task
 from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
+from gossamer.reading.coding import undone
 from gossamer.reading.document import Document
 from gossamer.reading.text import MAX_TEXT, TextChoice
-from gossamer.stages.fetch.coding import codings, decode, refusal
-from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.warc_reading import ArchivedRecord
 
 _PLAIN = Requested()
@@ -72,18 +70,14 @@ def _request(row: Mapping[str, Any]) -> Requested | None:
 def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
     body = source.body
     headers = record.headers
-    applied = codings(", ".join(value for name, value in headers if name == "content-encoding"))
-    decoded = None
-    if applied and not refusal(applied):
-        undone = decode(body, applied, Keeping(MAX_READ, THRESHOLD), whole=not row["truncated"])
-        decoded = undone.data if undone.is_readable else None
+    found = undone(headers, body, whole=not row["truncated"])
     return Response(
         Outcome(row["outcome"]),
         status=row["status"],
         response_head=record.head,
         headers=headers,
         body=body,
-        decoded=decoded,
+        decoded=found.data if found.is_readable and found.data is not body else None,
         address=row["ip"] or "",
         started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
         elapsed=row["elapsed_ms"] / 1000,

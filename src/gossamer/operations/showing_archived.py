@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model import mime
-from gossamer.model.body import MAX_READ, THRESHOLD, beginning
+from gossamer.model.body import beginning
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.model.url import canonical
 from gossamer.model.visit import HTML_TYPES
@@ -16,9 +16,8 @@ from gossamer.query.archive import ArchivedDocument, ArchiveReader
 from gossamer.query.noted import damaged_index, read_notes
 from gossamer.query.places import crawl_directory
 from gossamer.reading import charset
+from gossamer.reading.coding import undone
 from gossamer.reading.text import all_text
-from gossamer.stages.fetch.coding import codings, decode, refusal
-from gossamer.stages.fetch.keeping import Keeping
 from gossamer.stores.warc_reading import ArchivedRecord
 
 #: Characters of a text or a source that are shown at most: more than anybody reads in a window.
@@ -129,13 +128,9 @@ def _view(url: str, document: ArchivedDocument, versions: list[str]) -> Archived
 
 def content_of(source: ArchivedRecord, most: int) -> tuple[bytes, bool, str]:
     """The first `most` bytes of a document without content coding; whether that is all; why the coding could not be undone."""
-    names = codings(", ".join(value for name, value in source.headers if name == "content-encoding"))
-    trouble, body = refusal(names), source.body
-    if names and not trouble:
-        undone = decode(source.body, names, Keeping(MAX_READ, THRESHOLD), whole=False)
-        trouble = undone.error or undone.cut
-        body = undone.data if undone.is_readable else b""
-    return beginning(body, most)[:most], len(body) <= most, trouble
+    found = undone(source.headers, source.body)
+    body = found.data if found.is_readable else b""
+    return beginning(body, most)[:most], len(body) <= most, found.error or found.cut
 
 
 def _head(record: ArchivedRecord) -> str:

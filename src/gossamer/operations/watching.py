@@ -4,11 +4,13 @@ Place in the flow: `gossamer watch` and the dashboard look here. A running crawl
 that rests the ledger is read once, and again only when something has been at it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
-from gossamer.assembly.control.messages import Status
+from gossamer.assembly.control.host_facts import HostNow, HostsNow
+from gossamer.assembly.control.messages import ReadHosts, Status
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.query.places import CRAWL_FILE
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
@@ -54,6 +56,22 @@ class CrawlWatch:
             self.close()
             raise
 
+    def hosts(self, names: Sequence[str]) -> dict[str, HostNow]:
+        """How hosts stand at this moment, by their names; nothing of a crawl that does not run.
+
+        Raises:
+            CrawlDirectoryError: a running crawl does not answer.
+        """
+        try:
+            found: HostsNow = self._connected().told(ReadHosts(list(names)), HostsNow)
+        except NotRunning:
+            self.close()
+            return {}
+        except Exception:
+            self.close()
+            raise
+        return found.hosts
+
     def close(self) -> None:
         """Hang up. The next look connects again."""
         control, self._control = self._control, None
@@ -61,11 +79,14 @@ class CrawlWatch:
             control.close()
 
     def _asked(self, units: bool) -> CrawlStanding:
-        if self._control is None:
-            self._control = Control(self.directory, self._patience, changing=0.0)
-        found: CrawlStanding = self._control.told(Status(units), CrawlStanding)
+        found: CrawlStanding = self._connected().told(Status(units), CrawlStanding)
         self._resting = None
         return found
+
+    def _connected(self) -> Control:
+        if self._control is None:
+            self._control = Control(self.directory, self._patience, changing=0.0)
+        return self._control
 
     def _read(self) -> CrawlStanding:
         mark = self._mark()

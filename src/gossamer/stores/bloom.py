@@ -20,7 +20,7 @@ from xxhash import xxh3_128_intdigest
 from gossamer.flow.sheet import setting
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.logged_seen import LoggedSeen, LoggedSeenSheet
-from gossamer.stores.sieve.manifest import replace_file
+from gossamer.stores.replacing import replace_file
 
 _HALF = (1 << 64) - 1
 

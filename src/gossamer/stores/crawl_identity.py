@@ -8,6 +8,7 @@ Place in the flow: whoever makes or resumes a crawl calls :func:`ensure_crawl_id
 from pathlib import Path
 
 from gossamer.model.identity import unique_name
+from gossamer.stores.replacing import replace_file
 
 #: Where the id stands, inside the crawl directory.
 CRAWL_ID = "state/crawl-id"
@@ -28,9 +29,7 @@ def ensure_crawl_id(directory: Path, now: float) -> str:
         return known
     path = directory / CRAWL_ID
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_text(f"{unique_name(now)}\n")
-    fresh.replace(path)
+    replace_file(path, f"{unique_name(now)}\n".encode())
     return crawl_id(directory)
 
 

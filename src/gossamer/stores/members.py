@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.model.agents import member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.stores.replacing import replace_file
 
 #: Where the names of the agents stand, inside the crawl directory.
 AGENTS = "state/agents.json"
@@ -42,9 +43,7 @@ def write_members(directory: Path, members: Sequence[str]) -> None:
     """
     path = directory / AGENTS
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(msgspec.json.encode(list(members)))
-    fresh.replace(path)
+    replace_file(path, msgspec.json.encode(list(members)))
 
 
 def refuse_divided(directory: Path) -> None:

@@ -16,14 +16,20 @@ from gossamer.flow.ports import In
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.wiring import ComponentPlan, Wiring, parse, with_settings
+from gossamer.model.deletion import DeletionTarget
+from gossamer.model.digest_claims import CLAIM, claim_of
+from gossamer.model.kept import document_row
 from gossamer.model.orders import ORDER, Block, Delay, Order
+from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
 from gossamer.model.task import Arrived, Task
-from gossamer.model.visit import Record
+from gossamer.model.visit import Record, Visit
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.services.orders import ProcessorOrders
 from gossamer.services.politeness.provider import HostPoliteness
+from gossamer.stores.exchange.digests import AgentDigests
 from gossamer.stores.exchange.ledger import DividedLedger
+from gossamer.stores.ledger.deleting import delete
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.testing.storing import visit
 
@@ -113,6 +119,35 @@ class Side:
             keeper.stage([Record(msgspec.structs.replace(visit(), orders=orders))], group)
         keeper.committed({})
 
+    def meet(self, *met: tuple[str, bytes, float]) -> None:
+        """Commit pages with these URLs, bytes and times, as far as their documents are claimed."""
+        divided = self.running.unit("divided")
+        assert isinstance(divided, DividedLedger)
+        with divided.group() as group:
+            self.digests.stage([Record(page(*one)) for one in met], group)
+        self.digests.committed({})
+
+    @property
+    def digests(self) -> AgentDigests:
+        found = self.running.unit("digests")
+        assert isinstance(found, AgentDigests)
+        return found
+
+    async def forget(self, url: str) -> None:
+        """Delete a URL, and begin again."""
+        delete(self.ledger, DeletionTarget("url", url), (), forget=False)
+        await self.digests.start()
+
+    def copies(self) -> set[tuple[str, float]]:
+        """Take the claims that are to become rows: URL and time of each."""
+        found: list[tuple[str, float]] = []
+        for claims in self.digests.unwritten():
+            with self.ledger.group() as group:
+                self.digests.written(claims, group)
+            found += [(claim.url, claim.met_at) for claim in claims]
+        assert len(found) == len(set(found)), "a claim is a row once"
+        return set(found)
+
     @property
     def politeness(self) -> HostPoliteness:
         found = self.running.unit("politeness")
@@ -121,6 +156,11 @@ class Side:
 
     def count(self, name: str) -> int:
         return self.ledger.counters().get(name, 0)
+
+
+def page(url: str, body: bytes, started: float) -> Visit:
+    found = visit(url, body)
+    return msgspec.structs.replace(found, response=msgspec.structs.replace(found.response, started=started))
 
 
 def task(host: str, number: int, depth: int = 1) -> Task:
@@ -276,3 +316,132 @@ def test_a_request_about_another_agents_host_is_asked_there_as_it_was_made(tmp_p
             await side.kill()
 
     run(check())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_each_document_that_two_agents_meet_is_known_as_a_copy_once_whoever_is_killed(
+    tmp_path: Path, socket_folder: Path, run: Any, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    async def exchange() -> None:
+        sides = [Side(tmp_path, socket_folder, agent) for agent in AGENTS]
+        copies: set[tuple[str, float]] = set()
+        for side in sides:
+            await side.start()
+        for number in range(40):
+            for side in sides:
+                # The first twenty documents stand on hosts of both agents, all others on one of them.
+                body = b"%d" % (number if number < 20 else number + 100 * (side is sides[0]))
+                side.meet((f"http://{HOSTS[side.agent][0]}/{number}", body, 1000.0 + number))
+            for _ in range(chance.randrange(20)):
+                await asyncio.sleep(0)
+            if chance.random() < 0.3:
+                victim = chance.choice(sides)
+                await victim.kill()
+                await victim.start()
+            copies |= chance.choice(sides).copies()
+        await until(*sides)
+        for side in sides:
+            copies |= side.copies()
+            assert side.copies() == set()
+        assert copies == {
+            (f"http://{HOSTS[agent][0]}/{number}", 1000.0 + number) for agent in AGENTS for number in range(20)
+        }
+        assert sum(side.count("copies") for side in sides) == 20
+        assert sum(side.count("digests") for side in sides) == 60
+        assert all(side.count("digests") for side in sides), "each has a part of the digests"
+        assert [side.count("discovered") for side in sides] == [0, 0], "a claim is no URL"
+        for side in sides:
+            await side.kill()
+
+    run(exchange())
+
+
+def test_what_is_no_new_document_is_not_claimed(tmp_path: Path, run: Any) -> None:
+    async def check() -> None:
+        side = Side(tmp_path, tmp_path, AGENTS[0])
+        await side.start()
+        posted = msgspec.structs.replace(visit().task, request=Requested("m1", "POST", b"q=1"))
+        for one in (
+            visit(body=b""),
+            visit(duplicate_of="http://a.test/first"),
+            visit(outcome=Outcome.TRUNCATED),
+            msgspec.structs.replace(visit(), task=posted),
+            msgspec.structs.replace(visit(), again=1.0),
+        ):
+            assert claim_of(one) is None
+            with side.ledger.group() as group:
+                side.digests.stage([Record(one)], group)
+        assert (side.count("digests"), side.count("owed")) == (0, 0)
+        await side.kill()
+
+    run(check())
+
+
+def test_a_claim_that_another_agent_spells_wrongly_is_counted_and_stops_nobody(tmp_path: Path, run: Any) -> None:
+    async def check() -> None:
+        sides = [Side(tmp_path / agent, tmp_path, agent) for agent in AGENTS]
+        for side in sides:
+            await side.start()
+        host = HOSTS[AGENTS[1]][0]
+        misplaced = 'claim:["AAAA", "http://a.test/", 1.0]'
+        sides[0].find(Task("claim:[", host, relation=CLAIM), Task(misplaced, host, relation=CLAIM))
+        await until(*sides)
+        assert sides[1].count("claims_unusable") == 2
+        assert sides[1].count("digests") == 0
+        for side in sides:
+            await side.kill()
+
+    run(check())
+
+
+def test_an_agent_that_was_alone_claims_the_documents_of_that_time_once(
+    tmp_path: Path, socket_folder: Path, run: Any
+) -> None:
+    async def check() -> None:
+        ours, theirs = sides = [Side(tmp_path, socket_folder, agent) for agent in AGENTS]
+        for side in sides:
+            await side.start()
+        pages = [page(f"http://{HOSTS[ours.agent][0]}/{number}", b"%d" % number, 500.0) for number in range(1_200)]
+        rows = [document_row(one, None) for one in pages]
+        with ours.ledger.group() as group:
+            group.count("documents", len(rows))
+        theirs.meet(("http://elsewhere.test/", b"7", 400.0))
+        assert await ours.digests.claim_again(rows) == len(rows)
+        assert await ours.digests.claim_again(rows) == 0
+        await until(*sides)
+        assert sum(side.count("digests") for side in sides) == len(rows)
+        assert ours.copies() | theirs.copies() == {(pages[7].url, 500.0), ("http://elsewhere.test/", 400.0)}
+        for side in sides:
+            await side.kill()
+
+    run(check())
+
+
+def test_a_deleted_url_is_no_documents_first_any_more(tmp_path: Path, run: Any) -> None:
+    async def check() -> None:
+        side = Side(tmp_path, tmp_path, AGENTS[0])
+        await side.start()
+        body = next(b"%d" % n for n in range(99) if RING.owner(claim_host(b"%d" % n)) == side.agent)
+        urls = [f"http://{name}.test/" for name in "abc"]
+        for number, url in enumerate(urls):
+            side.meet((url, body, 100.0 + number))
+        assert side.count("copies") == 2
+        await side.forget(urls[0])
+        assert side.count("copies") == 1
+        assert side.copies() == {(urls[1], 101.0), (urls[2], 102.0)}
+        side.meet((urls[1], body, 101.0), ("http://d.test/", body, 103.0))
+        assert side.copies() == {("http://d.test/", 103.0)}, "those that stay are known"
+        for url in (*urls, "http://d.test/"):
+            await side.forget(url)
+        assert side.count("copies") == 0
+        await side.kill()
+
+    run(check())
+
+
+def claim_host(body: bytes) -> str:
+    claim = claim_of(visit(body=body))
+    assert claim is not None
+    return claim.host

@@ -18,6 +18,7 @@ from gossamer.assembly.agency.lent_rates import LentRates
 from gossamer.assembly.agency.line import place_of
 from gossamer.assembly.agency.meeting import Solitude, Unheard
 from gossamer.assembly.control.server import ControlServer
+from gossamer.assembly.copies import claim_again, write_copies
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.damage import bring_back, restored_lines
 from gossamer.assembly.figures import RunFigures
@@ -141,12 +142,14 @@ class AgentRun:
             self._rates.begin()
             for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
                 self.report(line)
+            await claim_again(self)
             self.figures.begin()
             self.ledger.put_meta(ENDED, b"")
             await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
             summary = self.figures.last_summary()
             if not self._work.is_aborted:
                 self._sampler.take(ended=summary.state)
+                write_copies(self)
                 write_hosts(running)
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:

@@ -45,7 +45,7 @@ async def checkpoint(crawl: "DividedCrawl", name: str) -> str:
     """
     name = name or checkpoint_name()
     directory, members = crawl.directory, crawl.roster.members
-    resting.check_is_free(directory, name)
+    resting.check_is_free_everywhere(directory, name)
     agents = list(crawl.supervisor.agents.values())
     for attempt in range(_TRIES):
         if attempt:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.assembly.agency.ended import ended, forget_end, note_end, standings_of, summary_of
+from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of_run
 from gossamer.assembly.agency.meeting import meeting
 from gossamer.assembly.agency.orders import is_renewed, write_orders
 from gossamer.assembly.agency.rewiring import GraphChanges
 from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import AgentEnded, Supervisor
 from gossamer.assembly.agency.taking_over import take_over
+from gossamer.assembly.agency.viewing import CrawlView
 from gossamer.assembly.control.resting import refuse_half_restored
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.crawl import WARNINGS, came_to_nothing
@@ -35,7 +36,7 @@ from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
 from gossamer.assembly.seeds import check_addresses
-from gossamer.assembly.summary import Summary, cpu_seconds, peak_rss
+from gossamer.assembly.summary import Summary
 from gossamer.assembly.tables import TableMaker
 from gossamer.flow.clock import SystemClock
 from gossamer.flow.connector import Statistics
@@ -44,7 +45,6 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.sheet import change
 from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import at_work
-from gossamer.model.dates import utc_text
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
@@ -54,7 +54,6 @@ from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.merged_log import merge_logs
-from gossamer.stores.rowlog import LOG_PATH, log_path
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
@@ -63,12 +62,6 @@ if TYPE_CHECKING:
 
 #: The folder in the crawl's state whose lock a supervisor holds, so that a crawl has one.
 SUPERVISOR = "supervisor"
-
-#: Seconds between two looks at how all agents stand, for the panel and the lines of progress.
-LOOK = 1.0
-
-#: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
-HELD_BACK = 5.0
 
 
 class DividedCrawl:
@@ -120,7 +113,7 @@ class DividedCrawl:
         self._is_told_to_stop = False
         self._is_torn = False
         self._pages_before = 0
-        self._latest: CrawlStanding | None = None
+        self._view = CrawlView(self.directory, self.roster, lambda: self.standing(units=False), self.report)
         self.last_lines: tuple[str, ...] = ()
         """What was told of the end. Filled in at the end of the run."""
         self.connector_statistics: dict[str, Statistics] = {}
@@ -278,7 +271,7 @@ class DividedCrawl:
     async def _attended(self) -> AsyncIterator[None]:
         """While the block runs, the crawl can be steered from outside, and it is known how it stands."""
         control = ControlServer(self.directory, self._steer, self.report)
-        looking = asyncio.create_task(self._look())
+        looking = asyncio.create_task(self._view.watch(lambda: self.supervisor))
         try:
             await control.start()
             yield
@@ -292,43 +285,18 @@ class DividedCrawl:
 
         return await answer(self, request)
 
-    async def _look(self) -> None:
-        """Ask the agents how they stand, again and again, for whoever watches; and let the log of the crawl grow."""
-        while True:
-            await asyncio.sleep(LOOK)
-            if self.supervisor.is_resting:
-                continue
-            self._latest = await self.standing(units=False)
-            news = [agent.news for agent in self.supervisor.agents.values() if agent.news is not None]
-            ends = {log_path(one.report.agent): one.logged for one in news}
-            before = utc_text(SystemClock().now() - HELD_BACK)
-            try:
-                await asyncio.to_thread(merge_logs, self.directory, self.roster.members, ends, before=before)
-            except OSError as error:
-                self.report(
-                    f"{self.directory / LOG_PATH} cannot be written ({error.strerror}); it is made whole at the end"
-                )
-
     # -- the end
 
     def _summed(self) -> Summary:
         """The summary of the run, by the agents' ledgers."""
-        supervisor = self.supervisor
-        now = ended(self.directory, self.roster.members)
-        seconds = time.monotonic() - self._began
-        working = standings_of(self.directory, self._orders.names)
-        # An agent without others ends by itself, also where somebody stops it by hand.
-        is_stopped = supervisor.is_stopping or (
-            len(working) == 1 and working[0].state == "stopped" and not supervisor.limit
-        )
-        summary = summary_of(now, limit=supervisor.limit, is_stopped=is_stopped)
-        here = summary.pages - self._pages_before
-        return msgspec.structs.replace(
-            summary,
-            seconds=round(seconds, 3),
-            pages_per_second=round(here / seconds, 2) if seconds else 0.0,
-            cpu_seconds=cpu_seconds(),
-            peak_rss_bytes=peak_rss() + summary.peak_rss_bytes,
+        return summary_of_run(
+            self.directory,
+            self.roster.members,
+            self._orders.names,
+            limit=self.supervisor.limit,
+            is_stopping=self.supervisor.is_stopping,
+            pages_before=self._pages_before,
+            seconds=time.monotonic() - self._began,
         )
 
     def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
@@ -355,7 +323,7 @@ class DividedCrawl:
     @property
     def working(self) -> bool:
         """There is progress to show."""
-        return self._latest is not None
+        return self._view.latest is not None
 
     @property
     def troubled(self) -> int:
@@ -437,8 +405,8 @@ class DividedCrawl:
 
     def glance(self) -> "CrawlStanding":
         """How it stood a moment ago."""
-        assert self._latest is not None
-        return self._latest
+        assert self._view.latest is not None
+        return self._view.latest
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands, all agents added up."""

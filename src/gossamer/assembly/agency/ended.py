@@ -12,10 +12,11 @@ from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.at_rest import standing_of_ledger
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.ending import has_documents
-from gossamer.assembly.summary import ENDED_FILE, Summary, cuts_of
+from gossamer.assembly.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, peak_rss
 from gossamer.model.agents import member
 from gossamer.model.outcome import Outcome
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.replacing import replace_file
 
 #: Fields that summary and standing share by name and meaning.
 _SHARED = tuple(set(Summary.__struct_fields__) & set(CrawlStanding.__struct_fields__))
@@ -61,8 +62,45 @@ def _ledgers(directory: Path, members: Sequence[str]) -> Iterator[RocksLedger]:
             yield ledger
 
 
+def summary_of_run(
+    directory: Path,
+    members: Sequence[str],
+    working: Sequence[str],
+    *,
+    limit: str,
+    is_stopping: bool,
+    pages_before: int,
+    seconds: float,
+) -> Summary:
+    """The summary of a run that has ended.
+
+    Args:
+        directory: the crawl's.
+        members: agents of the crawl.
+        working: those of them that had work in this run.
+        limit: what ended the run, by its setting's name; empty where nothing did.
+        is_stopping: the supervisor was told to stop.
+        pages_before: what the crawl had when the run began.
+        seconds: the run took.
+
+    Raises:
+        CrawlDirectoryError: a ledger is damaged.
+    """
+    at_work = standings_of(directory, working)
+    # An agent without others ends by itself, also where somebody stops it by hand.
+    is_stopped = is_stopping or (len(at_work) == 1 and at_work[0].state == "stopped" and not limit)
+    summary = summary_of(ended(directory, members), limit=limit, is_stopped=is_stopped)
+    return msgspec.structs.replace(
+        summary,
+        seconds=round(seconds, 3),
+        pages_per_second=round((summary.pages - pages_before) / seconds, 2) if seconds else 0.0,
+        cpu_seconds=cpu_seconds(),
+        peak_rss_bytes=peak_rss() + summary.peak_rss_bytes,
+    )
+
+
 def summary_of(agents: EndedAgents, *, limit: str, is_stopped: bool) -> Summary:
-    """The summary of a run, but for what only the supervisor knows of it: its time.
+    """The summary of a run, without its time.
 
     Args:
         agents: as they ended.
@@ -95,10 +133,7 @@ def _state(now: CrawlStanding, counters: Mapping[str, int], limit: str, *, is_st
 
 def note_end(directory: Path, summary: Summary) -> None:
     """Keep the summary of the run that has ended."""
-    path = directory / ENDED_FILE
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(msgspec.json.encode(summary))
-    fresh.replace(path)
+    replace_file(directory / ENDED_FILE, msgspec.json.encode(summary))
 
 
 def forget_end(directory: Path) -> None:

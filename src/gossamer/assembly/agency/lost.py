@@ -20,6 +20,7 @@ from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.services.designation.provider import RingDesignation
 from gossamer.services.designation.ring import Ring
+from gossamer.stores.exchange.digests import CLAIMS_DUE
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.ledger.moving import forget_seen
 from gossamer.stores.recovery import files_of
@@ -75,6 +76,9 @@ def check_lost(
         for ledger in kept:
             for name in lost:
                 forget_seen(ledger, arcs.arcs(name))
+            with ledger.group() as group:
+                # The lost agents' digests are gone: all others claim their documents again when they start.
+                group.count(CLAIMS_DUE)
     yield (
         f"{found:,} URLs of {' and '.join(lost)} are fetched again, since pages of other agents lead to them; "
         "what only lost pages led to is found when these are fetched, and may be missing where they have changed"

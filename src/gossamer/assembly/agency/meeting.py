@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.lock import holder_of
+from gossamer.stores.replacing import replace_file
 from gossamer.stores.scratch import joined, shared_scratch
 
 #: Seconds that an agent goes on without being asked for news: long enough for a person, or for a service, to start another
@@ -106,9 +107,7 @@ def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
             folder = Path(stack.enter_context(shared_scratch()))
             path = directory / STATE_DIRECTORY / _NOTE
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = path.with_name(f"{path.name}.new")
-            fresh.write_bytes(msgspec.json.encode(_Note(str(folder))))
-            fresh.replace(path)
+            replace_file(path, msgspec.json.encode(_Note(str(folder))))
         yield folder
 
 

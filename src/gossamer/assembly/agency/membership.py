@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assembly.agency.dividing import divide, forget_shared_log
+from gossamer.contracts.spaces import COPIES
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
@@ -24,9 +25,11 @@ from gossamer.model.agents import Member, agent_name, at_work, member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.designation.ring import Arc, Ring, moving
 from gossamer.services.orders import ORDERS
+from gossamer.stores.exchange.digests import CLAIMS_DUE, has_unclaimed
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.ledger.moving import Moved, absorb, drop
 from gossamer.stores.members import members_of, write_members
+from gossamer.stores.replacing import replace_file
 from gossamer.stores.revisits.learning import RATES
 from gossamer.stores.revisits.moving import adopt, disown, release
 
@@ -35,8 +38,9 @@ _NOTE = "changing.json"
 
 _SUPERVISOR = "supervisor"
 
-#: Owners of spaces who keep under no host what holds for all agents: the orders of processors, the rates of change of all pages.
-_FOR_ALL = (ORDERS.owner, RATES.owner)
+#: Owners of spaces who keep under no host what holds for all agents: the orders of processors, the rates of change of
+#: all pages, and claims that no table has yet.
+_FOR_ALL = (ORDERS.owner, RATES.owner, COPIES.owner)
 
 #: Providers that keep sums over all hosts, or what was seen, beside the hosts' own state: a part of it cannot be handed on.
 _WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger")
@@ -183,6 +187,10 @@ def _copied(directory: Path, wiring: Wiring, work: _Change) -> Iterator[tuple[st
                 target = opened_ledger(directory, wiring, taker, stack, existing=taker not in work.new)
                 yield giver, taker, absorb(target, source, arcs, common=_FOR_ALL)
                 adopt(target, source, taker, arcs)
+                if has_unclaimed(source.counters()):
+                    # The giver was alone when it met documents that the taker now has.
+                    with target.group() as group:
+                        group.count(CLAIMS_DUE)
             crash_at(Point.JOINING)
 
 
@@ -226,9 +234,7 @@ def _told(work: _Change, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[st
 def _write_note(directory: Path, work: _Change) -> None:
     note = _note(directory)
     note.parent.mkdir(parents=True, exist_ok=True)
-    fresh = note.with_name(f"{_NOTE}.new")
-    fresh.write_bytes(msgspec.json.encode(work))
-    fresh.replace(note)
+    replace_file(note, msgspec.json.encode(work))
 
 
 def _note(directory: Path) -> Path:

@@ -18,6 +18,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.wiring import Wiring, read, to_toml, with_settings, write
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
+from gossamer.stores.replacing import replace_file
 
 #: Names of the files.
 WIRING = "wiring.toml"
@@ -44,9 +45,7 @@ class AgentOrders(msgspec.Struct, frozen=True):
 def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring) -> None:
     """Write what agents are to run; `wiring` is the crawl's own."""
     write(folder / WIRING, wiring, is_private=True)
-    fresh = folder / f"{ORDERS}.new"
-    fresh.write_bytes(msgspec.json.encode(orders))
-    fresh.replace(folder / ORDERS)
+    replace_file(folder / ORDERS, msgspec.json.encode(orders))
 
 
 def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:

@@ -11,6 +11,7 @@ from gossamer.assembly.agency.checkpoints import checkpoint
 from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
+from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.messages import (
     BlockHosts,
     Change,
@@ -23,6 +24,7 @@ from gossamer.assembly.control.messages import (
     Pause,
     ReadGraph,
     ReadHost,
+    ReadHosts,
     Rewire,
     SetHost,
     Status,
@@ -43,7 +45,7 @@ from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import msgspec
 
@@ -60,17 +62,8 @@ async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
     """
     answered = await _answered(crawl, request)
     if request.steers:
-        steering.note_steering(crawl.directory, _noted(crawl, request, answered))
+        steering.note_steering(crawl.directory, request.noted(crawl, answered))
     return answered
-
-
-def _noted(crawl: "DividedCrawl", request: ControlRequest, answered: Answered) -> dict[str, object]:
-    if isinstance(request, Rewire):
-        return request.noted(None, answered)  # type: ignore[arg-type]  # it asks the crawl for nothing
-    plain: dict[str, object] = ControlRequest.noted(request, None, answered)  # type: ignore[arg-type]  # likewise
-    if isinstance(request, Change):
-        plain["values"] = steering.without_secrets(crawl.graph, request.values)
-    return plain
 
 
 async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
@@ -127,6 +120,8 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return await crawl.line_to(host_of(request.url)).ask(request)
         case ReadHost():
             return await crawl.line_to(request.name).ask(request)
+        case ReadHosts():
+            return await _hosts_of_all(crawl, request.names)
         case _:
             raise UsageError(
                 f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "
@@ -185,6 +180,28 @@ async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one v
     except (AgentSilent, AgentRefused):
         return None
     return standing
+
+
+async def _hosts_of_all(crawl: "DividedCrawl", names: "Sequence[str]") -> Told:
+    """How hosts stand, each by the word of the agent that has it; without those of agents that do not answer."""
+    ring = crawl.roster.ring(crawl.graph)
+    parts: dict[str, list[str]] = {}
+    for name in names:
+        parts.setdefault(ring.owner(name), []).append(name)
+    lines = {agent: one.line for agent, one in crawl.supervisor.agents.items()}
+    asked = (_hosts_of(lines[agent], part) for agent, part in parts.items() if agent in lines)
+    found: dict[str, HostNow] = {}
+    for told in await asyncio.gather(*asked):
+        found |= told
+    return _told(HostsNow(found))
+
+
+async def _hosts_of(line: AgentLine, names: "Sequence[str]") -> dict[str, HostNow]:
+    try:
+        found: HostsNow = await line.told(ReadHosts(list(names)), HostsNow)
+    except (AgentSilent, AgentRefused):
+        return {}
+    return found.hosts
 
 
 def _told(value: "msgspec.Struct") -> Told:

@@ -37,6 +37,10 @@ GRACE = 15.0
 #: Seconds in which agents that are to rest commit nothing more, and yet do not come to rest: an answer takes no longer.
 PATIENCE = 30.0
 
+#: The same where an agent has left and nothing is in flight: what is owed to it cannot be delivered before its hosts have another
+#: agent, and what the others owe each other takes a round or two.
+PATIENCE_AFTER_LEAVE = 2.0
+
 #: Exit statuses by which an agent says that a person has to do something before it can run.
 _REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
 
@@ -93,6 +97,7 @@ class Supervisor:
         self._turns = AddressTurns(gap)
         self._rates = {name: RateShares(self.agents) for name in LENT}
         self._resting_since = (0, 0.0)
+        self._has_lost_one = False
         self._quiescence = Quiescence(self.agents)
         self._is_over = asyncio.Event()
 
@@ -176,6 +181,7 @@ class Supervisor:
             self._report(f"{agent.name} was stopped, and its hosts cannot go to others; it is started again")
             return False
         self._report(f"{agent.name} was stopped; the other agents get its hosts")
+        self._has_lost_one = True
         self.rest()
         return True
 
@@ -231,7 +237,9 @@ class Supervisor:
         if commits != self._resting_since[0]:
             self._resting_since = commits, now
         reports = [msgspec.structs.replace(one.report, is_at_rest=one.is_settled) for one in news]
-        return self._quiescence.is_over(reports) or now - self._resting_since[1] > PATIENCE
+        is_soon = self._has_lost_one and not any(one.in_flight for one in news)
+        patience = PATIENCE_AFTER_LEAVE if is_soon else PATIENCE
+        return self._quiescence.is_over(reports) or now - self._resting_since[1] > patience
 
     async def _news_of(self, agent: AgentProcess) -> AgentNews | None:
         """What an agent has come to; one that has just come back hears first what others were told meanwhile."""

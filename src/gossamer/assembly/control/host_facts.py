@@ -6,14 +6,15 @@ Place in the flow: the message :class:`~gossamer.assembly.control.messages.ReadH
 
 import heapq
 from collections import Counter
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from gossamer.assembly.compiling import HOST_SETTINGS
 from gossamer.assembly.control.steering import Steerable, blocked
 from gossamer.assembly.control.waits import held_at_rest
+from gossamer.assembly.host_settings import HOST_SETTINGS
 from gossamer.flow.graph import Graph
 from gossamer.model.outcome import ERRORS
 from gossamer.model.task import Task
@@ -102,6 +103,38 @@ class HostKnown(msgspec.Struct, frozen=True):
     """Its sites that were met, as `https://example.org`."""
     given: dict[str, Any] = {}
     """What is set for this host alone: `delay`, `per_host`, `max_pages`."""
+
+
+class HostNow(msgspec.Struct, frozen=True):
+    """How a host of a running crawl stands at this moment."""
+
+    delay: float
+    """Seconds between two requests."""
+    delay_reason: str
+    held_by: str = ""
+    """Why it is not asked now, in one word; empty where nothing but its turn is against it."""
+    until: float = 0.0
+    """When it is asked again if nothing changes, in seconds since the epoch; 0 where nothing holds it."""
+    blocked_by: str = ""
+    """The host, or the domain above it, that is blocked; empty where none is."""
+
+
+class HostsNow(msgspec.Struct, frozen=True):
+    """How some hosts of a running crawl stand at this moment, by their names."""
+
+    hosts: dict[str, HostNow]
+
+
+def hosts_of_running(crawl: Steerable, names: Sequence[str]) -> HostsNow:
+    """How hosts of a running crawl stand, by their canonical names: some microseconds for each."""
+    now = crawl.ledger.clock.now()
+    found = {}
+    for unit in crawl.providers(HostPoliteness):
+        held = {one.host: one for one in unit.held(names) if one.why}
+        for name in names:
+            why, until = (str(held[name].why), now + held[name].seconds) if name in held else ("", 0.0)
+            found[name] = HostNow(unit.delay(name), unit.delay_reason(name), why, until, unit.rule_against(name))
+    return HostsNow(found)
 
 
 def host_of_running(crawl: Steerable, host: str) -> HostKnown:

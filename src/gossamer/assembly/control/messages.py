@@ -24,7 +24,7 @@ from gossamer.assembly.control.wire import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.steering import Steerable
+    from gossamer.assembly.control.steering import HasGraph, Steerable
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
@@ -114,7 +114,7 @@ class Change(ControlRequest, frozen=True, tag="set"):
 
         return Done(await set_values(crawl, self.values))
 
-    def noted(self, crawl: "Steerable", answered: "Answered") -> dict[str, Any]:
+    def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
         from gossamer.assembly.control.steering import without_secrets
 
@@ -135,7 +135,7 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
         done = await crawl.rewire(lambda wiring: changed(wiring, self.change, self.source))
         return Done(done.told)
 
-    def noted(self, crawl: "Steerable", answered: "Answered") -> dict[str, Any]:
+    def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """What was changed; the text may hold a password."""
         return {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
 
@@ -239,6 +239,19 @@ class ReadHost(ControlRequest, frozen=True, tag="host"):
         from gossamer.assembly.control.host_facts import host_of_running
 
         return told(host_of_running(crawl, self.name))
+
+
+class ReadHosts(ControlRequest, frozen=True, tag="hosts"):
+    """How do these hosts stand now?"""
+
+    steers = False
+    names: Annotated[list[Name], msgspec.Meta(max_length=500)]
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.host_facts import hosts_of_running
+
+        return told(hosts_of_running(crawl, self.names))
 
 
 class SetHost(ControlRequest, frozen=True, tag="set-host"):

@@ -15,9 +15,11 @@ from gossamer.model.agents import member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.query.places import CRAWL_FILE
 from gossamer.services.politeness.blocklist import Blocklist
+from gossamer.stores.ledger.checkpoints import check_is_free
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.members import members_of, write_members
 from gossamer.stores.recovery import files_of
+from gossamer.stores.replacing import replace_file
 
 #: Where it stands which agents the crawl had at each checkpoint.
 _MEMBERS = "state/supervisor/checkpoints"
@@ -43,17 +45,17 @@ def checkpoint(directory: Path, name: str) -> str:
         CrawlDirectoryError: the ledger is in use or damaged.
     """
     name = name or checkpoint_name()
-    check_is_free(directory, name)
+    check_is_free_everywhere(directory, name)
     checkpoint_those(directory, [ledger.sheet.agent for ledger in ledgers_of(directory)], name)
     if members := members_of(directory):
         note_members(directory, name, members)
     return name
 
 
-def check_is_free(directory: Path, name: str) -> None:
+def check_is_free_everywhere(directory: Path, name: str) -> None:
     """Refuse a name that a checkpoint of any agent has. Raises UsageError."""
-    if any(name in ledger.checkpoints() for ledger in ledgers_of(directory)):
-        raise UsageError(f"there is a checkpoint {name!r} already; take another name")
+    for ledger in ledgers_of(directory):
+        check_is_free(name, ledger.checkpoints())
 
 
 def checkpoint_those(directory: Path, agents: Sequence[str], name: str) -> None:
@@ -68,9 +70,7 @@ def note_members(directory: Path, name: str, members: Sequence[str]) -> None:
     """Note which agents the crawl had at a checkpoint: whole, or not at all. Raises OSError."""
     path = directory / _MEMBERS / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_bytes(msgspec.json.encode(list(members)))
-    fresh.replace(path)
+    replace_file(path, msgspec.json.encode(list(members)))
 
 
 def _members_at(directory: Path, name: str) -> tuple[str, ...]:

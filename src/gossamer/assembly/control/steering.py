@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from gossamer.assembly.compiling import HOST_SETTINGS, with_fetchers
+from gossamer.assembly.compiling import with_fetchers
 from gossamer.assembly.control.wire import Answered, ControlRequest
+from gossamer.assembly.host_settings import HOST_SETTINGS, HostOptions
 from gossamer.assembly.live import option_of, settings_of
-from gossamer.assembly.options import CrawlOptions, HostOptions
+from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
 from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
@@ -40,13 +41,17 @@ STEERING_LOG = "logs/steering.jsonl"
 BLOCKING = ("politeness", "blocked")
 
 
-class Settable(Protocol):
-    """What changes of settings need of a crawl, whether it has one agent or several."""
+class HasGraph(Protocol):
+    """A crawl as the steering log sees it: the graph says which settings are secret."""
 
     @property
     def graph(self) -> Graph:
         """The graph of all its processes as it stands, with every unit's sheet."""
         ...
+
+
+class Settable(HasGraph, Protocol):
+    """What changes of settings need of a crawl, whether it has one agent or several."""
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of one unit, in whichever process it runs, now and for every later run."""

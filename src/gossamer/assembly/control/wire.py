@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.steering import Steerable
+    from gossamer.assembly.control.steering import HasGraph, Steerable
 
 #: Bytes of a request at most: a block list of some 40,000 names.
 MAX_REQUEST = 1 << 20
@@ -36,9 +36,9 @@ class ControlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
             GossamerError: it cannot be done, and nothing has changed.
             FlowError: likewise.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not say what it does")
 
-    def noted(self, crawl: "Steerable", answered: "Answered") -> dict[str, Any]:
+    def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """What the steering log says of it once it is done."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain

@@ -17,7 +17,7 @@ import webencodings
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
 from gossamer.flow.wiring import Wiring
-from gossamer.model.body import MAX_READ, THRESHOLD, pieces
+from gossamer.model.body import MAX_READ, pieces
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
@@ -30,9 +30,8 @@ from gossamer.query.archive import ArchivedDocument as Archived
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
+from gossamer.reading.coding import undone
 from gossamer.reading.document import Document
-from gossamer.stages.fetch.coding import codings, decode, refusal
-from gossamer.stages.fetch.keeping import Keeping
 
 #: Documents of the archive that a person may keep: a page that says `noarchive` asks not to be.
 _DOCUMENTS = """
@@ -144,11 +143,8 @@ class _Mirror:
     def _content(self, url: str, name: str, archived: Archived) -> Iterator[bytes]:
         """The bytes of a file: a page or style sheet with its links changed, anything else as it came."""
         source = archived.source
-        applied = codings(", ".join(value for key, value in source.headers if key == "content-encoding"))
-        body = source.body
-        if applied and not refusal(applied):
-            undone = decode(body, applied, Keeping(_MOST_CHANGED, THRESHOLD), whole=False)
-            body = undone.data if undone.is_readable else body
+        found = undone(source.headers, source.body, _MOST_CHANGED)
+        body = found.data if found.is_readable else source.body
         mime = self._documents[url]
         if mime not in (*HTML_TYPES, "text/css"):
             return pieces(body)

@@ -2,13 +2,14 @@
 
 Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
 (:mod:`gossamer.stages.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
-that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way.
+that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way, and so
+do claims of documents whose digests are ours.
 """
 
 from types import MappingProxyType
 
 from gossamer.contracts.filtering import TaskFilter
-from gossamer.contracts.keeping import OrderTaker
+from gossamer.contracts.keeping import ClaimTaker, OrderTaker
 from gossamer.contracts.ledger import Ledger
 from gossamer.contracts.prioritizing import Prioritizer
 from gossamer.contracts.seen import SeenSet
@@ -16,6 +17,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
+from gossamer.model.digest_claims import CLAIM
 from gossamer.model.orders import ORDER
 from gossamer.model.task import Arrived, Task
 from gossamer.stages.commit.component import is_full
@@ -34,6 +36,7 @@ class ReceiveUrls(Filter[CommitSheet]):
     prioritizer: Uses[Prioritizer]
     task_gates: UsesMany[TaskFilter]
     orders: UsesMany[OrderTaker] = MappingProxyType({})
+    claims: UsesMany[ClaimTaker] = MappingProxyType({})
 
     is_entrance = True
 
@@ -65,11 +68,15 @@ class ReceiveUrls(Filter[CommitSheet]):
         gates = self.task_gates.get("schedule", ())
         takers = self.orders.get("orders", ())
         orders = [task for task in tasks if task.relation == ORDER]
-        urls = [task for task in tasks if task.relation != ORDER] if orders else tasks
+        claims = [task for task in tasks if task.relation == CLAIM]
+        urls = [task for task in tasks if task.relation not in (ORDER, CLAIM)] if orders or claims else tasks
         with self.ledger.group() as staged:
             staged.count("received", len(tasks))
             choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, self.ledger.depths.limit)
             new = TaskQueueing(self.sheet, choosers, staged).received(urls)
+            if claims:
+                for claimant in self.claims.get("claims", ()):
+                    claimant.received(claims, staged)
             taken = [(taker, taker.received(orders, staged)) for taker in takers] if orders else ()
         for taker, those in taken:
             taker.obey(those)

@@ -1,6 +1,5 @@
 """The links stage: between process, which says what a page wrote, and filter, which judges URLs."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -9,9 +8,10 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import SettingError
 from gossamer.flow.ports import In, Out
 from gossamer.flow.sheet import Sheet, setting
-from gossamer.model.normal import USUAL, Normaliser, Step
+from gossamer.model.errors import UsageError
+from gossamer.model.normal import USUAL, Normaliser, Step, aliases_of
 from gossamer.model.requisites import REDIRECTS
-from gossamer.model.url import canonical, host_of, scheme_of, scheme_rule
+from gossamer.model.url import scheme_of, scheme_rule
 from gossamer.model.visit import Visit
 from gossamer.stages.links.lists import parameters_of
 from gossamer.stages.links.resolving import MAX_LINKS, JoinCache, resolve_links, with_queries
@@ -99,23 +99,8 @@ def normaliser(sheet: LinksSheet) -> Normaliser:
     Raises:
         SettingError: the list of parameters cannot be read, or an alias is none.
     """
-    return Normaliser(sheet.normalise, parameters_of(sheet.parameters), aliases_of(sheet.aliases))
-
-
-def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Names of hosts from `OTHER=NAME` texts, in their canonical form.
-
-    Raises:
-        SettingError: one has another form, or leads to a name that is an alias itself.
-    """
-    found: dict[str, str] = {}
-    for pair in pairs:
-        try:
-            other, name = (host_of(canonical(f"http://{host.strip()}/")) for host in pair.split("="))
-        except ValueError:
-            raise SettingError(f"alias {pair!r}: write OTHER=NAME, as www.example.org=example.org") from None
-        found[other] = name
-    chained = sorted(set(found) & set(found.values()))
-    if chained:
-        raise SettingError(f"aliases: {chained[0]!r} is both another name and a name; say what it is to be called")
-    return found
+    try:
+        aliases = aliases_of(sheet.aliases)
+    except UsageError as error:
+        raise SettingError(str(error)) from None
+    return Normaliser(sheet.normalise, parameters_of(sheet.parameters), aliases)

@@ -13,7 +13,15 @@ from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
 from gossamer.model.requesting import identity_of
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, REDIRECTS
-from gossamer.model.url import MAX_URL_BYTES, authority_of, canonical, scheme_of, scheme_rule
+from gossamer.model.url import (
+    MAX_URL_BYTES,
+    authority_of,
+    canonical,
+    is_plain_path,
+    plain_host,
+    scheme_of,
+    scheme_rule,
+)
 from gossamer.model.visit import Found, Link
 from gossamer.reading.queries import in_charset
 
@@ -29,12 +37,6 @@ _IN_STYLES = frozenset({CSS_IMPORT, CSS_URL})
 # directory.
 _CACHEABLE_STARTS = frozenset("/._-~%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
-# Links that the parser would leave as they are, as most are: segments with nothing to escape, none a dot segment (none begins
-# with a dot), no colon that could end a scheme. In front of a whole URL a name of lower-case letters, digits and hyphens whose
-# last label is no number (an address). Linear: what ends a repetition never begins the next.
-_PATH = r"(?:[0-9A-Za-z_~-][0-9A-Za-z_.~-]*/)*(?:[0-9A-Za-z_~-][0-9A-Za-z_.~-]*)?"
-_IS_PLAIN_PATH = re.compile(_PATH).fullmatch
-_IS_PLAIN_URL = re.compile(rf"https?://(?:[0-9a-z][0-9a-z-]*\.)+[a-z]+/{_PATH}").fullmatch
 
 # A link of which nothing is left behind a scheme goes on from the whole base where that is the base's own: `http:`, `http:?a`.
 # The parser drops tabs and line ends wherever they stand.
@@ -241,8 +243,7 @@ def _met(
 
 def _plain(url: str, normalise: Normalise) -> str:
     """What :func:`_join` gives for a URL that is canonical to be sure; empty for any other."""
-    # What ada makes of international names (`xn--`) is for it to say.
-    if _IS_PLAIN_URL(url) is None or len(url) > MAX_URL_BYTES or "xn--" in url or not _has_host_of_dns(url):
+    if not plain_host(url) or not _has_host_of_dns(url):
         return ""
     return normalise(url)
 
@@ -259,7 +260,7 @@ def _appended(href: str, directory: str, normalise: Normalise) -> str:
             # The root is its own parent.
             href, directory = href[3:], directory[: directory.rfind("/", root, -1) + 1] or directory
     url = directory + href
-    if not href or _IS_PLAIN_PATH(href) is None or len(url) > MAX_URL_BYTES or not _has_host_of_dns(url):
+    if not href or not is_plain_path(href) or len(url) > MAX_URL_BYTES or not _has_host_of_dns(url):
         return ""
     return normalise(url)
 

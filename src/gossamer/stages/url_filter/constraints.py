@@ -66,7 +66,9 @@ class ConstraintFilter(Provider[ConstraintSheet]):
         """The same of tasks."""
         if not (self._only or self._never):
             return [""] * len(tasks)
-        return [self._judge(task.url) for task in tasks]
+        # Under most hosts' names stands what was judged by their authority, which is the same.
+        known = self._verdicts.get
+        return [self._judge(task.url) if (verdict := known(task.host)) is None else verdict for task in tasks]
 
     def _judge(self, url: str) -> str:
         authority = authority_of(url) or host_of(url)

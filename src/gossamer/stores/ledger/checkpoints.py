@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from gossamer.flow.crashing import Point, crash_at
@@ -22,6 +22,12 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 #: Of a directory that its owner alone may read.
 _PRIVATE = 0o700
+
+
+def check_is_free(name: str, taken: Collection[str]) -> None:
+    """Refuse the name of a checkpoint that there is. Raises UsageError."""
+    if name in taken:
+        raise UsageError(f"there is a checkpoint {name!r} already; take another name")
 
 
 class Places:
@@ -78,8 +84,7 @@ class Places:
         if not NAME.fullmatch(name):
             raise UsageError(f"a checkpoint cannot be called {name!r}; take letters, digits, dot, dash, underscore")
         path = self.checkpoints / name
-        if path.exists():
-            raise UsageError(f"there is a checkpoint {name!r} already; take another name")
+        check_is_free(name, self.names())
         self.checkpoints.mkdir(exist_ok=True)
         half = self.checkpoints / f".{name}"
         shutil.rmtree(half, ignore_errors=True)

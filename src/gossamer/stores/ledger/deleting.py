@@ -8,11 +8,13 @@ a URL counts as seen from then on: that is why it is never queued again.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import groupby, islice
 
 import msgspec
 
+from gossamer.contracts.spaces import COPIES, DIGESTS
 from gossamer.model.deletion import DeletionTarget
+from gossamer.model.digest_claims import packed, unpacked
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import host_of
@@ -82,6 +84,7 @@ def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *,
     """
     done = LedgerDeletion()
     _disown(ledger, target)
+    _disclaim(ledger, target)
     done.again = _fetch_copies_again(ledger, target)
     if target.kind == "url" and not forget:
         with ledger.group() as group:
@@ -104,6 +107,33 @@ def _disown(ledger: RocksLedger, target: DeletionTarget) -> None:
         with ledger.group() as group:
             for digest in digests:
                 group.disown(digest)
+
+
+def _disclaim(ledger: RocksLedger, target: DeletionTarget) -> None:
+    """Forget what agents have claimed of a target. The earliest of the claims that stay is the first one of its document."""
+    if not ledger.counters().get("digests"):
+        return
+    spaces = ledger.spaces
+    spaces.open(DIGESTS)
+    spaces.open(COPIES)
+    claims = (unpacked(value) for _, value in spaces.walk(DIGESTS))
+    documents = (list(those) for _, those in groupby(claims, lambda claim: claim.digest))
+    touched = (those for those in documents if any(target.has(claim.url) for claim in those))
+    while part := list(islice(touched, _AT_ONCE)):
+        with ledger.group() as group:
+            for those in part:
+                left = sorted((one for one in those if not target.has(one.url)), key=lambda one: (one.met_at, one.url))
+                for one in those:
+                    group.delete(DIGESTS, one.host, one.copy_key)
+                    if target.has(one.url):
+                        group.delete(COPIES, None, one.copy_key)
+                group.delete(DIGESTS, those[0].host, those[0].key)
+                for one in left[:1]:
+                    first = msgspec.structs.replace(one, copies=len(left) - 1)
+                    group.put(DIGESTS, first.host, first.key, packed(first))
+                for one in left[1:]:
+                    group.put(DIGESTS, one.host, one.copy_key, packed(one))
+                group.count("copies", max(len(left) - 1, 0) - (len(those) - 1))
 
 
 def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:

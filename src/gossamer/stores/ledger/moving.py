@@ -57,7 +57,7 @@ _AT_ONCE = 2_000
 _KEPT_BY_DOMAIN = ("documents", "links", "requests", "hosts")
 
 #: Beginnings of counters that say that hosts have something of a kind: without them nobody would look for it.
-_SIGNS = ("learnt:", "ordered:")
+_SIGNS = ("learnt:", "ordered:", "digests")
 
 #: Stands behind the last point of a stretch, so that every key with that point lies before it.
 _BEHIND = b"\xff" * HOST_ID_BYTES

@@ -3,12 +3,12 @@
 Whatever it does not name was left by a merge that did not end, and is removed.
 """
 
-import os
 from pathlib import Path
 
 import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.replacing import replace_file
 from gossamer.stores.sieve.runs import RunEntry
 
 FILE = "manifest.json"
@@ -57,20 +57,3 @@ def read(directory: Path) -> SieveManifest | None:
 def write(directory: Path, manifest: SieveManifest, *, sync: bool) -> None:
     """Replace the manifest. With `sync`, it and the names of the other files survive a power cut."""
     replace_file(directory / FILE, msgspec.json.format(msgspec.json.encode(manifest)), sync=sync)
-
-
-def replace_file(path: Path, data: bytes | bytearray, *, sync: bool) -> None:
-    """Put a file in the place of another, whole or not at all."""
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as out:
-        out.write(data)
-        out.flush()
-        if sync:
-            os.fsync(out.fileno())
-    beside.replace(path)
-    if sync:
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -13,8 +13,8 @@ from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.task import Task
+from gossamer.stores.replacing import replace_file
 from gossamer.stores.sieve.finds import Ends
-from gossamer.stores.sieve.manifest import replace_file
 from gossamer.stores.sieve.sieve import Sieve, SieveLimits
 
 #: Where a sieve lies in the crawl directory: beside the agent's ledger.

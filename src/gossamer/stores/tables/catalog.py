@@ -19,6 +19,7 @@ SHIPPED = {
     "errors": "gossamer.stores.tables.errors:ERRORS",
     "triples": "gossamer.stores.tables.triples:TRIPLES",
     "host_notes": "gossamer.stores.tables.host_notes:HOST_NOTES",
+    "copies": "gossamer.stores.tables.copies:COPIES",
     "samples": "gossamer.stores.tables.samples:SAMPLES",
 }
 

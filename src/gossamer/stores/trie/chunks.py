@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.sieve.manifest import replace_file
+from gossamer.stores.replacing import replace_file
 
 MANIFEST = "manifest.json"
 
