@@ -136,7 +136,7 @@ class DividedCrawl:
         try:
             lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
             held.callback(lock.close)
-            self._folder = held.enter_context(meeting(self.directory, at_work(self.roster.members)))
+            self._folder = held.enter_context(meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names)))
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)
@@ -171,7 +171,7 @@ class DividedCrawl:
 
     async def _work(self) -> None:
         """Let the agents work; where people ask for others, these go on when domains have changed hands."""
-        has_other_wiring = is_renewed(self._folder, self.graph.wiring)
+        has_other_wiring = is_renewed(self._folder, self.graph.wiring, self.roster.masters)
         self._engage()
         if self.options.resume:
             await self._take_over(has_other_wiring=has_other_wiring)
@@ -350,7 +350,9 @@ class DividedCrawl:
 
     def line_to(self, host: str) -> "AgentLine":
         """The line to the agent that a host belongs to."""
-        return self.supervisor.agents[self.roster.ring(self.graph).owner(host)].line
+        agents = self.supervisor.agents
+        owner = self.roster.division(self.graph).owner(host)
+        return (agents.get(owner) or next(iter(agents.values()))).line
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a unit in all agents, at once and for every later run.
@@ -368,7 +370,7 @@ class DividedCrawl:
         self.graph = self.graph.with_settings(unit, given, after)
         try:
             self._place.write(self.plan.kept(self.graph), self.graph)
-            write_orders(self._folder, self._orders, self.graph.wiring)
+            write_orders(self._folder, self._orders, self.graph.wiring, self.roster.masters)
         except OSError as error:
             raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
         if unit == "frontier":

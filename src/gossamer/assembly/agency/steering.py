@@ -184,10 +184,10 @@ async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one v
 
 async def _hosts_of_all(crawl: "DividedCrawl", names: "Sequence[str]") -> Told:
     """How hosts stand, each by the word of the agent that has it; without those of agents that do not answer."""
-    ring = crawl.roster.ring(crawl.graph)
+    division = crawl.roster.division(crawl.graph)
     parts: dict[str, list[str]] = {}
     for name in names:
-        parts.setdefault(ring.owner(name), []).append(name)
+        parts.setdefault(division.owner(name), []).append(name)
     lines = {agent: one.line for agent, one in crawl.supervisor.agents.items()}
     asked = (_hosts_of(lines[agent], part) for agent, part in parts.items() if agent in lines)
     found: dict[str, HostNow] = {}
