@@ -30,6 +30,9 @@ from gossamer.stores.shared_state import SharedFile
 _NAMES = "state/masters/names.json"
 _WIRING = "state/masters/wiring.toml"
 
+#: The unit that has the mail of a master.
+MAIL = "mail"
+
 #: The parts of the shipped wiring that stand for one agent; each agent of a crawl has its own.
 _EXAMPLE = ("urls-master-00", "urls-agent-00", "send-agent-00", "agent-00")
 
@@ -171,7 +174,7 @@ def master_wiring(masters: Masters, crawl: Wiring, members: Sequence[str], maste
     components: dict[str, ComponentPlan] = {}
     for agent in agents:
         connectors[agent_arrow(agent)] = agent_connector(agent, master, folder)
-        components[f"send-{agent}"] = url_sender(agent, "mail")
+        components[f"send-{agent}"] = url_sender(agent, MAIL)
         components[agent] = agent_place(agent, master)
     bound = {
         name: msgspec.structs.replace(one, ports={**one.ports, "inbox": arrow}) if one.use == "marshal" else one
@@ -201,7 +204,7 @@ def _settings(
     settings: dict[str, dict[str, Any]] = {
         "marshal": dict(rule),
         "designations": {"members": list(members)},
-        "mail": {"master": master, "agents": list(agents), **rule},
+        MAIL: {"master": master, "agents": list(agents), **rule},
         "shared": {"directory": str(place), "crawl": crawl_id(place)},
     }
     units: dict[str, ComponentPlan | ProviderPlan] = {**crawl.providers, **crawl.components}

@@ -12,6 +12,7 @@ import msgspec
 
 from gossamer.assembly.agency.handing import give_now
 from gossamer.assembly.agents import ring_rule
+from gossamer.assembly.masters import masters_of
 from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import at_work
 from gossamer.model.digest_claims import digest_names
@@ -72,6 +73,8 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
         UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work. Nothing has changed.
         CrawlDirectoryError: what masters share cannot be read or written.
     """
+    if not masters_of(directory):
+        raise UsageError(f"the crawl in {directory} goes by the ring, where a domain's name says whose it is")
     names, rule = at_work(members), ring_rule(wiring)
     domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
     given: dict[str, str] = {}
@@ -88,3 +91,11 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, msgspec.json.encode({**read_wishes(directory), **later}))
     return later
+
+
+def told_of_assigned(wanted: Mapping[str, str], later: Mapping[str, str], how: str) -> str:
+    """What became of domains that a person gave to agents, in words; `how` says when those move that have to."""
+    lines = [f"{domain} moves to {agent} {how}" for domain, agent in later.items()]
+    if len(later) < len(wanted):
+        lines.append("given away at once: what nobody had" if later else "given away at once: nothing has to move")
+    return "\n".join(lines)

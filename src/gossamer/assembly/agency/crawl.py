@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.assembly.agency.assigning import told_of_assigned
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of_run
 from gossamer.assembly.agency.meeting import meeting
 from gossamer.assembly.agency.orders import is_renewed, write_orders
@@ -252,6 +253,19 @@ class DividedCrawl:
         if number != len(self.supervisor.agents):
             self.roster.want(self.graph, number)
             self.supervisor.rest()
+
+    def assign(self, agents: Mapping[str, str]) -> str:
+        """Give domains to agents: at once where nobody has them, in some seconds where they move; returns what was done, in words.
+
+        Raises:
+            UsageError: that cannot be, or the crawl is about to end. Nothing has changed.
+        """
+        self._check_goes_on()
+        later = self.roster.assign(self.graph, agents)
+        if later:
+            self.roster.renew()
+            self.supervisor.rest()
+        return told_of_assigned(agents, later, "(all agents rest for some seconds, and go on)")
 
     def _note(self) -> None:
         """Note who the agents are, and what follows the crawl, for this run and every later one."""

@@ -6,12 +6,12 @@ agents hand out nothing more, what is in flight comes in, what they owe each oth
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.agency.assigning import check_shared, forget_wishes, read_wishes
+from gossamer.assembly.agency.assigning import assign, check_shared, forget_wishes, read_wishes
 from gossamer.assembly.agency.ended import standings_of
 from gossamer.assembly.agency.handing import DividedByRing, DividedByTable
 from gossamer.assembly.agency.lost import check_lost
@@ -132,6 +132,11 @@ class Roster:
             return False
         self._wanted = members
         return True
+
+    def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
+        """Give domains to agents; returns those that move when the crawl rests. Raises as :func:`assigning.assign`."""
+        check_can_change(graph.wiring, self._directory)
+        return assign(self._directory, graph.wiring, self.members, agents)
 
     def take_wish(self) -> tuple[str, ...] | None:
         """The members that were asked for, if any were, once."""

@@ -13,6 +13,7 @@ from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.messages import (
+    Assign,
     BlockHosts,
     Change,
     CheckChange,
@@ -90,6 +91,8 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return _begun_again(await crawl.rewire(_change_of(request)))
         case Undo():
             return _begun_again(await crawl.undo())
+        case Assign():
+            return Done(crawl.assign(request.agents))
         case Checkpoint():
             return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
         case Decide():

@@ -113,10 +113,15 @@ class Supervisor:
         """Agents and masters."""
         return [*self.agents.values(), *self.masters.values()]
 
+    @property
+    def masters_at_work(self) -> list[MasterProcess]:
+        """The masters, but for those that are gone for good."""
+        return [one for one in self.masters.values() if not one.is_gone]
+
     def _reporting(self) -> set[str]:
         """Whose reports say whether all is over."""
         gone = {name for name, agent in self.agents.items() if self.is_resting and agent.has_ended}
-        return (self.agents.keys() - gone) | {name for name, one in self.masters.items() if not one.is_gone}
+        return (self.agents.keys() - gone) | {one.name for one in self.masters_at_work}
 
     @property
     def restarts(self) -> int:
@@ -199,7 +204,7 @@ class Supervisor:
             if is_refused:
                 raise AgentEnded(f"{master.name} cannot run: {why or 'it does not say why'}", code)
             wait = 0.0 if code == 0 else master.restarts.died(has_worked=master.has_worked)
-            others = [one.name for one in self.masters.values() if one is not master and not one.is_gone]
+            others = [one.name for one in self.masters_at_work if one is not master]
             if others and (wait is None or master.is_lost):
                 master.is_gone = True
                 self._quiescence = Quiescence(self._reporting())
@@ -231,7 +236,7 @@ class Supervisor:
         """Ask all agents again and again, until all is over."""
         while not self._is_over.is_set():
             await asyncio.sleep(ROUND)
-            asked = (one.ask_news() for one in self.masters.values() if not one.is_gone)
+            asked = (one.ask_news() for one in self.masters_at_work)
             told, of_masters = await asyncio.gather(
                 asyncio.gather(*map(self._news_of, self.agents.values())), asyncio.gather(*asked)
             )
@@ -360,7 +365,7 @@ class Supervisor:
                 await agent.line.do(SetAgent(unit, part))
         for name, value in given.items():
             if (own := SHARED_SETTINGS.get((unit, name))) is not None:
-                for master in self.masters.values():
+                for master in self.masters_at_work:
                     with contextlib.suppress(AgentSilent):
                         await master.line.do(SetAgent(own[0], {own[1]: value}))
 
