@@ -1,31 +1,13 @@
 """A crawl whose domains masters give away fetches what one by the ring does, whoever is killed or lost on the way."""
 
 import asyncio
-import json
-import os
 import shutil
 import signal
-import subprocess
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.agency.meeting import living
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import Assign, Checkpoint
-from gossamer.assembly.control.wire import ControlRequest
-from gossamer.cli.main import main
-from gossamer.flow import python
-from gossamer.model.agents import agent_name
-from gossamer.operations.designations import designations
-from gossamer.operations.verifying import verify
-from gossamer.stores.exchange.mail import has_mail
-from gossamer.stores.members import members_of
-from gossamer.stores.shared_state import SHARED, SharedFile
-from gossamer.testing.fakeweb import FakeWeb
 from tests.journeys.test_agents import (
     HOSTS,
     PAGES,
@@ -36,8 +18,22 @@ from tests.journeys.test_agents import (
     urls_in,
     web_of_hosts,
 )
-from tests.journeys.test_agents_joining import begun, check_whole, resumed
-from tests.journeys.test_agents_joining import web as web  # a fixture
+from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
+
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.control.client import Control
+from gossamer.assembly.control.messages import Assign, Checkpoint
+from gossamer.assembly.control.wire import ControlRequest
+from gossamer.cli.main import main
+from gossamer.model.agents import agent_name
+from gossamer.operations.designations import designations
+from gossamer.operations.verifying import verify
+from gossamer.stores.exchange.mail import has_mail
+from gossamer.stores.members import members_of
+from gossamer.stores.shared_state import SHARED, SharedFile
+from gossamer.testing.fakeweb import FakeWeb
+
+__all__ = ["web"]  # a fixture
 
 LONG = pytest.mark.long
 
@@ -68,9 +64,7 @@ def by_masters(web: FakeWeb, folder: Path, agents: int = 2, masters: int = 1, **
         pytest.param(5, 1, True, marks=LONG),
     ],
 )
-def test_masters_bring_the_pages_that_the_ring_brings(
-    agents: int, masters: int, aliases: bool, tmp_path: Path
-) -> None:
+def test_masters_bring_the_pages_that_the_ring_brings(agents: int, masters: int, aliases: bool, tmp_path: Path) -> None:
     settings = {"links": {"aliases": [f"www.h{host}.test=www.h{host + 1}.test" for host in range(0, HOSTS, 2)]}}
     with web_of_hosts() as web:
         for name, job in {
@@ -142,7 +136,10 @@ def test_domains_move_where_a_person_says_and_where_agents_leave_and_join(web: F
     begun(web, directory, "--designation", "master", agents=3)
     before = dict(designations(directory))
     moved = next(domain for domain, agent in before.items() if agent == "agent-00")
-    assert main(["designations", str(directory), "--assign", f"www.{moved}=agent-01", "--assign", "new.test=agent-02"]) == 0
+    assert (
+        main(["designations", str(directory), "--assign", f"www.{moved}=agent-01", "--assign", "new.test=agent-02"])
+        == 0
+    )
     assert dict(designations(directory, ["new.test", moved])) == {"new.test": "agent-02", moved: "agent-00"}
     done = resumed(directory, "--agents", "2")
     assert done.returncode == 0, done.stderr
@@ -212,7 +209,9 @@ def test_the_part_of_a_lost_agent_is_found_again(web: FakeWeb, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("what", ["gone", "foreign"])
-def test_a_shared_table_that_is_gone_or_anothers_is_refused_in_one_line(what: str, web: FakeWeb, tmp_path: Path) -> None:
+def test_a_shared_table_that_is_gone_or_anothers_is_refused_in_one_line(
+    what: str, web: FakeWeb, tmp_path: Path
+) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory, "--designation", "master", agents=2)
     path = directory / SHARED

@@ -37,9 +37,7 @@ DIGESTS = "digests"
 _CAPACITY = 4_096
 
 
-def with_agents(
-    wiring: Wiring, members: Sequence[str], agent: str, folder: str, masters: Sequence[str] = ()
-) -> Wiring:
+def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str, masters: Sequence[str] = ()) -> Wiring:
     """A copy of a crawl's wiring for one of its agents.
 
     Args:
@@ -185,7 +183,9 @@ def _by_master(
         "held",
         "master-links",
         {
-            "held": ProviderPlan("held-domains", {"ledger": "ledger", "ring": "ring"}, {"agent": agent, **ring_rule(wiring)}),
+            "held": ProviderPlan(
+                "held-domains", {"ledger": "ledger", "ring": "ring"}, {"agent": agent, **ring_rule(wiring)}
+            ),
             "taken": ProviderPlan("taken-domains", {"held": "held", "outbox": OUTBOX}),
             "master-links": ProviderPlan("master-links", {"behind": OUTBOX}, {"masters": preferred}),
         },
@@ -199,7 +199,9 @@ def url_sender(to: str, owing: str) -> ComponentPlan:
 
 def agent_place(other: str, own: str) -> ComponentPlan:
     """The place of another agent, or of a master, in the wiring of this one."""
-    return ComponentPlan("other-agent", {"urls": agent_arrow(other), "found": agent_arrow(own)}, process=_process(other))
+    return ComponentPlan(
+        "other-agent", {"urls": agent_arrow(other), "found": agent_arrow(own)}, process=_process(other)
+    )
 
 
 def agent_connector(to: str, own: str, folder: str) -> ConnectorPlan:

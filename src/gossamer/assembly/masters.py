@@ -153,7 +153,9 @@ def _marshal(wiring: Wiring) -> ComponentPlan:
     return found[0]
 
 
-def master_wiring(masters: Masters, crawl: Wiring, members: Sequence[str], master: str, folder: str, place: Path) -> Wiring:
+def master_wiring(
+    masters: Masters, crawl: Wiring, members: Sequence[str], master: str, folder: str, place: Path
+) -> Wiring:
     """The wiring of one master.
 
     Args:

@@ -154,8 +154,8 @@ class CrawlOptions(Sheet, frozen=True):
     policy: Annotated[
         str,
         setting(
-            "Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or one of "
-            "your own. least-loaded, unless told.",
+            "Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or one "
+            "of your own. least-loaded, unless told.",
             restart=_MASTERS,
         ),
     ] = ""

@@ -69,7 +69,8 @@ class Mail(Owing, Protocol):
     """Holds what a master sends to agents, and puts it on the disk where an agent is away.
 
     Promises:
-        1. What was posted is taken by the agent's sender; its receipt is held until the agent has committed it, or it is on the disk.
+        1. What was posted is taken by the agent's sender. Its receipt is held until the agent has
+           committed it, or it is on the disk.
         2. Memory is bounded, and nobody waits long for an agent that is away.
         3. What is on the disk is sent by this master or, if this one is gone, by another one.
         4. What is on the disk for an agent that has left goes to the agent that its domain is given to then.

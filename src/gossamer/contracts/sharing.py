@@ -1,11 +1,19 @@
-"""State that several processes read and write: the masters of one crawl share their table so. Suite: `gossamer.testing.check_shared_state`.
+"""State that several processes write: the masters of one crawl share their table so. Suite: `gossamer.testing.check_shared_state`.
 
 Place in the flow: providers of a master ask it; commands read it, and write where no master is at work.
 """
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
+
+import msgspec
+
+
+def as_json(names: Sequence[str]) -> str:
+    """Any number of names as one parameter of a question, for `json_each`."""
+    return msgspec.json.encode(names).decode()
 
 
 class SharedState(Protocol):

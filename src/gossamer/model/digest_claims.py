@@ -12,7 +12,6 @@ from itertools import product
 import msgspec
 
 from gossamer.model.domains import domain_point
-
 from gossamer.model.kept import DocumentRow
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
@@ -72,8 +71,8 @@ _CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
 def digest_names() -> dict[int, str]:
     """The names that digests lie under, by their points on the circle of domains.
 
-    They belong to agents by the ring, also where a table gives all other domains to agents: they are no load. A domain that shares a
-    point with one of them has its agent, since what lies at one point moves as a whole.
+    They belong to agents by the ring, also where a table gives all other domains to agents: they are no load. A domain that shares
+    a point with one of them has its agent, since what lies at one point moves as a whole.
     """
     names = (_name("".join(two)) for two in product(_CHARACTERS, repeat=_NAMED_BY))
     return {domain_point(name): name for name in names}

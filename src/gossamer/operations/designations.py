@@ -1,7 +1,7 @@
 """Which agent has which domain, and domains that people give to agents: `gossamer designations`.
 
-Place in the flow: it reads the table that the masters of a crawl share, also while they work. A running crawl changes it itself, by a
-control message; of one at rest it is done here.
+Place in the flow: it reads the table that the masters of a crawl share, also while they work. A running crawl changes it itself, by
+a control message; of one at rest it is done here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """URLs of other agents' hosts go out: one sender for each other agent, from the outbox into a remote connector.
 
 Place in the flow: beside the ring of the crawl. The commit puts URLs into the outbox (:mod:`gossamer.stores.exchange`); a
-sender takes them in batches. An agent that has masters has a sender for each of these, and a master one for each agent. A batch has a receipt of its own, which the connector holds until the other agent has committed it.
+sender takes them in batches. A batch has a receipt of its own, which the connector holds until the other agent has committed it.
+An agent that has masters has a sender for each of these, and a master has one for each agent.
 """
 
 from collections.abc import AsyncIterator

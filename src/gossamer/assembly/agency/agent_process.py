@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.assembly.agency.agent import AgentNews
-from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.assembly.agency.meeting import process_of
 from gossamer.assembly.agency.restarts import Restarts
 from gossamer.assembly.control.messages import News
@@ -58,6 +58,11 @@ class AgentProcess:
     def is_alive(self) -> bool:
         """Its process runs."""
         return bool(self._taken_over) or (self.process is not None and self.process.returncode is None)
+
+    @property
+    def is_lost(self) -> bool:
+        """Its folder was taken away, and all that it kept there."""
+        return not place_of(self.directory, self.name).exists()
 
     @property
     def has_ended(self) -> bool:

@@ -63,9 +63,7 @@ async def checkpoint(crawl: "DividedCrawl", name: str) -> str:
     raise UsageError("agents died while the checkpoint was made, so there is none; try again")
 
 
-async def _made(
-    agents: list["AgentProcess"], masters: list["MasterProcess"], directory: Path, name: str
-) -> bool:
+async def _made(agents: list["AgentProcess"], masters: list["MasterProcess"], directory: Path, name: str) -> bool:
     """Let each agent make its part; False, with nothing left of it, where one of them was not there all the time."""
     is_made = False
     everybody = [*agents, *masters]

@@ -137,7 +137,9 @@ class DividedCrawl:
         try:
             lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
             held.callback(lock.close)
-            self._folder = held.enter_context(meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names)))
+            self._folder = held.enter_context(
+                meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
+            )
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)

@@ -1,7 +1,7 @@
 """Whose domains are whose, and which of them change hands: by the ring, or by the table that masters share.
 
-Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` whose a host is. By the ring all of
-this follows from the members. By the table, moves are written down first; one transaction then lets all of them come true.
+Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` whose a host is. By the ring all
+of this follows from the members. By the table, moves are written down first; one transaction then lets all of them come true.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

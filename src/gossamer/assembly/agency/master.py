@@ -1,8 +1,8 @@
 """The run of one master: its graph, and the line on which its supervisor asks.
 
 Place in the flow: :mod:`process` makes one, as it makes agents, and the supervisor starts and steers both alike. A master keeps
-nothing of its own: what it must not forget lies in the file that all masters share (:mod:`gossamer.stores.shared_state`), or is owed by the
-agents that have sent it. So it ends by dropping what it has in hand.
+nothing of its own: what it must not forget lies in the file that all masters share (:mod:`gossamer.stores.shared_state`), or is
+owed by the agents that have sent it. So it ends by dropping what it has in hand.
 """
 
 import asyncio

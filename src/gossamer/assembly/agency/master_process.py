@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 from gossamer.assembly.agency.agent_process import AgentProcess
-from gossamer.assembly.agency.line import place_of
 from gossamer.assembly.agency.meeting import living, process_of
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.exchange.mail import leases
@@ -28,11 +27,6 @@ class MasterProcess(AgentProcess):
 
     is_gone = False
     """It does not come back: another master does its work."""
-
-    @property
-    def is_lost(self) -> bool:
-        """Its folder was taken away: the place where it ran is gone."""
-        return not place_of(self.directory, self.name).exists()
 
     def _last_status(self) -> int:
         """A master that ends in order gives its lease back."""

@@ -139,9 +139,7 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
     return parts
 
 
-def check_can_divide(
-    graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()
-) -> None:
+def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:
     """Refuse a crawl that several agents cannot run. Touches nothing.
 
     Raises:

@@ -53,9 +53,7 @@ def _made(folder: Path, name: str) -> AgentRun | MasterRun:
         own = master_wiring(masters, wiring, orders.members, name, str(folder), directory)
         return MasterRun(name, plan(own, known), directory, folder, _report)
     graph = plan(agent_wiring(wiring, plan(wiring, known), orders, name, str(folder)), known)
-    return AgentRun(
-        name, graph, directory, folder, _report, among=orders.names, accept_loss=orders.accept_loss
-    )
+    return AgentRun(name, graph, directory, folder, _report, among=orders.names, accept_loss=orders.accept_loss)
 
 
 def _report(line: str) -> bool:

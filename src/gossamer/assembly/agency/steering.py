@@ -91,10 +91,17 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return _begun_again(await crawl.rewire(_change_of(request)))
         case Undo():
             return _begun_again(await crawl.undo())
-        case Assign():
-            return Done(crawl.assign(request.agents))
         case Checkpoint():
             return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
+        case _:
+            return await _decided(crawl, request)
+
+
+async def _decided(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """What a person has decided about a part of the crawl."""
+    match request:
+        case Assign():
+            return Done(crawl.assign(request.agents))
         case Decide():
             told = await asyncio.to_thread(rows_aside, crawl.directory)
             return Done(await steering.decide(crawl, told, request.confirm, request.release))

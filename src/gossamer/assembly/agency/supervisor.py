@@ -184,6 +184,12 @@ class Supervisor:
                 raise AgentEnded(f"{agent.name} cannot run: {why or 'it does not say why'}", code)
             if self._is_over.is_set():
                 return  # what it had is kept; a later run goes on with it
+            if agent.has_begun and agent.is_lost:
+                raise AgentEnded(
+                    f"{agent.name} has lost its folder state/{agent.name} while it was at work; bring it back from a copy, or "
+                    f"fetch the part of {agent.name} again: gossamer resume {agent.directory} --accept-loss",
+                    CrawlDirectoryError.exit_code,
+                )
             wait = agent.restarts.died(has_worked=agent.has_worked)
             if wait is None:
                 raise ComponentFailed(
@@ -215,7 +221,9 @@ class Supervisor:
                     f"{master.name} died {master.restarts.count} times ({_death(code)}), the last ones before it did anything; "
                     "see its messages above. What was kept is kept: gossamer resume goes on"
                 )
-            self._report(f"{master.name} {'was stopped' if code == 0 else f'died ({_death(code)})'}; it is started again")
+            self._report(
+                f"{master.name} {'was stopped' if code == 0 else f'died ({_death(code)})'}; it is started again"
+            )
             await asyncio.sleep(wait)
 
     def _has_left(self, agent: AgentProcess) -> bool:

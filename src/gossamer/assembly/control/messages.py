@@ -22,7 +22,6 @@ from gossamer.assembly.control.wire import (
     tag_of,
     told,
 )
-
 from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 from gossamer.contracts.marshaling import DesignationPolicy, DomainCount
-from gossamer.contracts.sharing import SharedState
+from gossamer.contracts.sharing import SharedState, as_json
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -29,9 +29,6 @@ CREATE TABLE IF NOT EXISTS loads (agent TEXT PRIMARY KEY, domains INTEGER NOT NU
 
 #: Domains in memory, so that most look-ups spare the file: about 200 bytes each.
 REMEMBERED = 65_536
-
-#: Domains of one question: SQLite takes 32,766 parameters.
-_AT_ONCE = 1_000
 
 
 class SharedDesignationSheet(Sheet, frozen=True):
@@ -158,12 +155,8 @@ def chosen(policy: DesignationPolicy, domain: str, members: Iterable[Member], co
 
 def agents_of(connection: sqlite3.Connection, domains: Sequence[str]) -> dict[str, str]:
     """The agents of those domains that have one, whether it is at work or not."""
-    found: dict[str, str] = {}
-    for start in range(0, len(domains), _AT_ONCE):
-        part = domains[start : start + _AT_ONCE]
-        marks = ",".join("?" * len(part))
-        found.update(connection.execute(f"SELECT domain, agent FROM designations WHERE domain IN ({marks})", part))
-    return found
+    question = "SELECT domain, agent FROM designations WHERE domain IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(question, (as_json(domains),)))
 
 
 def agent_at(connection: sqlite3.Connection, point: int) -> str | None:

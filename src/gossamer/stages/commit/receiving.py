@@ -2,9 +2,9 @@
 
 Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
 (:mod:`gossamer.stages.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
-that has it is kept here; one that comes twice is known by then. Where a master gives domains to agents, URLs come from it, and among them may be
-some that this agent has found itself. Orders of processors about our hosts come the same way, and so
-do claims of documents whose digests are ours.
+that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way, and so
+do claims of documents whose digests are ours. Where masters give domains to agents, URLs come from them, and among them may be some
+that this agent has found itself.
 """
 
 from types import MappingProxyType

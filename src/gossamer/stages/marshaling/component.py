@@ -39,7 +39,9 @@ class MarshalSheet(Sheet, frozen=True):
         tuple[str, ...],
         setting("Assign these registered domains to one agent; as the ledgers do (repeatable).", restart=_MADE),
     ] = ()
-    disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = 1.0  # soon enough for a person who makes room, and far from busy waiting
+    disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = (
+        1.0  # soon enough for a person who makes room, and far from busy waiting
+    )
 
 
 class Marshal(Filter[MarshalSheet]):

@@ -82,6 +82,4 @@ def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
 
     They speak of links. A seed goes to an agent, which refuses it by the same rules, and says so to the person who gave it.
     """
-    return [
-        verdict if names_page(task) and task.source else "" for task, verdict in zip(tasks, verdicts, strict=True)
-    ]
+    return [verdict if names_page(task) and task.source else "" for task, verdict in zip(tasks, verdicts, strict=True)]

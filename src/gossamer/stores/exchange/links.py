@@ -41,7 +41,9 @@ class MasterLinksSheet(Sheet, frozen=True):
     ] = ("master-00",)
     patience: Annotated[
         float,
-        setting("Take a master for silent when it has acknowledged nothing of what it has for this time.", unit="s", gt=0),
+        setting(
+            "Take a master for silent when it has acknowledged nothing of what it has for this time.", unit="s", gt=0
+        ),
     ] = 5.0
 
 

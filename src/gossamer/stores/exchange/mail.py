@@ -19,7 +19,7 @@ import msgspec
 
 from gossamer.contracts.exchanging import OwedTask
 from gossamer.contracts.marshaling import DesignationTable
-from gossamer.contracts.sharing import SharedState
+from gossamer.contracts.sharing import SharedState, as_json
 from gossamer.flow.ports import Uses
 from gossamer.flow.receipt import Receipt, current
 from gossamer.flow.sheet import Sheet, setting
@@ -252,7 +252,7 @@ class MassMail(Provider[MassMailSheet]):
         return []
 
     def _spill(self, agent: str) -> None:
-        """Put what waits for an agent that is away on the disk; what is on its way to it, too, since nobody knows whether it arrives."""
+        """Put what waits for an agent that is away on the disk, and what is on its way: nobody knows whether that arrives."""
         queue, sent = self._queues[agent], self._sent[agent]
         for key, batch in list(sent.items()):
             held = [one for one in batch.posted if not one.row]
@@ -339,11 +339,8 @@ class MassMail(Provider[MassMailSheet]):
 
     async def _redesignate(self) -> None:
         """Give the mail of agents that have left to those that have their domains now."""
-        agents = self.sheet.agents
-        marks = ",".join("?" * len(agents))
-        while rows := self.shared.reading.execute(
-            f"SELECT id, task FROM mail WHERE agent NOT IN ({marks}) LIMIT 1000", agents
-        ).fetchall():
+        question = "SELECT id, task FROM mail WHERE agent NOT IN (SELECT value FROM json_each(?)) LIMIT 1000"
+        while rows := self.shared.reading.execute(question, (as_json(self.sheet.agents),)).fetchall():
             hosts = [_decode(task).host for _, task in rows]
             given = await self.designations.designate([self._rule.assignable(host) for host in hosts])
             with self.shared.writing() as connection:
@@ -354,13 +351,9 @@ class MassMail(Provider[MassMailSheet]):
             self.metrics.count("redesignated", len(rows))
 
 
-def has_mail(connection: sqlite3.Connection, agents: Sequence[str] | None = None) -> bool:
-    """Whether mail waits on the disk; with `agents`, for one of these."""
-    if agents is None:
-        question = "SELECT EXISTS (SELECT 1 FROM mail)"
-    else:
-        question = f"SELECT EXISTS (SELECT 1 FROM mail WHERE agent IN ({','.join('?' * len(agents))}))"
-    (found,) = connection.execute(question, agents or ()).fetchone()
+def has_mail(connection: sqlite3.Connection) -> bool:
+    """Whether mail waits on the disk."""
+    (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM mail)").fetchone()
     return bool(found)
 
 
