@@ -79,8 +79,6 @@ def masters_of(directory: Path) -> Masters:
         names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
         return Masters(names, read(directory / _WIRING))
     except (FileNotFoundError, NotADirectoryError):
-        if path.exists():
-            raise CrawlDirectoryError(f"{directory / _WIRING} is gone; bring it back from a copy") from None
         return Masters()
     except (msgspec.DecodeError, BrokenWiring) as error:
         raise CrawlDirectoryError(f"{path.parent} is damaged: {error}; bring it back from a copy") from None

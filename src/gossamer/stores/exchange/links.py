@@ -14,12 +14,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
-from gossamer.contracts.exchanging import Outbox, OwedTask
-from gossamer.contracts.ledger import Group
+from gossamer.contracts.exchanging import OwedTask, Owing
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.task import Task
 from gossamer.stores.exchange.held import MASTERS
 
 #: Seconds between two looks at who is silent.
@@ -48,9 +46,9 @@ class MasterLinksSheet(Sheet, frozen=True):
 
 
 class MasterLinks(Provider[MasterLinksSheet]):
-    """The outbox of an agent, as the senders to its masters see it. Contract: `exchanging.Outbox`."""
+    """The outbox of an agent, as the senders to its masters see it. Contract: `exchanging.Owing`."""
 
-    behind: Uses[Outbox]
+    behind: Uses[Owing]
     keeps_state = True
 
     def __init__(self, sheet: MasterLinksSheet | None = None) -> None:
@@ -72,22 +70,6 @@ class MasterLinks(Provider[MasterLinksSheet]):
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
-
-    # -- the outbox behind it
-
-    def is_ours(self, host: str) -> bool:
-        """Whether the URLs of a host stay with this agent."""
-        return self.behind.is_ours(host)
-
-    def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
-        """Stage tasks of other agents' hosts."""
-        return self.behind.owe(tasks, group)
-
-    def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
-        """Their group is kept; or, where it is not sure, may have been."""
-        self.behind.kept(owed, is_sure=is_sure)
-
-    # -- senders
 
     async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
         """What is owed to any master, for the sender to this one; suspended while it is another one's turn."""
