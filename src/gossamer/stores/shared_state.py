@@ -46,8 +46,7 @@ class SharedFile:
         self.path = directory / SHARED
         if not is_new and not self.path.exists():
             raise CrawlDirectoryError(
-                f"{self.path} is gone, which says which agent has which domain; bring it back from a copy, or make it again "
-                f"from the agents' ledgers: gossamer resume {directory} --accept-loss"
+                f"{self.path} is gone, which says which agent has which domain; bring it back from a copy"
             )
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ class _Change(msgspec.Struct, frozen=True):
         return TableMoves(directory) if self.by_table else RingMoves(self.before, self.after)
 
 
-class TableChange(msgspec.Struct, frozen=True):
+class DomainWishes(msgspec.Struct, frozen=True):
     """What the table of the masters needs to know of a change beside the members."""
 
     policy: Any
@@ -137,7 +137,7 @@ def change_members(
     wiring: Wiring,
     members: Sequence[str],
     report: Callable[[str], None],
-    table: TableChange | None = None,
+    table: DomainWishes | None = None,
 ) -> None:
     """Let a crawl at rest have these agents.
 

@@ -18,7 +18,7 @@ from gossamer.assembly.agency.lost import check_lost
 from gossamer.assembly.agency.master_process import end_masters
 from gossamer.assembly.agency.meeting import living
 from gossamer.assembly.agency.membership import (
-    TableChange,
+    DomainWishes,
     change_members,
     check_can_change,
     needs_rest,
@@ -204,12 +204,12 @@ class Roster:
         for line in lines:
             self._report(line)
 
-    async def _table_change(self) -> TableChange:
+    async def _table_change(self) -> DomainWishes:
         """What the table of the masters needs to know: who chooses, and what people have said."""
         assert self.masters.wiring is not None
         policy = designation_policy(self.masters.wiring)
         await policy.start()
-        return TableChange(policy, read_wishes(self._directory))
+        return DomainWishes(policy, read_wishes(self._directory))
 
     async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""

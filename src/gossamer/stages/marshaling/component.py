@@ -39,6 +39,13 @@ class MarshalSheet(Sheet, frozen=True):
         tuple[str, ...],
         setting("Assign these registered domains to one agent; as the ledgers do (repeatable).", restart=_MADE),
     ] = ()
+    judges_seeds: Annotated[
+        bool,
+        setting(
+            "Refuse seeds by domain constraints, as links are. Otherwise they go to an agent, which refuses them by the same rules "
+            "and says so to the person who gave them."
+        ),
+    ] = True
     disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = (
         1.0  # soon enough for a person who makes room, and far from busy waiting
     )
@@ -72,6 +79,8 @@ class Marshal(Filter[MarshalSheet]):
         self.metrics.count("recent", len(valid) - len(fresh))
         called = [named(task, self.hosts.name_of) for task in fresh]
         refusals = refused(called, self.constraints.judge_tasks("schedule", called))
+        if not self.sheet.judges_seeds:
+            refusals = [refusal if task.source else "" for task, refusal in zip(called, refusals, strict=True)]
         self._refuse(filter(None, refusals))
         passing = list(compress(called, map(not_, refusals)))
         domains = [self._rule.assignable(task.host) for task in passing]

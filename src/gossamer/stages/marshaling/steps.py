@@ -78,8 +78,5 @@ def named(task: Task, name_of: Callable[[str], str]) -> Task:
 
 
 def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
-    """Step 4: for each task the rule of the domain constraints that refuses it, or nothing.
-
-    They speak of links. A seed goes to an agent, which refuses it by the same rules, and says so to the person who gave it.
-    """
-    return [verdict if names_page(task) and task.source else "" for task, verdict in zip(tasks, verdicts, strict=True)]
+    """Step 4: for each task the rule of the domain constraints that refuses it, or nothing. They speak of pages alone."""
+    return [verdict if names_page(task) else "" for task, verdict in zip(tasks, verdicts, strict=True)]
