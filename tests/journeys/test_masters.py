@@ -151,6 +151,12 @@ def test_domains_move_where_a_person_says_and_where_agents_leave_and_join(web: F
     assert {domain: after[domain] for domain in kept} == kept, "nothing else moves"
     check_whole(web, directory)
     assert not list((directory / "state/supervisor").glob("changing*"))
+    assert main(["delete", str(directory), moved]) == 0
+    assert moved not in dict(designations(directory))
+    path = directory / SHARED
+    assert not any(moved.encode() in file.read_bytes() for file in path.parent.glob(f"{path.name}*")), (
+        "no byte tells of it"
+    )
 
 
 @LONG
@@ -208,22 +214,18 @@ def test_the_part_of_a_lost_agent_is_found_again(web: FakeWeb, tmp_path: Path) -
     assert verify(directory, deep=True).findings == []
 
 
-@pytest.mark.parametrize("what", ["gone", "foreign"])
-def test_a_shared_table_that_is_gone_or_anothers_is_refused_in_one_line(
-    what: str, web: FakeWeb, tmp_path: Path
-) -> None:
+def test_a_shared_table_that_is_anothers_or_gone_is_refused_in_one_line(web: FakeWeb, tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory, "--designation", "master", agents=2)
-    path = directory / SHARED
-    if what == "gone":
-        for file in path.parent.glob(f"{path.name}*"):
-            file.unlink()
-    else:
-        with closing(SharedFile(directory)) as shared, shared.writing() as connection:
-            connection.execute("UPDATE meta SET value = 'other' WHERE name = 'crawl'")
     before = {one: one.stat().st_mtime_ns for one in directory.rglob("*.toml")}
-    refused = resumed(directory)
-    assert refused.returncode == 5
-    assert ("is gone" if what == "gone" else "belongs to another crawl (other)") in refused.stderr
-    assert refused.stderr.count("\n") == 1, refused.stderr
+    with closing(SharedFile(directory)) as shared, shared.writing() as connection:
+        connection.execute("UPDATE meta SET value = 'other' WHERE name = 'crawl'")
+    foreign = resumed(directory)
+    for file in (directory / SHARED).parent.glob("shared.sqlite*"):
+        file.unlink()
+    gone = resumed(directory)
+    for refused, told in ((foreign, "belongs to another crawl (other)"), (gone, "is gone")):
+        assert refused.returncode == 5
+        assert told in refused.stderr
+        assert refused.stderr.count("\n") == 1, refused.stderr
     assert {one: one.stat().st_mtime_ns for one in directory.rglob("*.toml")} == before, "nothing has changed"

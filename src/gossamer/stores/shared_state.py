@@ -92,6 +92,16 @@ class SharedFile:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def erasing(self) -> Iterator[sqlite3.Connection]:
+        """As :meth:`writing`, and nothing of what was deleted is left in the file. Nobody else has it open."""
+        with self._explained():
+            self._connection.execute("PRAGMA secure_delete=ON")
+        with self.writing() as connection:
+            yield connection
+        with self._explained():
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close it; what it was read and written by goes with it."""
         self._connection.close()
@@ -135,6 +145,11 @@ def restore_shared(directory: Path, name: str) -> None:
 def forget_copy(directory: Path, name: str) -> None:
     """Remove the copy of a checkpoint that was not finished."""
     _copy_of(directory, name).unlink(missing_ok=True)
+
+
+def forget_copies(directory: Path) -> None:
+    """Remove all copies: the checkpoints that they belong to are gone."""
+    shutil.rmtree(directory / _CHECKPOINTS, ignore_errors=True)
 
 
 def _copy_of(directory: Path, name: str) -> Path:

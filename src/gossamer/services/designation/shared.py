@@ -184,6 +184,12 @@ def loads(connection: sqlite3.Connection) -> dict[str, int]:
     return dict(connection.execute("SELECT agent, domains FROM loads").fetchall())
 
 
+def forget_domains(connection: sqlite3.Connection, gone: Mapping[str, str]) -> None:
+    """Forget domains that are deleted, with the agents that have them, within a transaction."""
+    connection.executemany("DELETE FROM designations WHERE domain = ?", [(domain,) for domain in gone])
+    connection.executemany("UPDATE loads SET domains = domains - 1 WHERE agent = ?", [(one,) for one in gone.values()])
+
+
 def give(connection: sqlite3.Connection, given: Mapping[str, str]) -> None:
     """Note the agents of domains, within a transaction."""
     before = agents_of(connection, list(given))

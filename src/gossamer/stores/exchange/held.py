@@ -116,6 +116,15 @@ class TakenDomains(Provider[NoSettings]):
         return self.outbox.taken_back([task for task in tasks if task.relation not in (CLAIM, ORDER)], group)
 
 
+def let_go(ledger: Ledger, domains: Sequence[str]) -> None:
+    """Hold domains no more that are deleted."""
+    if domains:
+        ledger.spaces.open(HELD)
+        with ledger.group() as group:
+            for domain in domains:
+                group.delete(HELD, domain, b"")
+
+
 def hold_again(ledger: Ledger, domains: Iterable[str]) -> None:
     """Let a ledger that has lost everything hold the domains that its agent has by the table."""
     ledger.spaces.open(HELD)

@@ -12,7 +12,7 @@ that nobody else waits for it too. The file is shared by all masters: the mail o
 import asyncio
 import sqlite3
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -355,6 +355,13 @@ def has_mail(connection: sqlite3.Connection) -> bool:
     """Whether mail waits on the disk."""
     (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM mail)").fetchone()
     return bool(found)
+
+
+def delete_mail(connection: sqlite3.Connection, has: Callable[[str], bool]) -> None:
+    """Take mail off the disk whose URL is deleted, or was found on one that is, within a transaction."""
+    rows = connection.execute("SELECT id, task FROM mail")
+    gone = [(number,) for number, data in rows if has((task := _decode(data)).url) or has(task.source)]
+    connection.executemany("DELETE FROM mail WHERE id = ?", gone)
 
 
 def leases(connection: sqlite3.Connection) -> dict[str, float]:
