@@ -35,6 +35,12 @@ Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "rand
 class CrawlOptions(Sheet, frozen=True):
     """What `gossamer crawl` and `gossamer.crawl()` take, apart from the seeds."""
 
+    @property
+    def is_divided(self) -> bool:
+        """They ask for several agents, or for what only a crawl of several has."""
+        of_masters = self.designation == "master" or self.masters or self.policy or self.place
+        return (self.agents or 1) > 1 or bool(of_masters)
+
     output: Annotated[str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE)] = (
         ""
     )

@@ -166,10 +166,7 @@ def _job(
     """The crawl that these options ask for: in this process, or divided among several."""
     from gossamer.assembly.crawl import Crawl
 
-    is_plain = options.agents in (None, 1) and not (
-        options.designation or options.masters or options.policy or options.place
-    )
-    if not options.resume and is_plain:
+    if not options.resume and not options.is_divided:
         return Crawl(seeds, options, wiring=wiring, settings=settings, report=_say)
     from gossamer.assembly.agency.crawl import DividedCrawl
     from gossamer.assembly.agency.roster import is_divided

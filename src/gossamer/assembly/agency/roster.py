@@ -48,13 +48,7 @@ def is_divided(options: CrawlOptions) -> bool:
     Raises:
         CrawlDirectoryError: the names of its agents cannot be read.
     """
-    if (
-        (options.agents or 1) > 1
-        or options.designation == "master"
-        or options.masters
-        or options.policy
-        or options.place
-    ):
+    if options.is_divided:
         return True
     return bool(options.resume and options.output and members_of(Path(options.output)))
 
