@@ -111,8 +111,8 @@ class RuntimeRefused(Exception):
 class RuntimeLink(Protocol):
     """Home's end of the link to one runtime, for one sender.
 
-    An identity is opaque text by :data:`IDENTITY_PATTERN` that home gives one journey of one crawler and never gives again: a crawler
-    that is sent a second time, since its first journey is lost or failed, is another journey.
+    An identity is opaque text by :data:`IDENTITY_PATTERN` that home gives one journey of one crawler, and never gives again. A
+    crawler that is sent a second time, since its first journey is lost or failed, is another journey.
 
     Promises:
         1. Every call may be made again, at any moment and after any error, and comes to the same.
