@@ -13,6 +13,7 @@ import msgspec
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import WiringError
+from gossamer.flow.sheet import build
 from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.managing.making import crawler_for
@@ -130,7 +131,7 @@ def _settings(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
     if options.bring or options.bring_elements:
         settings["parts"] = list(options.bring)
         settings["elements"] = list(options.bring_elements)
-    sheet = CrawlersSheet(**{name: tuple(one) if isinstance(one, list) else one for name, one in settings.items()})
+    sheet = build(CrawlersSheet, settings)
     try:
         check_crawler(crawler_for(sheet.template(), [Task(seed, host_of(seed)) for seed in seeds[:1]], ""))
     except CrawlerRefused as refusal:

@@ -78,9 +78,10 @@ def check_batch(batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerReco
         raise BatchRefused("forged", "an empty batch: they could go on without end")
     if batch.rows and program.bring.irrelevant != "rows":
         raise BatchRefused("forged", "rows of irrelevant documents were not asked for")
-    for one in (*batch.pages, *batch.rows):
-        _check_url(one.url, record)
+    for row in batch.rows:
+        _check_url(row.url, record)
     for page in batch.pages:
+        _check_url(page.url, record)
         _check_page(page, crawler, record)
     for url in batch.external:
         if not _is_canonical(url):

@@ -30,7 +30,7 @@ from gossamer.flow.receipt import Receipt, current
 from gossamer.mobile.crawler import MAX_SEEDS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.managing.away import AwayCrawler, JourneyEnd
 from gossamer.mobile.managing.book import CrawlerBook, CrawlerRecord
-from gossamer.mobile.managing.intake import KnownAtHome, check_batch, visits_of
+from gossamer.mobile.managing.intake import BatchRefused, KnownAtHome, check_batch, visits_of
 from gossamer.mobile.managing.links import RuntimeLinks
 from gossamer.mobile.managing.making import crawler_for
 from gossamer.mobile.managing.sending import is_worth_sending
@@ -39,7 +39,8 @@ from gossamer.mobile.managing.sheet import CrawlersSheet
 from gossamer.mobile.wire import from_bytes, to_bytes
 from gossamer.model.identity import VisitIds
 from gossamer.model.task import Task
-from gossamer.model.visit import Visit
+from gossamer.model.visit import HTML_TYPES, Visit
+from gossamer.reading.sniffing import media_type_of
 from gossamer.stores.lending.lent import LentUrls
 
 #: Batches that wait to join the stream of visits: each is some 8 MB of pages.
@@ -254,8 +255,10 @@ class Crawlers(Producer[CrawlersSheet]):
         check_batch(batch, crawler, record, size)
         known = KnownAtHome(lambda url, host: self.lent.task_of(url, host, record.id), self.contents.first)
         visits = list(self._wanted(visits_of(batch, crawler, record, known, self.clock.now())))
+        pages = sum((visit.mime or media_type_of(visit.response)) in HTML_TYPES for visit in visits)
+        if record.share and record.pages + pages > record.share:
+            raise BatchRefused("too_much", f"more than the {record.share} pages that it may bring")
         self._coming.update((visit.url, record.id) for visit in visits)
-        pages = sum(page.mime in _HTML for page in batch.pages)
         try:
             if visits:
                 delivery = _Delivery(visits, asyncio.Event())
@@ -332,6 +335,3 @@ class Crawlers(Producer[CrawlersSheet]):
             self.lent.recall(host, list(self.lent.of_host(host)), group)
         self.metrics.count("fetched_instead")
         self.lent.tell()
-
-
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
