@@ -252,4 +252,6 @@ def walls_here(limits: ProcessLimits | None = None) -> Walls:
     """The walls that a crawler's process has on this machine, by starting one."""
     keeper = CrawlerKeeper(b"", msgspec.structs.replace(limits or ProcessLimits(), is_weak=True))
     end = keeper.run(lambda task: Response(Outcome.BLOCKED), lambda batch: None)
-    return msgspec.structs.replace(keeper.walls, missing=(*keeper.walls.missing, end.told)) if end.reason else keeper.walls
+    return (
+        msgspec.structs.replace(keeper.walls, missing=(*keeper.walls.missing, end.told)) if end.reason else keeper.walls
+    )
