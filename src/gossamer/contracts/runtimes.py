@@ -34,8 +34,8 @@ RefusalReason = Literal[
     "wrong_key", "not_authorized", "protocol", "invalid", "version", "too_large", "hosts", "processors", "other_crawler"
 ]
 """For what a runtime refuses: it is not the one whose key is known, it does not know the sender, what speaks there is no runtime,
-the bytes are no crawler, of a version that it does not know, or too many; none of the seeds' hosts is for this sender; a processor is
-not installed; another crawler was sent under this identity."""
+the bytes are no crawler, of a version that it does not know, or too many; none of the seeds' hosts is for this sender; a processor
+is not installed; another crawler was sent under this identity."""
 
 
 class OfferedHost(msgspec.Struct, frozen=True):
