@@ -6,6 +6,7 @@ their divided ledger in front.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,12 +17,14 @@ from gossamer.flow.errors import WiringError
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.mobile.checking import CrawlerRefused, check_crawler
+from gossamer.mobile.managing.keys import runtime_key
 from gossamer.mobile.managing.making import crawler_for
 from gossamer.mobile.managing.sheet import CrawlersSheet
 from gossamer.model.errors import UsageError
 from gossamer.model.host_table import HostTable
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
+from gossamer.services.runtimes import checked_runtime_url
 from gossamer.stages.url_filter.expressions import by_gate
 
 #: What the new units are called in the wiring.
@@ -60,19 +63,34 @@ def with_mobile(wiring: Wiring, options: CrawlOptions, seeds: Sequence[str]) -> 
     """
     is_mobile = CRAWLERS in wiring.components and wiring.components[CRAWLERS].use == CRAWLERS
     if not (options.mobile or is_mobile):
-        for option in ("runtime", "bring", "bring_elements"):
+        for option in ("runtime", "runtime_keys", "bring", "bring_elements"):
             if getattr(options, option):
                 raise UsageError(f"--{option.replace('_', '-')} is for crawls that send crawlers; give --mobile as well")
         if options.irrelevant != CrawlOptions().irrelevant:
             raise UsageError("--irrelevant is for crawls that send crawlers; give --mobile as well")
         return wiring
     if is_mobile:
-        given = _runtimes(options.runtime)
-        return wirings.with_settings(wiring, LENT, {"runtimes": given}) if given else wiring
+        if not options.runtime:
+            return wiring
+        wiring = wirings.with_settings(wiring, LENT, {"runtimes": _runtimes(options.runtime)})
+        return wirings.with_settings(wiring, LINKS, _links(options))
     if not options.runtime:
         raise UsageError("--mobile sends crawlers to runtimes; name them: --runtime HOST=https://ADDRESS")
     _check(options)
-    return _sending(wiring, _runtimes(options.runtime), _settings(options, seeds))
+    return _sending(wiring, _runtimes(options.runtime), _links(options), _settings(options, seeds))
+
+
+def _links(options: CrawlOptions) -> dict[str, Any]:
+    """The settings of the links: what can never be reached is refused before anything is touched.
+
+    Raises:
+        UsageError: an address cannot be used, or its key is not known.
+    """
+    keys = str(Path(options.runtime_keys).absolute()) if options.runtime_keys else ""
+    elsewhere = sorted({address for address in _runtimes(options.runtime).values() if "://" in address})
+    for address in elsewhere:
+        checked_runtime_url(address, runtime_key(address, keys).pin)
+    return {**({"keys": keys} if keys else {}), **({"addresses": elsewhere} if elsewhere else {})}
 
 
 def _runtimes(given: Sequence[str]) -> dict[str, str]:
@@ -88,6 +106,10 @@ def _runtimes(given: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--runtime {entry}: write HOST=https://ADDRESS, or HOST=FOLDER for files of this machine")
         if host in found:
             raise UsageError(f"--runtime {host}: given twice; one host has one runtime")
+        if "://" not in address:
+            if not Path(address).is_dir():
+                raise UsageError(f"--runtime {host}={address}: no such folder; name the site's files, or https://ADDRESS")
+            address = str(Path(address).absolute())
         found[host] = address
     HostTable(found)
     return found
@@ -162,7 +184,7 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _sending(wiring: Wiring, runtimes: dict[str, str], settings: dict[str, Any]) -> Wiring:
+def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], settings: dict[str, Any]) -> Wiring:
     """The wiring with what is lent, the ledger in front, and the manager."""
     frontier, commit, fetch = (_only(wiring, use) for use in ("frontier", "commit", "fetch"))
     filters, contents = _only(wiring, "filter"), _only(wiring, "content-seen")
@@ -190,7 +212,7 @@ def _sending(wiring: Wiring, runtimes: dict[str, str], settings: dict[str, Any])
     providers = {
         LENT: ProviderPlan("lent-urls", {"ledger": ledger}, {"runtimes": runtimes}),
         LENDING: ProviderPlan("lending-ledger", {"behind": ledger, "lent": LENT}),
-        LINKS: ProviderPlan("configured-runtimes"),
+        LINKS: ProviderPlan("configured-runtimes", settings=links),
     }
     return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)
 

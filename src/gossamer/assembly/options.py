@@ -431,6 +431,14 @@ class CrawlOptions(Sheet, frozen=True):
             restart=_GRAPH,
         ),
     ] = ()
+    runtime_keys: Annotated[
+        str,
+        setting(
+            'Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Otherwise '
+            "GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime.",
+            restart=_GRAPH,
+        ),
+    ] = ""
     bring: Annotated[
         tuple[Literal["whole", "text", "links", "fingerprint"], ...],
         setting("Let crawlers bring this of a relevant page: whole (usual), text, links, fingerprint.", restart=_GRAPH),
