@@ -118,6 +118,8 @@ def _check_page(page: BroughtPage, crawler: MobileCrawler, record: CrawlerRecord
     if page.is_known or not 0 <= page.simhash < 1 << 64:
         raise BatchRefused("forged", f"{page.url[:200]}: a claim that cannot be true")
     if page.whole is None:
+        if "whole" in program.bring.parts and page.size and not page.duplicate_of:
+            raise BatchRefused("forged", f"{page.url[:200]}: its bytes are missing")
         return
     if "whole" not in program.bring.parts:
         raise BatchRefused("forged", f"{page.url[:200]}: its bytes were not asked for")
@@ -183,7 +185,7 @@ def _visit(
         cut="length" if page.truncated else "",
         brought=brought,
     )
-    visit = Visit(task, response, items=tuple(_items(page)), trouble=page.trouble)
+    visit = Visit(task, response, items=tuple(_items(first, page.url)), trouble=page.trouble)
     if not brought.is_part:
         return visit if response.body or not page.duplicate_of else _repeated(visit, page, known)
     is_followed = page.is_expanded
@@ -228,17 +230,18 @@ def _links(page: BroughtPage) -> Iterator[Link]:
             yield Link(link.url, link.relation, link.anchor, link.nofollow)
 
 
-def _items(page: BroughtPage) -> Iterator[Item]:
+def _items(page: BroughtPage, url: str) -> Iterator[Item]:
+    """Elements and items of a page, or of the first one with the same bytes."""
     for element in page.elements:
         value: Mapping[str, str] = {
             "selector": element.selector,
             "text": element.text,
             "markup": element.markup,
         }
-        yield Item(ELEMENT, page.url, value)
+        yield Item(ELEMENT, url, value)
     for item in page.items:
         try:
-            yield Item(item.kind, page.url, msgspec.json.decode(item.value))
+            yield Item(item.kind, url, msgspec.json.decode(item.value))
         except (msgspec.DecodeError, RecursionError):
             raise BatchRefused("forged", f"{page.url[:200]}: an item that is no JSON") from None
 
