@@ -85,7 +85,9 @@ class Server:
 
     def _command(self, *arguments: str) -> str:
         command = [sys.executable, "-m", "gossamer", "runtime", *arguments, "--state", str(self.state)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": SOURCE, "HOME": "/"})
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={"PYTHONPATH": SOURCE, "HOME": "/"}
+        )
         return done.stdout
 
 
@@ -95,7 +97,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("runtime")
     root = folder / "root"
     (root / ".git").mkdir(parents=True)
-    links = "".join(f'<a href="{name}">x</a>' for name in ("a.txt", "b.txt", "c.txt", ".git/config", "index.php", "%2e%2e/key"))
+    links = "".join(
+        f'<a href="{name}">x</a>' for name in ("a.txt", "b.txt", "c.txt", ".git/config", "index.php", "%2e%2e/key")
+    )
     (root / "index.html").write_text(f"<title>Home</title>{links}<a href='http://secret.test/'>s</a>")
     for letter in "abc":
         (root / f"{letter}.txt").write_bytes(letter.encode() * LARGE)
@@ -122,8 +126,12 @@ hosts = ["site.test"]
     server.start()
     yield server
     assert server.end(signal.SIGTERM) == 0
-    children = subprocess.run(["pgrep", "-f", "gossamer.mobile.confined"], capture_output=True, check=False).stdout.split()
-    assert not [one for one in children if Path(f"/proc/{int(one)}/stat").exists() and _parent(int(one)) == server.process.pid]
+    children = subprocess.run(
+        ["pgrep", "-f", "gossamer.mobile.confined"], capture_output=True, check=False
+    ).stdout.split()
+    assert not [
+        one for one in children if Path(f"/proc/{int(one)}/stat").exists() and _parent(int(one)) == server.process.pid
+    ]
 
 
 def _parent(process: int) -> int:
@@ -168,7 +176,9 @@ def test_the_link_keeps_its_promises_over_tls_and_kills(server: Server) -> None:
 
 
 def test_a_sender_reaches_its_own_hosts_alone(server: Server) -> None:
-    secret = MobileCrawler(MobileProgram(seeds=("http://secret.test/", f"{SITE}/"), limits=TravelLimits(pages=1, depth=0)))
+    secret = MobileCrawler(
+        MobileProgram(seeds=("http://secret.test/", f"{SITE}/"), limits=TravelLimits(pages=1, depth=0))
+    )
     hidden = MobileCrawler(MobileProgram(seeds=("http://secret.test/",)))
 
     async def asked() -> tuple[list[str], list[str], str]:
@@ -253,7 +263,11 @@ def test_a_crawler_that_is_too_large_or_nobodys_path_is_refused(server: Server) 
     ):
         with _dialled(server) as stream:
             head, _, rest = line.partition("\r\n")
-            stream.sendall(f"{head}\r\nHost: x\r\nAuthorization: Bearer {key}\r\n{rest}\r\n\r\n".replace("\r\n\r\n\r\n", "\r\n\r\n").encode())
+            stream.sendall(
+                f"{head}\r\nHost: x\r\nAuthorization: Bearer {key}\r\n{rest}\r\n\r\n".replace(
+                    "\r\n\r\n\r\n", "\r\n\r\n"
+                ).encode()
+            )
             stream.settimeout(30)
             answer = stream.recv(65_536)
             assert answer.startswith(f"HTTP/1.1 {status} ".encode()), (line, answer[:200])

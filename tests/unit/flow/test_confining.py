@@ -1,4 +1,5 @@
-"""A process that has shut itself in can open nothing, reach nobody and start nothing, by each layer alone where the kernel has it."""
+"""A process that has shut itself in can open nothing, reach nobody and start nothing, by each layer alone where the kernel has
+it."""
 
 import contextlib
 import json
@@ -68,7 +69,7 @@ def attacks(victim: Path, port: int) -> dict[str, Callable[[], object]]:
         "create": lambda: os.open(victim.parent / "new", os.O_WRONLY | os.O_CREAT),
         "delete": victim.unlink,
         "rename": lambda: victim.rename(victim.parent / "other"),
-        "make a folder": lambda: (victim.parent / "folder").mkdir(),
+        "make a folder": (victim.parent / "folder").mkdir,
         "look back": lambda: os.open("../../../../../../etc/passwd", os.O_RDONLY),
         "look into a process": lambda: os.open(f"/proc/{here}/environ", os.O_RDONLY),
         "connect": lambda: socket.create_connection(("127.0.0.1", port), 2),

@@ -25,7 +25,8 @@ SITE = "http://site.test"
 WORDS = "Health and medicine for everybody who walks in the mountains of the country. " * 10
 JAPANESE = "\u65e5\u672c\u8a9e\u306e\u6587\u7ae0\u3067\u3059\u3002" * 30
 SITEMAP = (
-    '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://site.test/late</loc></url></urlset>'
+    '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url>'
+    "<loc>http://site.test/late</loc></url></urlset>"
 )
 
 
@@ -42,7 +43,9 @@ PAGES = {
     "/": html("".join(f'<a href="/{name}">{name}</a>' for name in ("sjis", "big5", "koi", "feed", "map", "x", "json"))),
     "/sjis": html(JAPANESE + '<a href="/utf16">u</a>', "shift_jis"),
     "/big5": html("\u4e2d\u6587\u7db2\u9801" * 50, "big5", '<meta charset="big5">'),
-    "/koi": html("\u0417\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\u0439 \u043c\u0438\u0440 " * 50, "koi8-r", " "),
+    "/koi": html(
+        "\u0417\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\u0439 \u043c\u0438\u0440 " * 50, "koi8-r", " "
+    ),
     "/utf16": html(f'<a href="http://b\u00fccher.test/">b</a>{WORDS}', "utf-16"),
     "/feed": (
         "application/atom+xml",
@@ -189,7 +192,12 @@ def test_a_process_that_asks_for_whatever_it_likes_gets_what_the_gate_gives() ->
         asked.append(task.url)
         return Response(Outcome.BLOCKED)
 
-    wanted = ["file:///etc/passwd", "http://127.0.0.1:22/", "http://site.test/../../etc/passwd", "http://SITE.test:80/%2e%2e/x"]
+    wanted = [
+        "file:///etc/passwd",
+        "http://127.0.0.1:22/",
+        "http://site.test/../../etc/passwd",
+        "http://SITE.test:80/%2e%2e/x",
+    ]
     lies = "\n".join(f"put(pipe, WantedPage({url!r}, 0, '', '')); taken(reader, 1 << 20)" for url in wanted)
     command = script(lies + "\nput(pipe, GaveUp('crashed', 'done'))")
     end = CrawlerKeeper(to_bytes(CRAWLER), ProcessLimits(is_weak=True), command=command).run(gate, lambda batch: None)

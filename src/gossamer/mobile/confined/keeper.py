@@ -1,7 +1,7 @@
 """The runtime's end of a crawler's process: starts it, answers its questions, takes its batches, and ends it.
 
-Place in the flow: a runtime runs one keeper in a thread for each crawler. It blocks there; :meth:`CrawlerKeeper.kill` ends it from any
-other thread.
+Place in the flow: a runtime runs one keeper in a thread for each crawler. It blocks there; :meth:`CrawlerKeeper.kill` ends it
+from any other thread.
 """
 
 import contextlib
@@ -166,7 +166,7 @@ class CrawlerKeeper:
                 raise self._killed
             self._process = subprocess.Popen(
                 self._command,
-                stdin=pipe,
+                stdin=pipe.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=variables,
@@ -177,7 +177,7 @@ class CrawlerKeeper:
     def _talked(self, pipe: socket.socket, fetch: Fetch, keep: Keep) -> MadeBatch | None:
         """Answer until the last batch; None where only the walls were wanted."""
         put(pipe, self._setup)
-        with pipe.makefile("rb", buffering=1 << 16) as reader:
+        with pipe.makefile("rb") as reader:
             self._wait_for_walls(pipe, reader)
             if not self._setup.crawler:
                 return None

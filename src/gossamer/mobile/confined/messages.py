@@ -1,7 +1,7 @@
 """What a runtime and the process of a crawler say to each other through the pipe: a length of four bytes, then msgpack.
 
-Place in the flow: both ends of :mod:`gossamer.mobile.confined`. The runtime believes nothing that the process says: lengths, types and
-URLs are checked, since the process reads pages that strangers wrote by a program that another stranger sent.
+Place in the flow: both ends of :mod:`gossamer.mobile.confined`. The runtime believes nothing that the process says: lengths,
+types and URLs are checked, since the process reads pages that strangers wrote by a program that another stranger sent.
 """
 
 import socket
