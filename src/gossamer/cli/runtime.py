@@ -181,8 +181,8 @@ def status(state: str, events: int, as_json: bool) -> int:
 def admit(sender: str, state: str) -> int:
     """Let SENDER send crawlers to the runtime here, and print its key.
 
-    Only a hash of the key is kept, so copy the key now. A sender that is admitted again gets a new key, and the old one opens nothing
-    any more. A runtime that is running knows the change at once.
+    Only a hash of the key is kept, so copy the key now. A sender that is admitted again gets a new key, and the old one opens
+    nothing any more. A runtime that is running knows the change at once.
 
     \b
     gossamer runtime admit library

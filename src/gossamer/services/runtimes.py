@@ -1,7 +1,8 @@
 """Home's link to a runtime elsewhere: the contract over HTTP, to the one runtime whose key is known.
 
-Place in the flow: whoever sends crawlers asks here; `operations.hosting.web` is the other end, and says which request is which call.
-The runtime is believed nothing: its key is compared before a byte is sent, no redirect is followed, and answers are bounded and checked.
+Place in the flow: whoever sends crawlers asks here; `operations.hosting.web` is the other end, and says which request is which
+call. The runtime is believed nothing: its key is compared before a byte is sent, no redirect is followed, and answers are
+bounded and checked.
 """
 
 import base64

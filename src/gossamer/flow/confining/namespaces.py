@@ -43,11 +43,14 @@ def become_nobody() -> None:
         os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
-def leave_network(root: int) -> None:
+def leave_network(root: int) -> bool:
     """Have no network but a loopback that is down, and an empty directory as the root of all files.
 
     Args:
         root: a descriptor of the directory; it is closed.
+
+    Returns:
+        True: it has left.
 
     Raises:
         OSError: the kernel or a container forbids it, or a second thread runs.
@@ -66,6 +69,7 @@ def leave_network(root: int) -> None:
     finally:
         os.close(root)
     _drop_capabilities(libc)
+    return True
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:

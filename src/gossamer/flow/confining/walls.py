@@ -74,7 +74,7 @@ def confine(memory: int, seconds: int, layers: tuple[Layer, ...] = LAYERS) -> Wa
 
     held = _address_space()
     put_up("an identity of its own", become_nobody)
-    if "namespaces" in layers and put_up("namespaces", lambda: leave_network(empty_directory()) or True):
+    if "namespaces" in layers and put_up("namespaces", lambda: leave_network(empty_directory())):
         files.append("an empty root")
         network.append("a network of its own")
     if "landlock" in layers and (version := put_up("Landlock", restrict)):
@@ -110,9 +110,8 @@ def _limit_all(space: int, seconds: int) -> None:
     ]
     for what, soft, hard in limits:
         _, highest = resource.getrlimit(what)
-        if highest != resource.RLIM_INFINITY:
-            soft, hard = min(soft, highest), min(hard, highest)
-        resource.setrlimit(what, (soft, hard))
+        most = max(soft, hard) if highest == resource.RLIM_INFINITY else highest
+        resource.setrlimit(what, (min(soft, most), min(hard, most)))
 
 
 def _address_space() -> int:

@@ -1,7 +1,7 @@
 """The runtime's end of a crawler's process: starts it, answers its questions, takes its batches, and ends it.
 
-Place in the flow: a runtime runs one keeper in a thread for each crawler. It blocks there; :meth:`CrawlerKeeper.kill` ends it from any
-other thread.
+Place in the flow: a runtime runs one keeper in a thread for each crawler. It blocks there; :meth:`CrawlerKeeper.kill` ends it
+from any other thread.
 """
 
 import contextlib
@@ -9,9 +9,10 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -51,6 +52,9 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THR
 _START = 60.0
 #: Seconds that a process which has closed its pipe gets to end by itself.
 _LAST_WORDS = 2.0
+
+#: The unit in which the system counts memory.
+_MAXRSS = 1 if sys.platform == "darwin" else 1_024
 
 _MESSAGES = msgspec.msgpack.Decoder(FromProcess)
 
@@ -97,14 +101,22 @@ Keep = Callable[[MadeBatch], None]
 class CrawlerKeeper:
     """One crawler in a process of its own."""
 
-    def __init__(self, crawler: bytes, limits: ProcessLimits, processors: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        crawler: bytes,
+        limits: ProcessLimits,
+        processors: tuple[str, ...] = (),
+        command: Sequence[str] | None = None,
+    ) -> None:
         """Start nothing yet.
 
         Args:
             crawler: its bytes; empty, to learn which walls hold.
             limits: of its process.
             processors: names that the owner allows.
+            command: starts another program in the place of the process.
         """
+        self._command = command or python.command("gossamer.mobile.confined.process")
         self._setup = Setup(crawler, limits.memory, limits.cpu, processors, limits.layers)
         self._limits = limits
         self._lock = threading.Lock()
@@ -137,7 +149,9 @@ class CrawlerKeeper:
                 last = self._talked(ours, fetch, keep)
             except _Stopped as stopped:
                 return self._ended(process, JourneyEnd(stopped.reason, stopped.told))
-            except (EOFError, OSError, msgspec.MsgspecError) as error:
+            except (EOFError, OSError) as error:
+                return self._broken_off(process, error)
+            except ValueError as error:  # msgspec's errors are such
                 return self._ended(process, JourneyEnd("crashed", f"its process broke off: {error}"[:300]))
             except BaseException:
                 self._ended(process, JourneyEnd())
@@ -151,8 +165,8 @@ class CrawlerKeeper:
             if self._killed is not None:
                 raise self._killed
             self._process = subprocess.Popen(
-                python.command("gossamer.mobile.confined.process"),
-                stdin=pipe,
+                self._command,
+                stdin=pipe.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=variables,
@@ -163,7 +177,7 @@ class CrawlerKeeper:
     def _talked(self, pipe: socket.socket, fetch: Fetch, keep: Keep) -> MadeBatch | None:
         """Answer until the last batch; None where only the walls were wanted."""
         put(pipe, self._setup)
-        with pipe.makefile("rb", buffering=1 << 16) as reader:
+        with pipe.makefile("rb") as reader:
             self._wait_for_walls(pipe, reader)
             if not self._setup.crawler:
                 return None
@@ -192,22 +206,25 @@ class CrawlerKeeper:
         if not (self.walls.is_whole or self._limits.is_weak):
             raise _Stopped("walls", f"the crawler is not shut in: {self.walls}")
 
+    def _broken_off(self, process: "subprocess.Popen[bytes]", error: Exception) -> JourneyEnd:
+        """It said nothing of its end: the system's word stands for it, where the end was its own."""
+        has_ended = _wait(process.pid, 0.0 if self._killed else _LAST_WORDS)
+        end = self._ended(process, JourneyEnd("crashed", f"its process broke off: {error}"[:300]))
+        if self._killed is not None:
+            return msgspec.structs.replace(end, reason=self._killed.reason, told=self._killed.told)
+        if has_ended and (said := _said(process.returncode)):
+            return msgspec.structs.replace(end, reason=said[0], told=said[1])
+        return end
+
     def _ended(self, process: "subprocess.Popen[bytes]", end: JourneyEnd) -> JourneyEnd:
-        """End the process, and say why it ended, by what the system tells where it did not tell itself."""
-        if end.reason == "crashed" and self._killed is None:
-            _wait(process.pid, _LAST_WORDS)  # it broke off, and its status says why
+        """End the process; the end, with what it has cost."""
         _kill(process.pid)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
             # From here on the number may be another process'.
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-            killed = self._killed
-        if killed is not None and end.reason in ("", "crashed"):
-            end = end if not end.reason else JourneyEnd(killed.reason, killed.told)
-        elif end.reason == "crashed":
-            end = _explained(end, process.returncode)
-        return msgspec.structs.replace(end, cpu=usage.ru_utime + usage.ru_stime, peak=usage.ru_maxrss * 1024)
+        return msgspec.structs.replace(end, cpu=usage.ru_utime + usage.ru_stime, peak=usage.ru_maxrss * _MAXRSS)
 
 
 def _kill(process: int) -> None:
@@ -216,21 +233,23 @@ def _kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def _wait(process: int, seconds: float) -> None:
-    """Wait for the end of a process for so long, without taking its status away."""
+def _wait(process: int, seconds: float) -> bool:
+    """Wait for the end of a process for so long, without taking its status away; whether it has come."""
     until = time.monotonic() + seconds
-    while os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < until:
+    while os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() >= until:
+            return False
         time.sleep(0.01)
+    return True
 
 
-def _explained(end: JourneyEnd, status: int) -> JourneyEnd:
+def _said(status: int) -> tuple[FailureReason, str] | None:
+    """What the status of a process says of its end."""
     if status == -signal.SIGXCPU:
-        return JourneyEnd("cpu", "it took more processor time than a crawler may have")
+        return "cpu", "it took more processor time than a crawler may have"
     if status == -signal.SIGKILL:
-        return JourneyEnd("memory", "the system killed it, as it does when memory runs out")
-    if status < 0:
-        return JourneyEnd("crashed", f"its process died by {signal.Signals(-status).name}")
-    return end
+        return "memory", "the system killed it, as it does when memory runs out"
+    return ("crashed", f"its process died by {signal.Signals(-status).name}") if status < 0 else None
 
 
 def _task(wanted: WantedPage) -> Task:

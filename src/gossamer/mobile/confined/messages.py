@@ -1,7 +1,7 @@
 """What a runtime and the process of a crawler say to each other through the pipe: a length of four bytes, then msgpack.
 
-Place in the flow: both ends of :mod:`gossamer.mobile.confined`. The runtime believes nothing that the process says: lengths, types and
-URLs are checked, since the process reads pages that strangers wrote by a program that another stranger sent.
+Place in the flow: both ends of :mod:`gossamer.mobile.confined`. The runtime believes nothing that the process says: lengths,
+types and URLs are checked, since the process reads pages that strangers wrote by a program that another stranger sent.
 """
 
 import socket
@@ -94,13 +94,14 @@ def taken(reader: BinaryIO, most: int) -> bytes:
     """The bytes of the next message.
 
     Raises:
-        EOFError: the other end is gone, or says that it sends more than `most` bytes.
+        EOFError: the other end is gone.
+        ValueError: it says that it sends more than `most` bytes.
     """
     head = reader.read(4)
     length = int.from_bytes(head)
-    if len(head) < 4 or length > most:
-        raise EOFError(f"a message of {length} bytes" if len(head) == 4 else "the other end is gone")
-    data = reader.read(length)
-    if len(data) < length:
+    if len(head) == 4 and length > most:
+        raise ValueError(f"a message of {length} bytes")
+    data = reader.read(length) if len(head) == 4 else b""
+    if len(head) < 4 or len(data) < length:
         raise EOFError("the other end is gone")
     return data

@@ -38,7 +38,7 @@ _MOST_TOLD = 500
 def main() -> int:
     """Run the crawler that the first message brings; the status says nothing that the messages did not."""
     pipe = socket.socket(fileno=0)
-    with pipe, pipe.makefile("rb", buffering=1 << 16) as reader:
+    with pipe, pipe.makefile("rb") as reader:
         setup: Setup = msgspec.msgpack.decode(taken(reader, 1 << 31), type=Setup)
         try:
             import_everything()

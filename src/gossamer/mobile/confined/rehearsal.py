@@ -1,8 +1,8 @@
 """All that reading pages may ever need, imported and read before the walls stand: modules, codecs, lists.
 
 Place in the flow: :mod:`gossamer.mobile.confined.process` rehearses once, before it shuts itself in. Modules are imported
-whole packages at a time, and a small crawler runs over pages of every kind, since lists are read when they are first wanted. A test compares
-a crawler in such a process with one at home, page by page.
+whole packages at a time, and a small crawler runs over pages of every kind, since lists are read when they are first wanted. A
+test compares a crawler in such a process with one at home, page by page.
 """
 
 import codecs

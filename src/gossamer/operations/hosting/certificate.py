@@ -1,7 +1,7 @@
 """The key by which senders know a runtime again: made at its first start, with a certificate that it signs itself.
 
-Place in the flow: the web door speaks TLS with it; the owner tells senders its fingerprint, and they take no other (decision 85). Nobody
-else vouches for it, so that names and dates in the certificate say nothing.
+Place in the flow: the web door speaks TLS with it; the owner tells senders its fingerprint, and they take no other (decision
+85). Nobody else vouches for it, so that names and dates in the certificate say nothing.
 """
 
 import base64

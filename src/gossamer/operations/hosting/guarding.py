@@ -1,7 +1,7 @@
 """Who may ask a runtime for anything: decided before a body is read, and before anything else sees the request.
 
-Place in the flow: around the whole application (:mod:`gossamer.operations.hosting.web`). Whoever has no key learns nothing here, and
-costs little: a head of a request within a few seconds, and a few wrong keys a minute from one address.
+Place in the flow: around the whole application (:mod:`gossamer.operations.hosting.web`). Whoever has no key learns nothing
+here, and costs little: a head of a request within a few seconds, and a few wrong keys a minute from one address.
 """
 
 import time

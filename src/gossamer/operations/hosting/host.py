@@ -1,7 +1,7 @@
 """The runtime's host: which crawlers are here, which of them run, and what their senders are told.
 
-Place in the flow: senders reach it by :meth:`RuntimeHost.link`, each by a link of its own (`contracts.runtimes.RuntimeLink`). The host
-runs in one event loop; journeys run in threads (:mod:`gossamer.operations.hosting.journey`), their crawlers in processes.
+Place in the flow: senders reach it by :meth:`RuntimeHost.link`, each by a link of its own (`contracts.runtimes.RuntimeLink`).
+The host runs in one event loop; journeys run in threads (:mod:`gossamer.operations.hosting.journey`), their crawlers in processes.
 """
 
 import asyncio

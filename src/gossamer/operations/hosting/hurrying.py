@@ -1,7 +1,7 @@
 """Connections that say nothing are closed: each is given some seconds for the head of its first request, and between two.
 
-Place in the flow: uvicorn makes one of these for each connection. It has no such limit of its own, and as many silent connections as
-it takes at once would keep every sender out.
+Place in the flow: uvicorn makes one of these for each connection. It has no such limit of its own, and as many silent
+connections as it takes at once would keep every sender out.
 """
 
 import asyncio
@@ -29,5 +29,6 @@ class HurriedProtocol(H11Protocol):
 
     def _late(self) -> None:
         """Close it unless a request has come; from then on uvicorn counts the pauses between two."""
-        if self.cycle is None and not self.transport.is_closing():
+        has_come: object = self.cycle  # None until a request has, whatever its type says
+        if has_come is None and not self.transport.is_closing():
             self.transport.abort()

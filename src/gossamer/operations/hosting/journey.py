@@ -1,8 +1,8 @@
 """One crawler at a runtime, from the moment when it is taken until it is forgotten; memory and disk say the same.
 
-Place in the flow: :mod:`gossamer.operations.hosting.host` decides when it runs; then :meth:`HostedJourney.run` blocks in a thread. Whatever
-is promised to the sender is on the disk first (`contracts.runtimes`, promises 2 to 4). After a kill a crawler runs again from its
-beginning, and each batch that was made before has to come again with the same digest.
+Place in the flow: :mod:`gossamer.operations.hosting.host` decides when it runs; then :meth:`HostedJourney.run` blocks in a
+thread. Whatever is promised to the sender is on the disk first (`contracts.runtimes`, promises 2 to 4). After a kill a crawler
+runs again from its beginning, and each batch that was made before has to come again with the same digest.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Who may send crawlers: a name and a key for each sender. The file holds hashes, so that it opens nothing to its reader.
 
-Place in the flow: `gossamer runtime admit` makes a key and shows it once; the web door (:mod:`gossamer.operations.hosting.guarding`) asks here for
-each request.
+Place in the flow: `gossamer runtime admit` makes a key and shows it once; the web door
+(:mod:`gossamer.operations.hosting.guarding`) asks here for each request.
 """
 
 import contextlib
