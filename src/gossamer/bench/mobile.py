@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from gossamer.bench.plot import lines_svg
 from gossamer.bench.report import BenchReport
+from gossamer.bench.traffic import SHARES, charted, measure
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram
 from gossamer.mobile.running import CrawlerRun
 from gossamer.mobile.wire import frames_of
@@ -110,7 +112,14 @@ def run(pages: int = PAGES, folders: Sequence[Path] = ()) -> BenchReport:
     share = f"{sent / sum(map(len, site.values())):.1%}"
     cells = (f"{len(site) / packing:,.0f}", f"{packing / len(site) * 1e6:.0f}", f"{sent:,}", share)
     table.add("for comparison: each page by gzip -6, nothing judged", *cells)
+    measure(report, site)
     return report
+
+
+def plots(report: BenchReport) -> dict[str, str]:
+    """What a mobile crawl brings over the line, beside what a stationary one does, as a drawing."""
+    labels = [str(share) for share in SHARES]
+    return {"mobile.svg": lines_svg("Megabytes over the line", "per cent of the pages that are relevant", labels, charted(report))}
 
 
 def _judged(site: Mapping[str, bytes], program: Mapping[str, Any]) -> tuple[float, int]:
