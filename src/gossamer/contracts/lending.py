@@ -32,6 +32,17 @@ class LentTask(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """It came home, as parts without links: whoever fetches the host without that crawler has to begin with it again."""
 
 
+class LastCrawler(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The crawler that came home from a host last: under the host, in the space of crawlers."""
+
+    id: str
+    runtime: str
+
+
+#: Its key.
+LAST_CRAWLER = b"last"
+
+
 class LentHosts(Protocol):
     """What the frontier sees.
 

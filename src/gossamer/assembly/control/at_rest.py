@@ -10,7 +10,7 @@ from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
 from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
-from gossamer.assembly.control.waits import MOST_COUNTED, waits_at_rest
+from gossamer.assembly.control.waits import MOST_COUNTED, lent_waits, waits_at_rest
 from gossamer.assembly.summary import ENDED, ENDED_FILE, unique_documents, urls_elsewhere
 from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.services.orders import blocked_by_orders
@@ -81,7 +81,10 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             discovered=discovered,
             queued=queued,
             set_aside=set_aside,
-            waits=waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
+            waits=[
+                *waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
+                *lent_waits(counters),
+            ],
             sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
             cuts=ended.cuts,
             limit=ended.limit,

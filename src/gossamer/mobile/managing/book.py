@@ -7,7 +7,7 @@ of a batch. So a batch is committed once, whatever is killed, and a later proces
 import msgspec
 
 from gossamer.contracts.ledger import Group, Ledger
-from gossamer.contracts.lending import CRAWLERS
+from gossamer.contracts.lending import CRAWLERS, LAST_CRAWLER, LastCrawler
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -76,6 +76,9 @@ class CrawlerBook:
         """Stage the end of a crawler's journey: `home`, `cut`, `lost` or `refused`."""
         group.delete(CRAWLERS, None, _CRAWLER + record.id.encode())
         group.count("crawlers_away", -1)
+        if fate in ("home", "cut"):
+            for host in record.hosts:
+                group.put(CRAWLERS, host, LAST_CRAWLER, _encode(LastCrawler(record.id, record.runtime)))
         group.count(f"crawlers:{fate}")
 
     def walked(self, host: str) -> int:

@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.lending import CRAWLERS, LENT, LentTask
+from gossamer.contracts.spaces import Spaces
 from gossamer.flow.ports import Uses
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
@@ -175,6 +176,12 @@ class LentUrls(Provider[LentSheet]):
         if group.get(LENT, host, key) is not None:
             group.delete(LENT, host, key)
             group.count("lent", -1)
+
+
+def lent_of(spaces: Spaces, url: str, host: str) -> LentTask | None:
+    """A URL as it is lent, of whichever ledger; None where it is not. One that a crawler has is told before one that waits."""
+    found = [_decode(value) for _, value in spaces.scan(LENT, host, _key(url, "")[:_URL_BYTES])]
+    return max(found, key=lambda one: one.crawler, default=None)
 
 
 def _unlimited() -> int | None:
