@@ -59,6 +59,7 @@ class SlowLine:
         self._up, self._down = (_Direction(round_trip / 2, rate) for _ in range(2))
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self) -> Self:
@@ -70,6 +71,14 @@ class SlowLine:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def cut(self) -> None:
+        """Break all connections off; new ones can be made."""
+        self._loop.call_soon_threadsafe(self._cut)
+
+    def _cut(self) -> None:
+        for writer in list(self._writers):
+            writer.transport.abort()
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -84,8 +93,16 @@ class SlowLine:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.count.connections += 1
-        there, back = await asyncio.open_connection("127.0.0.1", self._to)
-        await asyncio.gather(self._carried(reader, back, self._up), self._carried(there, writer, self._down))
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", self._to)
+        except OSError:  # nobody listens there now
+            writer.transport.abort()
+            return
+        self._writers |= {writer, back}
+        try:
+            await asyncio.gather(self._carried(reader, back, self._up), self._carried(there, writer, self._down))
+        finally:
+            self._writers -= {writer, back}
 
     async def _carried(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: _Direction) -> None:
         """Carry one direction of one connection: pieces are on their way while others are read."""
