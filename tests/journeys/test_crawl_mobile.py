@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-
-
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
@@ -62,7 +60,11 @@ def fetching(served: FakeWeb, asked: list[str]) -> Callable[[], Callable[[Task],
 
 
 def crawled(
-    served: FakeWeb, folder: Path, runtime: RuntimeLink | None = None, manager: dict[str, Any] | None = None, **given: Any
+    served: FakeWeb,
+    folder: Path,
+    runtime: RuntimeLink | None = None,
+    manager: dict[str, Any] | None = None,
+    **given: Any,
 ) -> Summary:
     """A crawl over the sites; it sends crawlers if there is a runtime."""
 
@@ -76,9 +78,19 @@ def crawled(
                 await runtime.close()
 
     options: dict[str, Any] = {
-        **{"output": str(folder), "delay": 0, "domain_delay": 0, "ip_delay": 0, "traps": "report", "retries": 0},
-        **{"filter": GATES, "scope": "any", "never": ("test.d",), "contact": "tests@example.org"},
-        **{"resolve": (f"*.test=127.0.0.1:{served.port}",), "allow_network": ("127.0.0.0/8",), **given},
+        "output": str(folder),
+        "delay": 0,
+        "domain_delay": 0,
+        "ip_delay": 0,
+        "traps": "report",
+        "retries": 0,
+        "filter": GATES,
+        "scope": "any",
+        "never": ("test.d",),
+        "contact": "tests@example.org",
+        "resolve": (f"*.test=127.0.0.1:{served.port}",),
+        "allow_network": ("127.0.0.0/8",),
+        **given,
     }
     known, settings = catalog(), dict[str, dict[str, Any]]()
     if runtime is not None:
@@ -141,7 +153,8 @@ def test_parts_come_home_as_conversions_and_are_no_duplicates_of_wholes(tmp_path
     assert page.source.kind == "conversion" and page.source.fields["content-type"] == "text/plain; charset=utf-8"
     assert b"About kidney, a 4." in bytes(page.source.body) and b"<" not in bytes(page.source.body)
     rows = found(
-        tmp_path / "parts", "SELECT url, title, digest, media_type, links FROM pages WHERE brought = 'text' ORDER BY url"
+        tmp_path / "parts",
+        "SELECT url, title, digest, media_type, links FROM pages WHERE brought = 'text' ORDER BY url",
     )
     assert all(digest.startswith("part:") and kind == "text/html" for _, _, digest, kind, _ in rows)
     assert len(rows) == summary.pages
@@ -226,5 +239,3 @@ def test_a_limit_of_pages_is_never_exceeded_and_can_be_raised_later(tmp_path: Pa
         assert first.state == "limit" and 0 < first.pages <= 7 and first.queued > 0
         crawled(served, tmp_path / "mobile", HomeRuntime(fetching(served, [])), resume=True, max_pages=100_000)
     assert kept(tmp_path / "mobile") == kept(tmp_path / "stationary")
-
-

@@ -1,4 +1,5 @@
-"""Kill a crawl that sends crawlers, its runtime and the line between them, and prove that nothing is lost: `kill-mobile [--kills N]`."""
+"""Kill a crawl that sends crawlers, its runtime, and the line between them, and prove that nothing is lost: `kill-mobile [--kills
+N]`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A wiring whose crawl sends mobile crawlers: the manager beside the fetchers, and a ledger in front that lends hosts.
 
-Place in the flow: `--mobile` and the options that belong to it are compiled here, when all others are: a crawler's program is made of the
-crawl's own scope, depth, patterns, constraints and gates, so that both mean the same. What a program cannot say is refused. Agents put
-their divided ledger in front.
+Place in the flow: `--mobile` and the options that belong to it are compiled here, when all others are: a crawler's program is made
+of the crawl's own scope, depth, patterns, constraints and gates, so that both mean the same. What a program cannot say is refused.
+Agents put their divided ledger in front.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,9 @@ def with_mobile(wiring: Wiring, options: CrawlOptions, seeds: Sequence[str]) -> 
     if not (options.mobile or is_mobile):
         for option in ("runtime", "runtime_keys", "bring", "bring_elements"):
             if getattr(options, option):
-                raise UsageError(f"--{option.replace('_', '-')} is for crawls that send crawlers; give --mobile as well")
+                raise UsageError(
+                    f"--{option.replace('_', '-')} is for crawls that send crawlers; give --mobile as well"
+                )
         if options.irrelevant != CrawlOptions().irrelevant:
             raise UsageError("--irrelevant is for crawls that send crawlers; give --mobile as well")
         return wiring
@@ -108,7 +110,9 @@ def _runtimes(given: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--runtime {host}: given twice; one host has one runtime")
         if "://" not in address:
             if not Path(address).is_dir():
-                raise UsageError(f"--runtime {host}={address}: no such folder; name the site's files, or https://ADDRESS")
+                raise UsageError(
+                    f"--runtime {host}={address}: no such folder; name the site's files, or https://ADDRESS"
+                )
             address = str(Path(address).absolute())
         found[host] = address
     HostTable(found)
@@ -202,7 +206,9 @@ def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], se
         CRAWLERS,
         {"outbox": components[fetch].ports["visits"]},
         {
-            **{"lent": LENT, "links": LINKS, "ledger": LENDING},
+            "lent": LENT,
+            "links": LINKS,
+            "ledger": LENDING,
             **{role: roles[role] for role in ("flights", "seen", "traversal", "prioritizer", "task_gates")},
             "contents": components[contents].providers["contents"],
             "filters": components[filters].providers["filters"],
@@ -222,5 +228,3 @@ def _only(wiring: Wiring, use: str) -> str:
     if len(names) != 1:
         raise WiringError(f"{wiring.source}: {len(names)} components use {use!r}; --mobile needs exactly one")
     return names[0]
-
-

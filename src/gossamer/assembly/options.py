@@ -419,7 +419,8 @@ class CrawlOptions(Sheet, frozen=True):
     mobile: Annotated[
         bool,
         setting(
-            "Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see docs/mobile.md.",
+            "Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see "
+            "docs/mobile.md.",
             restart=_GRAPH,
         ),
     ] = False

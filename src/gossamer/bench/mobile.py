@@ -85,9 +85,7 @@ def made_pages(count: int) -> dict[str, bytes]:
     return pages
 
 
-def site_pages(
-    folders: Sequence[Path], count: int, sizes: tuple[int, int] = (SMALLEST, LARGEST)
-) -> dict[str, bytes]:
+def site_pages(folders: Sequence[Path], count: int, sizes: tuple[int, int] = (SMALLEST, LARGEST)) -> dict[str, bytes]:
     """Path -> page, of the HTML files of folders that have so many bytes; in the order of their names."""
     least, most = sizes
     found: dict[str, bytes] = {}
@@ -125,7 +123,11 @@ def run(pages: int = PAGES, folders: Sequence[Path] = ()) -> BenchReport:
 def plots(report: BenchReport) -> dict[str, str]:
     """What a mobile crawl brings over the line, beside what a stationary one does, as a drawing."""
     labels = [str(share) for share in SHARES]
-    return {"mobile.svg": lines_svg("Megabytes over the line", "per cent of the pages that are relevant", labels, charted(report))}
+    return {
+        "mobile.svg": lines_svg(
+            "Megabytes over the line", "per cent of the pages that are relevant", labels, charted(report)
+        )
+    }
 
 
 def _judged(site: Mapping[str, bytes], program: Mapping[str, Any]) -> tuple[float, int]:

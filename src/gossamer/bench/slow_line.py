@@ -1,7 +1,7 @@
 """A line between two machines, on loopback: a proxy that delays, limits the rate, and counts what passes at its sockets.
 
-Place in the flow: `gossamer bench mobile` has crawls reach a server, or a runtime, through it. Both directions are lines of their own,
-that all connections share.
+Place in the flow: `gossamer bench mobile` has crawls reach a server, or a runtime, through it. Both directions are lines of their
+own, that all connections share.
 """
 
 import asyncio
@@ -67,7 +67,9 @@ class SlowLine:
         self._ready.wait()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

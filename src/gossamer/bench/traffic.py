@@ -1,8 +1,9 @@
 """What a mobile crawl saves: bytes, requests and seconds, beside a stationary crawl of the same pages over the same line.
 
-Place in the flow: `gossamer bench mobile` adds these tables to those of judging. The site lies in a folder; a web server and a runtime
-serve it. Crawls are commands, as people run them, and reach either through a line that delays, limits and counts (:mod:`slow_line`).
-Both crawls have the same gates. Bytes are those of the sockets, both ways: program, acknowledgements, heads and all.
+Place in the flow: `gossamer bench mobile` adds these tables to those of judging. The site lies in a folder; a web server and a
+runtime serve it. Crawls are commands, as people run them, and reach either through a line that delays, limits and counts
+(:mod:`slow_line`). Both crawls have the same gates. Bytes are those of the sockets, both ways: program, acknowledgements, heads
+and all.
 """
 
 import subprocess
@@ -24,7 +25,13 @@ from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
 #: Shares of relevant pages, in per cent, each with a word that so many pages have.
-SHARES: Final[Mapping[int, str]] = {0: "zyzzyvanone", 5: "zyzzyvafive", 10: "zyzzyvaten", 50: "zyzzyvahalf", 100: "zyzzyvaall"}
+SHARES: Final[Mapping[int, str]] = {
+    0: "zyzzyvanone",
+    5: "zyzzyvafive",
+    10: "zyzzyvaten",
+    50: "zyzzyvahalf",
+    100: "zyzzyvaall",
+}
 
 #: Lines: seconds of a round trip, and bytes a second.
 LINES: Final = ((0.001, 100e6), (0.001, 1e6), (0.05, 100e6), (0.05, 1e6))
@@ -154,7 +161,15 @@ class _Bench:
         self._number += 1
         place = self._folder / f"crawl-{self._number}"
         command = python.command(
-            "gossamer", "crawl", f"http://{_HOST}{_FIRST}", "-o", str(place), "--json", "--quiet", "--contact", "bench@example.org"
+            "gossamer",
+            "crawl",
+            f"http://{_HOST}{_FIRST}",
+            "-o",
+            str(place),
+            "--json",
+            "--quiet",
+            "--contact",
+            "bench@example.org",
         )
         gates = ("--filter", f"store: text({SHARES[share]})", "--traps", "report")
         environment = {**python.environment(), "GOSSAMER_RUNTIME_KEY": self._key}
@@ -186,7 +201,7 @@ def _server(files: Mapping[str, bytes], coding: str) -> Iterator[int]:
     class Answers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:  # noqa: N802  # the library's name
+        def do_GET(self) -> None:  # the library's name
             body = files.get(self.path)
             self.send_response(200 if body is not None else 404)
             if body is not None:
@@ -197,8 +212,8 @@ def _server(files: Mapping[str, bytes], coding: str) -> Iterator[int]:
             self.end_headers()
             self.wfile.write(body or b"")
 
-        def log_message(self, format: str, *args: object) -> None:
-            del format, args
+        def log_message(self, *told: object) -> None:
+            """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     server.daemon_threads = True
@@ -216,7 +231,10 @@ def _runtime(root: Path, folder: Path) -> Iterator[tuple[int, str]]:
     """Port and key of a runtime over a folder."""
     state = ("--state", str(folder / "runtime"))
     admitted = subprocess.run(
-        python.command("gossamer", "runtime", "admit", "bench", *state), env=python.environment(), capture_output=True, check=True
+        python.command("gossamer", "runtime", "admit", "bench", *state),
+        env=python.environment(),
+        capture_output=True,
+        check=True,
     )
     command = python.command(
         *("gossamer", "runtime", "--serve", f"{_HOST}={root}", "--listen", "127.0.0.1:0", "--weak-isolation", *state)
@@ -245,5 +263,3 @@ def charted(report: BenchReport) -> dict[str, Sequence[float]]:
     for name in ("mobile, whole pages", "mobile, main text"):
         found[name] = [sizes.get((share, name), sizes[shares[0], "mobile, whole pages"]) for share in shares]
     return found
-
-

@@ -113,7 +113,10 @@ PEER_PAGES = 2_000
     "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
 )
 @click.option(
-    "--plots", "plots_folder", metavar="FOLDER", help="exchange, mobile: Also draw the figures, as SVG files in this folder."
+    "--plots",
+    "plots_folder",
+    metavar="FOLDER",
+    help="exchange, mobile: Also draw the figures, as SVG files in this folder.",
 )
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(

@@ -14,8 +14,8 @@ from gossamer.contracts.ledger import Group
 from gossamer.contracts.spaces import Space
 from gossamer.model.task import Task
 
-#: URLs of lent hosts, under their host: those that wait for a crawler, and those that a crawler has with it. The key is the URL's and
-#: the crawler's.
+#: URLs of lent hosts, under their host: those that wait for a crawler, and those that a crawler has with it. The key is that of URL
+#: and crawler.
 LENT = Space("lent", value_bytes=1 << 20, host_bytes=256 << 20)
 
 #: Crawlers on their way, under no host: the outbox and the inbox of the manager (seed 001, 3.1).

@@ -14,7 +14,7 @@ BroughtForm = Literal["whole", "text", "elements", "row"]
 #: Media types of what came, where that is not the document itself.
 PART_TYPES: dict[BroughtForm, str] = {"text": "text/plain", "elements": "text/html"}
 
-#: What digests of parts begin with in ledger and tables: a part is never the duplicate of a whole document, nor the other way round.
+#: What digests of parts begin with in ledger and tables: neither a part nor a whole document is the duplicate of the other.
 PART_DIGEST = "part:"
 
 #: The relation of URLs out of scope that a crawler met. The page is not known: that would cost more than the URL.

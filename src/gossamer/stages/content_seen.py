@@ -28,7 +28,8 @@ class ContentSeen(Filter[NoSettings]):
     def filter(self, visit: Visit) -> tuple[Visit]:
         """Errors, redirects, empty bodies and answers to forms are nobody's duplicates; a cut body is not the whole document.
 
-        Nor is a robots.txt, which goes on to the commit untouched. Parts that a mobile crawler brought have digests of their own kind.
+        Nor is a robots.txt, which goes on to the commit untouched. Parts that a mobile crawler brought have digests of their own
+        kind.
         """
         response = visit.response
         if not visit.is_answered or visit.is_robots:

@@ -43,7 +43,9 @@ def page(**given: Any) -> CrawlerBatch:
     return batch(pages=(msgspec.structs.replace(PAGE, **given),))
 
 
-def visits(one: CrawlerBatch, crawler: MobileCrawler = CRAWLER, owner: str = "", task: Task | None = None) -> list[Visit]:
+def visits(
+    one: CrawlerBatch, crawler: MobileCrawler = CRAWLER, owner: str = "", task: Task | None = None
+) -> list[Visit]:
     known = KnownAtHome(lambda url, host: task, lambda digest, url: owner)
     return list(visits_of(one, crawler, RECORD, known, 1_000.0))
 
@@ -148,5 +150,7 @@ def test_an_item_that_is_no_json_is_refused() -> None:
 
 
 def test_a_row_of_an_irrelevant_document_is_no_page() -> None:
-    (visit,) = visits(batch(pages=(), rows=(IrrelevantRow(f"http://{HOST}/y", 200, "text/html", 9, "filter: text(x)"),)))
+    (visit,) = visits(
+        batch(pages=(), rows=(IrrelevantRow(f"http://{HOST}/y", 200, "text/html", 9, "filter: text(x)"),))
+    )
     assert visit.response.outcome is Outcome.IRRELEVANT and not visit.is_page and not visit.is_answered

@@ -1,7 +1,7 @@
 """The life of one crawler that is on its way: sent, asked for its batches, acknowledged, until it is home or lost.
 
-Place in the flow: the manager has one :class:`AwayCrawler` for each. It knows the link and the clock; what a batch does at home is the
-manager's. Every call of a link may be made again, so that whatever is killed, the journey goes on where the ledger says.
+Place in the flow: the manager has one :class:`AwayCrawler` for each. It knows the link and the clock; what a batch does at home is
+the manager's. Every call of a link may be made again, so that whatever is killed, the journey goes on where the ledger says.
 """
 
 import asyncio

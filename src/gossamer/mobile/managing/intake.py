@@ -1,7 +1,7 @@
 """What a crawler brought, judged before anything of it is believed, and made into visits. Pure (design question 20).
 
-Place in the flow: the manager has a batch from a runtime that a person configured, and whom nobody trusts beyond the hosts that were
-granted. A batch that breaks a rule is refused whole: an honest runtime makes none. What passes are visits like any other.
+Place in the flow: the manager has a batch from a runtime that a person configured, and whom nobody trusts beyond the hosts that
+were granted. A batch that breaks a rule is refused whole: an honest runtime makes none. What passes are visits like any other.
 """
 
 import re
@@ -246,7 +246,9 @@ def _items(page: BroughtPage, url: str) -> Iterator[Item]:
             raise BatchRefused("forged", f"{page.url[:200]}: an item that is no JSON") from None
 
 
-def _irrelevant(row: IrrelevantRow, batch: CrawlerBatch, record: CrawlerRecord, known: KnownAtHome, now: float) -> Visit:
+def _irrelevant(
+    row: IrrelevantRow, batch: CrawlerBatch, record: CrawlerRecord, known: KnownAtHome, now: float
+) -> Visit:
     host = host_of(row.url)
     task = known.task(row.url, host) or Task(row.url, host)
     brought = Brought(record.id, record.runtime, batch.program, batch.sequence, "row", "", row.size)

@@ -95,7 +95,9 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
 
     def _at_home(self, folder: str, host: str) -> RuntimeLink:
         if not Path(folder).is_dir():
-            raise UsageError(f"--runtime {host}={folder}: no such folder; name the root of the site's files, or https://ADDRESS")
+            raise UsageError(
+                f"--runtime {host}={folder}: no such folder; name the root of the site's files, or https://ADDRESS"
+            )
         source: PageSource = FileSource(Path(folder), limit=OwnerLimits().max_page_size)
         self._closing.append(source.close)
         pages = partial(GatedPages, _only({host: ServedSite(source)}), ObeyRobots(), self.clock)

@@ -4,8 +4,8 @@
                                                         │
     visits ──► content-seen ──► ... ──► commit ◄──── batch ◄┘      then, in one group: sequence, counts, external URLs
 
-Place in the flow: it stands beside the fetchers. Tasks of lent hosts wait in the ledger (:mod:`gossamer.stores.lending`); what comes
-home goes the way of every visit, so that archive, tables and all who follow them learn of it as of any page. A batch is
+Place in the flow: it stands beside the fetchers. Tasks of lent hosts wait in the ledger (:mod:`gossamer.stores.lending`); what
+comes home goes the way of every visit, so that archive, tables and all who follow them learn of it as of any page. A batch is
 acknowledged when all of it is committed: after a kill it comes again, and what was committed of it is left out.
 """
 
@@ -246,7 +246,9 @@ class Crawlers(Producer[CrawlersSheet]):
 
     # -- in
 
-    async def _take(self, crawler: MobileCrawler, record: CrawlerRecord, batch: CrawlerBatch, size: int) -> CrawlerRecord:
+    async def _take(
+        self, crawler: MobileCrawler, record: CrawlerRecord, batch: CrawlerBatch, size: int
+    ) -> CrawlerRecord:
         """Commit a batch: its documents as visits, then the rest of it.
 
         Raises:
@@ -283,9 +285,7 @@ class Crawlers(Producer[CrawlersSheet]):
 
     @property
     def _settling(self) -> Settling:
-        external = External(
-            self.filters.get("follow", ()), self.task_gates.get("schedule", ()), self.metrics.count
-        )
+        external = External(self.filters.get("follow", ()), self.task_gates.get("schedule", ()), self.metrics.count)
         choosers = (self.seen, self.traversal, self.prioritizer)
         return Settling(self.ledger, self.book, self.lent, external, choosers)
 

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.mobile.crawler import BringRules, BroughtPart
 from gossamer.mobile.managing.making import CrawlerTemplate, CrawlScope
@@ -75,5 +74,3 @@ class CrawlersSheet(Sheet, frozen=True):
         """Refuse what no crawler can be made of."""
         if not (self.parts or self.elements):
             raise ValueError("setting 'parts': a crawler that brings nothing is sent for nothing")
-
-

@@ -103,7 +103,7 @@ class LentUrls(Provider[LentSheet]):
         return bool(self.runtime_of(host))
 
     def lend(self, tasks: Sequence[Task], group: Group) -> None:
-        """Stage tasks of lent hosts. What was found on a page that a crawler brings, of its own host, that crawler knows as well."""
+        """Stage tasks of lent hosts. One that was found on a page that a crawler brings, and is of its hosts, is that crawler's."""
         for task in tasks:
             crawler = self.knower(task)
             self._put(LentTask(task, crawler), group)

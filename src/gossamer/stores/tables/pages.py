@@ -217,7 +217,7 @@ class PageRow(
     brought: Annotated[
         str,
         column(
-            "How it came, if a mobile crawler brought it: `whole`, a part of it (`text`, `elements`), or `row` where it is irrelevant.",
+            "How it came, if a mobile crawler brought it: `whole`, a part (`text`, `elements`), or `row` if it is irrelevant.",
             lambda t: "" if t.response.brought is None else t.response.brought.form,
         ),
     ] = ""
