@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer.assembly.agency.membership import change_members
 from gossamer.assembly.compiling import shipped
-from gossamer.bench.commands import BenchedCrawl, begun, cpu_of_children, crawled
+from gossamer.bench.commands import ALONE, BenchedCrawl, begun, cpu_of_children, crawled
 from gossamer.bench.report import BenchReport
 from gossamer.model.agents import agent_name
 from gossamer.model.task import Task
@@ -134,7 +134,7 @@ def _slow(report: BenchReport, hosts: int, each: int) -> None:
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, _slow_server() as port:
         seeds = Path(folder, "seeds.txt")
         seeds.write_text("".join(f"http://h{number}.slow{number}.sim/0\n" for number in range(hosts)))
-        more = ["--concurrency", str(hosts), "--max-pages", str(hosts * each)]
+        more = [*ALONE, "--concurrency", str(hosts), "--max-pages", str(hosts * each)]
         began, before = time.monotonic(), cpu_of_children()
         process = begun(Path(folder, "crawl"), port, more, ["--seeds", str(seeds)])
         told = msgspec.json.decode(process.communicate()[0])

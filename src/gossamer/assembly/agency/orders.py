@@ -18,6 +18,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.wiring import Wiring, read, to_toml, with_settings, write
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
+from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.stores.replacing import replace_file
 
 #: Names of the files.
@@ -121,6 +122,12 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
         if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
             parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)
     return parts
+
+
+def address_gap(graph: Graph) -> float:
+    """Seconds that an address is left alone between two requests, whichever agents ask it."""
+    node = graph.providers.get("politeness")
+    return rules_of(node.sheet).address.gap if node is not None and isinstance(node.sheet, PolitenessSheet) else 0.0
 
 
 def check_can_divide(graph: Graph, members: Sequence[str], directory: Path) -> None:
