@@ -108,7 +108,7 @@ class GrowingCrawl:
 
     @property
     def _bound(self) -> int:
-        return bounded(self._lone.units.frontier.sheet.max_agents, 1)
+        return bounded(self._lone.units.frontier.sheet, 1)
 
     async def _handed_over(self, number: int) -> bool:
         """Bring the crawl to rest for so many agents; False where it goes on as it is."""

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.assembly.agents import ring_rule
-from gossamer.assembly.machine import room_for_agents
+from gossamer.assembly.machine import cores, free_memory, room_for_agents
 from gossamer.assembly.options import MOST_AGENTS
 from gossamer.model.domains import domain_rule
+from gossamer.stages.frontier.sheet import FrontierSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.agent import AgentRun
@@ -63,14 +64,9 @@ def together(loads: Iterable[Load]) -> Load:
     )
 
 
-def bounded(bound: int | None, working: int) -> int:
-    """How many agents may work here.
-
-    Args:
-        bound: what a person allows; None where nobody has said so.
-        working: those that work.
-    """
-    return min(bound or MOST_AGENTS, room_for_agents(working), MOST_AGENTS)
+def bounded(sheet: FrontierSheet, working: int) -> int:
+    """How many agents may work on this machine, with those that do, by the settings of the crawl's frontier."""
+    return min(sheet.max_agents or MOST_AGENTS, room_for_agents(working, cores(), free_memory()), MOST_AGENTS)
 
 
 class Growth:

@@ -14,34 +14,35 @@ AGENT_MEMORY = 400_000_000
 _GROUP = Path("/sys/fs/cgroup")
 
 
-def cores() -> int:
+def cores(group: Path = _GROUP) -> int:
     """The cores that this process may use, at least 1: by its affinity, and by the quota of its group."""
     try:
         own = len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
         own = os.cpu_count() or 1
     try:
-        quota, period = (_GROUP / "cpu.max").read_text(encoding="ascii").split()
+        quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
         return max(1, min(own, int(quota) // int(period)))
     except (OSError, ValueError):
         return max(1, own)
 
 
-def free_memory() -> int | None:
+def free_memory(group: Path = _GROUP) -> int | None:
     """Bytes of memory that programs may still take; None on a system that does not say so."""
-    found = [free for free in (_of_machine(), _of_group()) if free is not None]
+    found = [free for free in (_of_machine(), _of_group(group)) if free is not None]
     return min(found, default=None)
 
 
-def room_for_agents(working: int) -> int:
-    """How many agents may work here, with those that do.
+def room_for_agents(working: int, cores: int, free: int | None) -> int:
+    """How many agents may work on a machine, with those that do. Pure.
 
     Args:
         working: agents at work, which have their core and their memory.
+        cores: of the machine.
+        free: bytes of memory, without those that agents have; None where nobody knows.
     """
-    free = free_memory()
     by_memory = math.inf if free is None else working + free // AGENT_MEMORY
-    return int(max(working, min(cores(), by_memory)))
+    return int(max(working, min(cores, by_memory)))
 
 
 def _of_machine() -> int | None:
@@ -52,12 +53,12 @@ def _of_machine() -> int | None:
         return None
 
 
-def _of_group() -> int | None:
+def _of_group(group: Path) -> int | None:
     """What the group may still take; caches that the system can drop count as free."""
     try:
-        most = int((_GROUP / "memory.max").read_text(encoding="ascii"))
-        used = int((_GROUP / "memory.current").read_text(encoding="ascii"))
-        rows = (line.split() for line in (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines())
+        most = int((group / "memory.max").read_text(encoding="ascii"))
+        used = int((group / "memory.current").read_text(encoding="ascii"))
+        rows = (line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
         cached = next((int(value) for name, value in rows if name == "inactive_file"), 0)
     except (OSError, ValueError):
         return None

@@ -7,6 +7,8 @@ import pytest
 
 from gossamer.assembly import machine
 from gossamer.assembly.growth import AGAIN, BUSY, CALM, EACH, LASTING, WORTH, Growth, Load, bounded, together
+from gossamer.assembly.machine import AGENT_MEMORY, room_for_agents
+from gossamer.stages.frontier.sheet import FrontierSheet
 
 LOADED = Load(busy=0.95, domains=400, seconds_left=600.0)
 
@@ -70,27 +72,23 @@ def test_loads_of_agents_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("cores", "free", "expected"), [(8, None, 8), (8, 2.5, 4), (1, 100, 2), (8, 0, 2), (64, 1_000, 64)]
 )
-def test_agents_have_a_core_and_memory_each(
-    cores: int, free: float | None, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "cores", lambda: cores)
-    monkeypatch.setattr(machine, "free_memory", lambda: None if free is None else int(free * machine.AGENT_MEMORY))
-    assert machine.room_for_agents(2) == expected
-    assert bounded(3, 2) == min(3, expected)
-    assert bounded(None, 2) == expected
+def test_agents_have_a_core_and_memory_each(cores: int, free: float | None, expected: int) -> None:
+    assert room_for_agents(2, cores, None if free is None else int(free * AGENT_MEMORY)) == expected
 
 
-def test_a_group_of_processes_has_the_cores_and_the_memory_of_its_quota(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "_GROUP", tmp_path)
-    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)), raising=False)
-    assert machine.cores() == 8
+def test_a_person_may_allow_fewer_agents_than_the_machine_has_room_for() -> None:
+    assert bounded(FrontierSheet(max_agents=1), 1) == 1
+    assert 1 <= bounded(FrontierSheet(max_agents=2), 1) <= 2
+    assert 1 <= bounded(FrontierSheet(), 1) <= machine.cores()
+
+
+def test_a_group_of_processes_has_the_cores_and_the_memory_of_its_quota(tmp_path: Path) -> None:
+    everywhere = machine.cores(tmp_path)
     (tmp_path / "cpu.max").write_text("max 100000\n")
-    assert machine.cores() == 8
-    (tmp_path / "cpu.max").write_text("250000 100000\n")
-    assert machine.cores() == 2
+    assert machine.cores(tmp_path) == everywhere
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    assert machine.cores(tmp_path) == 1
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("900\n")
     (tmp_path / "memory.stat").write_text("anon 700\ninactive_file 150\n")
-    assert machine.free_memory() == 250
+    assert machine.free_memory(tmp_path) == 250

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gossamer.assembly.growth import LOOK, Growth, bounded, together
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError
+from gossamer.stages.frontier.sheet import FrontierSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.crawl import DividedCrawl
@@ -57,7 +58,8 @@ class Joining:
             if self._stays or supervisor.is_resting or len(loads) < len(supervisor.agents):
                 continue
             now, working = time.monotonic(), len(loads)
-            most = bounded(self._crawl.graph.sheet("frontier").max_agents, working)  # type: ignore[attr-defined]
+            sheet = self._crawl.graph.sheet("frontier")
+            most = bounded(sheet, working) if isinstance(sheet, FrontierSheet) else working
             number = self._growth.hear(now, working, most, together(loads))
             if number > working:
                 self._growth.postpone(now)
