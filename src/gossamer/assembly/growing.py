@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.assembly.agents import has_application
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.growth import LOOK, Growth, LoadGauge, bounded
 from gossamer.assembly.handing_over import BegunAlone
@@ -196,6 +197,8 @@ class GrowingCrawl:
         http = self._lone.graph.providers.get("http")
         if http is not None and getattr(http.sheet, "cookies", "off") != "off":
             return "cookies are in the memory of its process"
+        if has_application(self._lone.wiring):
+            return "a program of its own says what to fetch, and expects so many agents as it was told"
         try:
             self.check_number(number)
         except (FlowError, GossamerError) as error:
