@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from gossamer.bench.mobile_runtime import add_runtime
 from gossamer.bench.report import BenchReport
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram
 from gossamer.mobile.running import CrawlerRun
@@ -110,6 +111,8 @@ def run(pages: int = PAGES, folders: Sequence[Path] = ()) -> BenchReport:
     share = f"{sent / sum(map(len, site.values())):.1%}"
     cells = (f"{len(site) / packing:,.0f}", f"{packing / len(site) * 1e6:.0f}", f"{sent:,}", share)
     table.add("for comparison: each page by gzip -6, nothing judged", *cells)
+    quoted = {quote(path): page for path, page in site.items()}
+    add_runtime(report, quoted, _HOST, ROWS, REPEATS)
     return report
 
 
