@@ -32,6 +32,7 @@ BENCHES = {
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
+    "places": "round trips that it saves to fetch hosts from near by, with rules made of measured latencies, by simulation",
     "agents": "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
     "dashboard": "its answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
