@@ -86,8 +86,13 @@ class CrawlKeywords(TypedDict, total=False):
     """Keep at most this many links of a page."""
 
     agents: int | None
-    """Divide the hosts among so many processes, each with its own part of the crawl; one, unless told. Each of them
-    keeps a connection to each other one, so 64 are the most."""
+    """Divide the hosts among so many processes, each with its own part of the crawl; without it, a crawl begins with
+    one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each
+    other one, so 64 are the most."""
+
+    max_agents: int | None
+    """Let others join by themselves until this many agents work; default: as --agents, else as many as there are
+    cores."""
 
     concurrency: int
     """Have at most this many requests in flight in all."""

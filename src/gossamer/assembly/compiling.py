@@ -48,6 +48,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
+    "max_agents": (("frontier", "max_agents"),),
     "total_time": (("frontier", "total_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
     "until": (("expressions", "until"),),
@@ -139,6 +140,15 @@ def with_fetchers(wiring: Wiring, number: int) -> Wiring:
 
 def _concurrency(builder: Builder) -> None:
     builder.wiring = with_fetchers(builder.wiring, builder.options.concurrency)
+
+
+def _agents(builder: Builder) -> None:
+    """As many as a person says, and nobody joins by himself; unless the person says how many may."""
+    number, most = builder.options.agents, builder.options.max_agents
+    if most is None:
+        builder.set_where_present("frontier", {"max_agents": number})
+    elif number is not None and most < number:
+        raise UsageError(f"--max-agents {most} is less than --agents {number}; leave one of them out")
 
 
 def _normalise(builder: Builder) -> None:
@@ -291,6 +301,7 @@ def _permission(builder: Builder) -> None:
 #: Option -> what it does, where that is more than settings that take its value; in this order.
 RULES: dict[str, Callable[[Builder], None]] = {
     "concurrency": _concurrency,
+    "agents": _agents,
     "normalise": _normalise,
     "noise": _noise,
     "filter": _filter,

@@ -124,3 +124,9 @@ def _reason(row: Mapping[str, Any]) -> str:
     text = str(status) if status and not error else f"{outcome}; {error}".rstrip("; ")
     # Errors may quote what a server sent.
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def came_to_nothing(summary: Summary) -> bool:
+    """Whether nothing came, and what there was to ask for is still to be asked."""
+    is_unfinished = summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES)
+    return bool(summary.state == "incomplete" and not summary.fetched and not summary.limit and is_unfinished)

@@ -38,7 +38,8 @@ class RunFigures:
         self._units = units
         self._work = work
         self._began = began
-        self._pages_before = 0
+        self.pages_before = 0
+        """Pages of earlier runs."""
         self.pulse = Pulse(self._count, lambda: sizes_of(units.ledger), lambda: walked_sizes(directory), SystemClock())
         """What the crawl does over the last seconds; by the machine's clock, since people look at it."""
 
@@ -47,7 +48,7 @@ class RunFigures:
 
     def begin(self) -> None:
         """The pages that are counted so far are of earlier runs."""
-        self._pages_before = self._counters().get("pages", 0)
+        self.pages_before = self._counters().get("pages", 0)
 
     def summary(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""
@@ -59,7 +60,7 @@ class RunFigures:
         set_aside = self._set_aside(counters)
         seconds = time.monotonic() - self._began
         pages = counters.get("pages", 0)
-        here = pages - self._pages_before
+        here = pages - self.pages_before
         return Summary(
             crawl=str(self._directory),
             state=state,

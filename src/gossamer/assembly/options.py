@@ -17,7 +17,7 @@ _GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to goss
 _ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
-_AGENTS = "it runs in one process; stop it, and let agents join: gossamer resume DIR --agents N"
+_AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
 
 #: Agents of one crawl: each keeps a connection to each other one.
 MOST_AGENTS = 64
@@ -114,9 +114,21 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Divide the hosts among so many processes, each with its own part of the crawl; one, unless told. Each of them "
+                "Divide the hosts among so many processes, each with its own part of the crawl; without it, a crawl begins "
+                "with one, and others join when the processor is busy and several sites wait. Each of them "
                 f"keeps a connection to each other one, so {MOST_AGENTS} are the most.",
                 restart=_AGENTS,
+                ge=1,
+                le=MOST_AGENTS,
+            ),
+        ]
+        | None
+    ) = None
+    max_agents: (
+        Annotated[
+            int,
+            setting(
+                "Let others join by themselves until this many agents work; default: as --agents, else as many as there are cores.",
                 ge=1,
                 le=MOST_AGENTS,
             ),

@@ -83,10 +83,15 @@ PEER_PAGES = 2_000
     "sites",
     multiple=True,
     metavar="DIR",
-    help="peers, spiders: serve and crawl this folder; mobile: judge its pages (repeatable).",
+    help="peers, spiders: serve and crawl this folder; agents: by one agent and by two, under many names; mobile: judge its "
+    "pages (repeatable).",
 )
 @click.option(
-    "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers, spiders: runs of each crawler."
+    "--repeats",
+    type=click.IntRange(1, 20),
+    default=3,
+    show_default=True,
+    help="peers, spiders, agents with --site: runs of each crawler.",
 )
 @click.option(
     "--profile",
@@ -145,6 +150,8 @@ def bench(
     module = importlib.import_module(f"gossamer.bench.{name.replace('-', '_')}")
     if name in SITED:
         report = _of_sites(module, sites, repeats, profiles, pages)
+    elif name == "agents" and sites:
+        report = module.run(pages or module.PAGES, repeats, _folder(sites[0]))
     elif name in SIZED and pages is not None:
         report = module.run(pages)
     elif name == "seen":

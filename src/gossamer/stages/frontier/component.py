@@ -11,7 +11,8 @@ gate judges each task before it goes out, the traversal says which host comes fi
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -48,6 +49,9 @@ from gossamer.stages.frontier.turns import CROWDED, HostTurns
 
 #: Seconds within which the last page of a lively host came: some slots are kept for such hosts.
 LIVELY = 5.0
+
+#: Seconds within which a host that waits is asked soon: a usual delay.
+DUE = 1.0
 
 
 class Frontier(AsynchronousFilter[FrontierSheet]):
@@ -347,6 +351,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def wants_bytes(self) -> bool:
         """Whether its share of bytes will."""
         return len(self.queues) > 0 and self._stopping.is_short_of_bytes(self._slots.taken + self.sheet.concurrency)
+
+    def hosts_due(self) -> Iterator[str]:
+        """Hosts that have queued URLs, and that are being asked or may be asked within :data:`DUE`."""
+        now, waits = self.clock.monotonic(), self.politeness.waits
+        return (one.name for one in self._hosts if one.is_held and not DUE < waits(one.name, now) < inf)
 
     def is_at_rest(self) -> bool:
         """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
