@@ -14,11 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-<<<<<<< HEAD
 from gossamer.bench.plot import lines_svg
-=======
 from gossamer.bench.mobile_runtime import add_runtime
->>>>>>> main
 from gossamer.bench.report import BenchReport
 from gossamer.bench.traffic import SHARES, charted, measure
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram
@@ -119,13 +116,10 @@ def run(pages: int = PAGES, folders: Sequence[Path] = ()) -> BenchReport:
     share = f"{sent / sum(map(len, site.values())):.1%}"
     cells = (f"{len(site) / packing:,.0f}", f"{packing / len(site) * 1e6:.0f}", f"{sent:,}", share)
     table.add("for comparison: each page by gzip -6, nothing judged", *cells)
-<<<<<<< HEAD
     # A whole crawl takes pages as they are, whatever their size.
     measure(report, site_pages(folders, pages, (0, LARGEST_CRAWLED)) if folders else site)
-=======
     quoted = {quote(path): page for path, page in site.items()}
     add_runtime(report, quoted, _HOST, ROWS, REPEATS)
->>>>>>> main
     return report
 
 
