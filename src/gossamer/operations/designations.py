@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 from gossamer.assembly.agency.assigning import assign, told_of_assigned
-from gossamer.assembly.agency.crawl import SUPERVISOR
 from gossamer.assembly.agency.handing import DividedByRing, DividedByTable
+from gossamer.assembly.agency.meeting import supervisor_lock
 from gossamer.assembly.agency.membership import check_can_change
 from gossamer.assembly.agents import ring_rule
 from gossamer.assembly.kept import read_wiring
@@ -19,8 +19,6 @@ from gossamer.model.domains import domain_rule
 from gossamer.model.errors import UsageError
 from gossamer.model.host_table import given_host
 from gossamer.services.designation.shared import SCHEMA, designated
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY
-from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.members import members_of
 from gossamer.stores.shared_state import SharedFile
 
@@ -64,7 +62,7 @@ def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
         UsageError: that cannot be. Nothing has changed.
         CrawlDirectoryError: somebody is at work, or what masters share cannot be read or written.
     """
-    with closing(ProcessLock(directory / STATE_DIRECTORY / SUPERVISOR / "lock")):
+    with closing(supervisor_lock(directory)):
         wiring = read_wiring(directory)
         check_can_change(wiring, directory)
         later = assign(directory, wiring, members_of(directory), agents)
