@@ -127,6 +127,27 @@ def test_the_mail_of_a_master_that_is_gone_is_sent_by_another(shared: Callable[[
     run(check())
 
 
+def test_mail_is_not_taken_for_other_mail_that_was_deleted_before(shared: Callable[[], SharedFile], run: Run) -> None:
+    async def check() -> None:
+        clock = FakeClock()
+        mail = mail_of(shared(), clock)
+        await mail.designations.start()  # type: ignore[attr-defined]  # it is ours
+        await mail.start()
+        numbers: list[int] = []
+        for _ in range(3):
+            await mail.post([Designated("agent-00", Task("http://a.test/", "a.test"))])
+            on_way = await mail.take("agent-00", 1)
+            await clock.advance(2.0)
+            numbers += (number for (number,) in mail.shared.reading.execute("SELECT id FROM mail"))
+            mail.delivered(on_way)
+            await clock.advance(1.0)
+            assert mail.is_empty
+        assert len(set(numbers)) == 3, "another master may be about to delete what had this number before"
+        await end(mail)
+
+    run(check())
+
+
 def test_the_mail_of_an_agent_that_has_left_is_given_to_another(shared: Callable[[], SharedFile], run: Run) -> None:
     async def check() -> None:
         clock = FakeClock()

@@ -209,6 +209,12 @@ def _as_arcs(points: Iterable[int]) -> list[Arc]:
     return arcs
 
 
+def lies_in(arcs: Sequence[Arc], domain: str) -> bool:
+    """Whether a domain lies in some stretches of the circle."""
+    point = domain_point(domain)
+    return any(first <= point <= last for first, last in arcs)
+
+
 def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
     """Give domains that nobody has yet to agents: nothing has to move.
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.agency.dividing import divide, forget_shared_log
-from gossamer.assembly.agency.handing import RingMoves, TableMoves, mail_waits
+from gossamer.assembly.agency.handing import RingMoves, TableMoves, lies_in, mail_waits
 from gossamer.contracts.spaces import COPIES
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.sheet import build
@@ -27,6 +27,7 @@ from gossamer.model.agents import Member, agent_name, at_work, member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.orders import ORDERS
 from gossamer.stores.exchange.digests import CLAIMS_DUE, has_unclaimed
+from gossamer.stores.exchange.held import held_domains, let_go
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.ledger.moving import Moved, absorb, drop
 from gossamer.stores.members import members_of, write_members
@@ -249,6 +250,8 @@ def _undo(directory: Path, wiring: Wiring, work: _Change) -> None:
                     ledger = opened_ledger(directory, wiring, taker, stack)
                     disown(ledger, taker, arcs)
                     drop(ledger, arcs, spaces=False)
+                    if work.by_table:
+                        let_go(ledger, [domain for domain in held_domains(ledger) if lies_in(arcs, domain)])
     _forget(directory, work)
 
 

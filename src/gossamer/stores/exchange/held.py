@@ -116,8 +116,14 @@ class TakenDomains(Provider[NoSettings]):
         return self.outbox.taken_back([task for task in tasks if task.relation not in (CLAIM, ORDER)], group)
 
 
+def held_domains(ledger: Ledger) -> list[str]:
+    """The domains that the agent of a ledger holds."""
+    ledger.spaces.open(HELD)
+    return [value.decode() for _, value in ledger.spaces.walk(HELD)]
+
+
 def let_go(ledger: Ledger, domains: Sequence[str]) -> None:
-    """Hold domains no more that are deleted."""
+    """Hold domains no more that are deleted, or that were copied here and are not to move after all."""
     if domains:
         ledger.spaces.open(HELD)
         with ledger.group() as group:

@@ -29,8 +29,11 @@ from gossamer.model.domains import Division, DomainRule, domain_rule
 from gossamer.model.errors import DiskFull
 from gossamer.model.task import Task
 
+#: Numbers of mail are never used again: a master may be about to delete one that another master has deleted already.
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS mail (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, master TEXT NOT NULL, task BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS mail (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, master TEXT NOT NULL, task BLOB NOT NULL
+);
 CREATE INDEX IF NOT EXISTS mail_by_agent ON mail (master, agent, id);
 CREATE TABLE IF NOT EXISTS leases (master TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 """
