@@ -17,7 +17,7 @@ import msgspec
 
 from gossamer.assembly.agents import has_application
 from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.growth import LOOK, Growth, LoadGauge, bounded
+from gossamer.assembly.growth import AGAIN, LOOK, Growth, LoadGauge, bounded
 from gossamer.assembly.handing_over import BegunAlone
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
@@ -73,7 +73,9 @@ class GrowingCrawl:
             summary = await self._lone.run()
         finally:
             watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            [failure] = await asyncio.gather(watch, return_exceptions=True)
+        if isinstance(failure, Exception):
+            self._report(f"no agents could join: {type(failure).__name__}: {failure}")
         return await self._divided() if self._lone.handing_over.is_done else summary
 
     # -- one process
@@ -86,10 +88,14 @@ class GrowingCrawl:
                     await self._stirred.wait()
             self._stirred.clear()
             if self._lone.working and (number := self._wish or self._wanted()) > 1:
-                self._wish = 0
                 if await self._handed_over(number):
                     return
                 self._growth.postpone(time.monotonic())
+                if self._wish:
+                    self._report(
+                        f"the crawl does not come to rest for {number} agents; it is asked again in {AGAIN:g} s"
+                    )
+                    await asyncio.sleep(AGAIN)
 
     def _wanted(self) -> int:
         """How many agents there should be, by the rule."""
@@ -120,16 +126,14 @@ class GrowingCrawl:
             lock = supervisor_lock(self.directory)
         except CrawlDirectoryError:
             return False  # somebody looks whether it is held
-        try:
+        with contextlib.ExitStack() as undone:
+            undone.callback(lock.close)
             want(self.directory, number)
+            undone.callback(want, self.directory, None)
             self._standing = self._lone.glance()
-            is_at_rest = await self._lone.handing_over.rest()
-        except BaseException:
-            lock.close()
-            raise
-        if not is_at_rest:
-            lock.close()
-            return False
+            if not await self._lone.handing_over.rest():
+                return False
+            undone.pop_all()
         self._lock = lock
         return True
 
