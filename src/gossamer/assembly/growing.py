@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.assembly.agents import has_application
 from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.growth import AGAIN, LOOK, Growth, LoadGauge, bounded
+from gossamer.assembly.growth import AGAIN, LOOK, Growth, LoadGauge, bounded, why_fixed
 from gossamer.assembly.handing_over import BegunAlone
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
@@ -198,11 +197,8 @@ class GrowingCrawl:
 
     def _why_not(self, number: int) -> str:
         """Why nobody can join so that there are this many; empty where somebody can."""
-        http = self._lone.graph.providers.get("http")
-        if http is not None and getattr(http.sheet, "cookies", "off") != "off":
-            return "cookies are in the memory of its process"
-        if has_application(self._lone.wiring):
-            return "a program of its own says what to fetch, and expects so many agents as it was told"
+        if why := why_fixed(self._lone.graph):
+            return why
         try:
             self.check_number(number)
         except (FlowError, GossamerError) as error:
