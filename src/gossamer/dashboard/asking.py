@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assembly.control.client import Control, NotRunning
+from gossamer.assembly.control.instances import UnitInstances
 from gossamer.assembly.control.messages import (
     BlockHosts,
     Change,
@@ -17,6 +18,7 @@ from gossamer.assembly.control.messages import (
     Continue,
     Pause,
     ReadGraph,
+    ReadUnit,
     SetHost,
     Stop,
     Undo,
@@ -57,8 +59,9 @@ def read_order(word: str, body: bytes) -> ControlRequest:
         raise UsageError(f"there is no such order; known: {', '.join(ORDERS)}")
     try:
         given = msgspec.json.decode(body or b"{}", type=dict[str, object])
-        # The word in the address says which message it is, and nothing in the body does.
-        return msgspec.convert({**given, "do": kind.__struct_config__.tag}, kind)
+        # The word in the address says which message it is, and nothing in the body does; nor who asks.
+        fixed = {"do": kind.__struct_config__.tag, **({"by_form": True} if "by_form" in kind.__struct_fields__ else {})}
+        return msgspec.convert({**given, **fixed}, kind)
     except msgspec.MsgspecError as error:
         raise UsageError(f"{word}: {error}") from None
 
@@ -78,8 +81,12 @@ def carry_out(directory: Path, request: ControlRequest) -> str:
         raise
 
 
-def graph_of(directory: Path) -> GraphPicture:
+def graph_of(directory: Path, agent: str = "") -> GraphPicture:
     """The graph of a crawl: by its own word while it runs, otherwise as its directory keeps it.
+
+    Args:
+        directory: of the crawl.
+        agent: tell how the graph of this agent stands, where several are at work.
 
     Raises:
         GossamerError: there is no crawl, or its wiring is damaged.
@@ -87,7 +94,7 @@ def graph_of(directory: Path) -> GraphPicture:
     """
     try:
         with Control(directory, PATIENCE, changing=0.0) as control:
-            told: GraphPicture = control.told(ReadGraph(), GraphPicture)
+            told: GraphPicture = control.told(ReadGraph(agent), GraphPicture)
             return told
     except NotRunning:
         # What follows imports every part that the wiring names.
@@ -95,6 +102,17 @@ def graph_of(directory: Path) -> GraphPicture:
         from gossamer.flow.planning import plan
 
         return graph_picture(plan(with_roles(read_wiring(directory)), catalog()), at_work(members_of(directory)))
+
+
+def instances_of(directory: Path, name: str) -> UnitInstances:
+    """The instances of a unit of a running crawl, of all its agents.
+
+    Raises:
+        GossamerError: there is no such unit, or no crawl runs.
+    """
+    with Control(directory, PATIENCE, changing=0.0) as control:
+        told: UnitInstances = control.told(ReadUnit(name), UnitInstances)
+        return told
 
 
 def _at_rest(directory: Path, request: BlockHosts | Checkpoint) -> str:

@@ -78,7 +78,7 @@ class ShownCrawl:
         self._run, self._run_long = run, run_long or run
         self._watch: CrawlWatch | None = None
         self._asking, self._reading = asyncio.Lock(), asyncio.Lock()
-        self._told: dict[bool, tuple[float, CrawlStanding]] = {}
+        self._told: dict[tuple[bool, str], tuple[float, CrawlStanding]] = {}
         self._hosts: HostList | None = None
         self._listing: asyncio.Task[None] | None = None
         self._trouble = ""
@@ -88,20 +88,20 @@ class ShownCrawl:
     def __repr__(self) -> str:
         return f"<ShownCrawl {self.key}>"
 
-    async def standing(self, *, units: bool = False, fresh: float = FRESH) -> CrawlStanding:
-        """How it stands, as of `fresh` seconds ago at most. Raises as :meth:`CrawlWatch.look`."""
+    async def standing(self, *, units: bool = False, agent: str = "", fresh: float = FRESH) -> CrawlStanding:
+        """How it, or one of its agents, stands, as of `fresh` seconds ago at most. Raises as :meth:`CrawlWatch.look`."""
         async with self._asking:
-            at, found = self._told.get(units, (-fresh, None))
+            at, found = self._told.get((units, agent), (-fresh, None))
             if found is None or time.monotonic() - at >= fresh:
-                found = await self._run(self._look, units)
-                self._told[units] = time.monotonic(), found
+                found = await self._run(self._look, units, agent)
+                self._told[units, agent] = time.monotonic(), found
             return found
 
-    def _look(self, units: bool) -> CrawlStanding:
+    def _look(self, units: bool, agent: str) -> CrawlStanding:
         try:
             if self._watch is None:
                 self._watch = CrawlWatch(self.directory)
-            return self._watch.look(units=units)
+            return self._watch.look(units=units, agent=agent)
         except OSError as error:
             raise CrawlDirectoryError(f"{self.directory} cannot be read: {error.strerror or error}") from None
 

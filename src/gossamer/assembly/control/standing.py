@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
+from gossamer.assembly.control.agents import AgentStanding
 from gossamer.assembly.control.problems import Problem, problems_of
 from gossamer.assembly.control.sizes import DataSet, data_sets, disk_free
 from gossamer.assembly.control.steering import blocked
@@ -157,6 +158,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
     checkpoints: list[str] = []
+    agents: list[AgentStanding] = []
+    """Each agent of a crawl that has several."""
     units: list[UnitFigures] = []
     connectors: list[ConnectorFigures] = []
     problems: list[Problem] = []
