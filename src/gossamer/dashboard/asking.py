@@ -16,6 +16,7 @@ from gossamer.assembly.control.messages import (
     CheckChange,
     Checkpoint,
     Continue,
+    Decide,
     Pause,
     ReadGraph,
     ReadUnit,
@@ -41,6 +42,7 @@ ORDERS: dict[str, type[ControlRequest]] = {
     "check-set": CheckChange,
     "set-host": SetHost,
     "block": BlockHosts,
+    "decide": Decide,
     "undo": Undo,
 }
 
@@ -76,7 +78,7 @@ def carry_out(directory: Path, request: ControlRequest) -> str:
         with Control(directory, PATIENCE, changing=0.0) as control:
             return control.do(request)
     except NotRunning:
-        if isinstance(request, BlockHosts | Checkpoint):
+        if isinstance(request, BlockHosts | Checkpoint | Decide):
             return _at_rest(directory, request)
         raise
 
@@ -115,8 +117,14 @@ def instances_of(directory: Path, name: str) -> UnitInstances:
         return told
 
 
-def _at_rest(directory: Path, request: BlockHosts | Checkpoint) -> str:
+def _at_rest(directory: Path, request: BlockHosts | Checkpoint | Decide) -> str:
     from gossamer.assembly.control import resting
+
+    if isinstance(request, Decide):
+        from gossamer.assembly.suspicions import decide_at_rest
+
+        decide_at_rest(directory, request.confirm, request.release)
+        return "it holds from now on; a crawl that is resumed fetches what was released"
 
     if isinstance(request, BlockHosts):
         return resting.block(directory, request.names)

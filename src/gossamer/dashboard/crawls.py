@@ -198,14 +198,14 @@ class Crawls:
         """Those that are there now, by their keys; a new one is found within ten seconds."""
         if time.monotonic() - self._looked >= LOOK_AROUND:
             self._looked = time.monotonic()
-            found = await self._run(self._find)
+            found = await self.run(self._find)
             keys = {key_of(path): path for path in found}
             for gone in self._shown.keys() - keys.keys():
                 self._listed.pop(gone, None)
                 self._shown.pop(gone).close()
             for key, path in keys.items():
                 if key not in self._shown:
-                    self._shown[key] = ShownCrawl(key, path, self._run, self._run_long)
+                    self._shown[key] = ShownCrawl(key, path, self.run, self._run_long)
                 self._shown[key].site = found[path]
         return self._shown
 
@@ -218,6 +218,11 @@ class Crawls:
                 if path.resolve() not in given and len(found) < MOST and is_own(path):
                     found[path] = site
         return found
+
+    def folders(self) -> list[Path]:
+        """The folders of crawls among the places and sites: a crawl can be started there."""
+        found = dict.fromkeys([*self._places, *(place for place in self._sites() if is_own(place))])
+        return [place for place in found if place.is_dir() and not (place / CRAWL_FILE).is_file()]
 
     def look_anew(self) -> None:
         """Look for crawls at the next question: the list of sites has changed."""
@@ -245,7 +250,8 @@ class Crawls:
     async def _run_long(self, work: Callable[..., T], *given: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._listers, work, *given)
 
-    async def _run(self, work: Callable[..., T], *given: object) -> T:
+    async def run(self, work: Callable[..., T], *given: object) -> T:
+        """Do something in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
 
     def close(self) -> None:

@@ -84,7 +84,9 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             discovered=discovered,
             queued=queued,
             set_aside=set_aside,
-            waits=waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
+            waits=waits_at_rest(
+                ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside, ledger.aside()
+            ),
             sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
             cuts=ended.cuts,
             limit=ended.limit,
