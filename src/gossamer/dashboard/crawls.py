@@ -189,24 +189,26 @@ class Crawls:
         self._listed: dict[str, ShownCrawl] = {}
         """Those whose hosts are listed, the one that was asked for last at the end."""
         self._shown: dict[str, ShownCrawl] = {}
-        self._looked = -LOOK_AROUND
+        self._looked, self._looking = -LOOK_AROUND, asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"<Crawls: {len(self._shown)}>"
 
     async def all(self) -> Mapping[str, ShownCrawl]:
         """Those that are there now, by their keys; a new one is found within ten seconds."""
-        if time.monotonic() - self._looked >= LOOK_AROUND:
-            self._looked = time.monotonic()
-            found = await self.run(self._find)
-            keys = {key_of(path): path for path in found}
-            for gone in self._shown.keys() - keys.keys():
-                self._listed.pop(gone, None)
-                self._shown.pop(gone).close()
-            for key, path in keys.items():
-                if key not in self._shown:
-                    self._shown[key] = ShownCrawl(key, path, self.run, self._run_long)
-                self._shown[key].site = found[path]
+        # Who comes while somebody looks waits for what that one finds.
+        async with self._looking:
+            if time.monotonic() - self._looked >= LOOK_AROUND:
+                self._looked = time.monotonic()
+                found = await self.run(self._find)
+                keys = {key_of(path): path for path in found}
+                for gone in self._shown.keys() - keys.keys():
+                    self._listed.pop(gone, None)
+                    self._shown.pop(gone).close()
+                for key, path in keys.items():
+                    if key not in self._shown:
+                        self._shown[key] = ShownCrawl(key, path, self.run, self._run_long)
+                    self._shown[key].site = found[path]
         return self._shown
 
     def _find(self) -> dict[Path, str]:

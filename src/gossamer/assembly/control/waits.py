@@ -48,7 +48,7 @@ class Wait(msgspec.Struct, frozen=True):
     until: float = 0.0
     """When the first of them goes on, in seconds since the epoch; 0 where nobody knows."""
     names: list[str] = []
-    """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first. Of `set_aside` the hosts, or domains
+    """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first. Of `set_aside` hosts, or domains
     as `*.example.org`, with most of it."""
     seconds: float = 0.0
     """Of `slow_pages`: for how long the slowest has been under way."""
