@@ -94,7 +94,7 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
     if now.limits:
         shown = [f"{name} {_SHOWN_IN.get(name, '{:g}'.format)(value)}" for name, value in now.limits.items()]
         lines.append("limits:   " + ", ".join(shown) + (f" ({left})" if left else ""))
-    return [*lines, *_hosts(now), *_stores(now), *_figures(now)]
+    return [*lines, *_hosts(now), *_agents(now), *_stores(now), *_figures(now)]
 
 
 def _speed(now: "CrawlStanding") -> str:
@@ -126,6 +126,17 @@ def _hosts(now: "CrawlStanding") -> Iterator[str]:
         yield f"proxies:  {len(now.proxies)}, {len(resting)} resting" + (f": {', '.join(shown)}" if shown else "")
     if now.blocked:
         yield f"blocked:  {', '.join(now.blocked)}"
+
+
+def _agents(now: "CrawlStanding") -> list[str]:
+    return _hanging(
+        "agents:   ",
+        [
+            f"{one.name}: {one.state}, {one.pages} pages, {one.queued} queued"
+            + (f", {one.recent_pages_per_second:.1f} pages/s, {one.in_flight} in flight" if one.process else "")
+            for one in now.agents
+        ],
+    )
 
 
 def _stores(now: "CrawlStanding") -> Iterator[str]:
