@@ -7,21 +7,20 @@ everything else is a file of the front end. Work that waits is done in threads (
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard import describing, of_crawl, rewiring
 from gossamer.dashboard.beside_crawl import ExportAnswers, QuestionAnswers
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
+from gossamer.dashboard.front import FrontEnd
 from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
 from gossamer.dashboard.metrics import exposition
@@ -33,9 +32,6 @@ from gossamer.dashboard.tables import ReportNames, names_of_reports, questions_f
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError, UsageError
 from gossamer.operations.replay_addresses import REPLAY
-
-#: Where the front end lies.
-STATIC = Path(__file__).with_name("static")
 
 #: Points of a plot at most: more than a screen has columns for.
 POINTS = 1_000
@@ -69,7 +65,7 @@ class Permissions(msgspec.Struct, frozen=True):
 def application(crawls: Crawls, streams: Streams | None = None, replays: Replays | None = None) -> Starlette:
     """The dashboard of these crawls."""
     told, shown_again = streams or Streams(), replays or Replays()
-    questions, exports = QuestionAnswers(), ExportAnswers()
+    front, questions, exports = FrontEnd(), QuestionAnswers(), ExportAnswers()
 
     async def events(request: Request) -> Response:
         shown = await crawls.named(request.path_params["key"])
@@ -103,7 +99,7 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
 
     return Starlette(
         routes=[
-            Route("/", _front),
+            Route("/", front.page),
             route("/api/session", _session),
             route("/api/openapi.json", _openapi),
             route("/api/sites", _sites),
@@ -143,15 +139,11 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             Route("/api/crawls/{key}/events", events),
             route("/api/crawls/{key}/{order}", of_crawl.do_order, "POST"),
             Route("/metrics", metrics),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/static/{name}", front.file),
         ],
         exception_handlers={GossamerError: _refused, FlowError: _refused, HTTPException: _failed},
         lifespan=lifespan,
     )
-
-
-async def _front(request: Request) -> Response:
-    return FileResponse(STATIC / "index.html")
 
 
 async def _session(request: Request, crawls: Crawls) -> Permissions:
