@@ -180,6 +180,7 @@ def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: i
         "samples of an hour": f"{crawl}/samples?hours=1",
         f"figures of {UNITS:,} units": f"{crawl}?units=1",
         f"graph of {UNITS:,} units, {AGENTS} agents": f"{crawl}/graph",
+        f"a unit in {AGENTS} agents": f"{crawl}/unit?name=unit-7",
         "hosts with the most errors, asked live": f"{crawl}/hosts?sort=errors&descending=1&live=1",
         "hosts by name, in the middle": f"{crawl}/hosts?offset={middle}",
         "hosts by errors, in the middle": f"{crawl}/hosts?sort=errors&descending=1&offset={middle}",
@@ -187,6 +188,8 @@ def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: i
         "hosts that a search finds": f"{crawl}/hosts?search=77&sort=errors&descending=1",
         "one host": f"{crawl}/host?name=www.site-77.example",
         "log": f"{crawl}/log",
+        "exports": f"{crawl}/exports",
+        "the form of a new crawl": "/api/options",
         "names for a change of the graph": "/api/catalog",
     }
     title = f"Answers: {CRAWLS} crawls, {hosts:,} hosts; {REPEATS} times each"

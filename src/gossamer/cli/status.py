@@ -78,6 +78,7 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
         f"speed:    {_speed(now)} in {show_seconds(now.seconds)}",
         f"queue:    {now.queued} of {now.discovered} discovered"
         + (f", {now.in_flight} in flight" if now.is_at_work else "")
+        + showing.shown_links(now)
         + (f", {left}" if left and not now.limits else ""),
         f"hosts:    {now.hosts}",
     ]
@@ -129,13 +130,11 @@ def _hosts(now: "CrawlStanding") -> Iterator[str]:
 
 
 def _agents(now: "CrawlStanding") -> list[str]:
+    from gossamer.cli import showing
+
     return _hanging(
         "agents:   ",
-        [
-            f"{one.name}: {one.state}, {one.pages} pages, {one.queued} queued"
-            + (f", {one.recent_pages_per_second:.1f} pages/s, {one.in_flight} in flight" if one.process else "")
-            for one in now.agents
-        ],
+        [showing.shown_agent(one) for one in now.agents],
     )
 
 

@@ -126,7 +126,7 @@ function sectionsOf(key, now) {
       ["speed", now.process ? `${now.recent_pages_per_second.toFixed(1)} pages/s, mean ${now.pages_per_second.toFixed(1)}` : `${now.pages_per_second.toFixed(1)} pages/s`],
     ])),
     card("Queue", terms([
-      ["queued", count(now.queued)], ["discovered", count(now.discovered)], ["set aside", now.set_aside ? at(key, "traps", "", count(now.set_aside)) : "0"], ["hosts", at(key, "hosts", "", count(now.hosts))],
+      ["queued", count(now.queued)], ["discovered", count(now.discovered)], ["links", now.links ? `${count(now.links)} in this run, ${percent(now.new_links / now.links)} to new URLs` : ""], ["set aside", now.set_aside ? at(key, "traps", "", count(now.set_aside)) : "0"], ["hosts", at(key, "hosts", "", count(now.hosts))],
       ["slots", now.concurrency ? `${count(now.in_flight)} of ${count(now.concurrency)} in use` : ""],
     ])),
     card("Outcomes", terms(ranked(now.outcomes).map(([name, number]) => [name, at(key, "ask", SEEN.outcome(name), count(number))]))),
