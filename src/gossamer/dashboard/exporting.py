@@ -7,6 +7,7 @@ whole. The folder lies beside the crawl, not in it: what is deleted from a crawl
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import threading
 import time
@@ -201,6 +202,8 @@ class _Making:
         said = self._child.stderr.read(1 << 16).decode("utf-8", "replace").strip()[:_SAID]
         if self._child.returncode in (0, 5) and self._part.exists():
             self._part.rename(target)
+        else:
+            _discard(self._part)
         return said if self._child.returncode else ""
 
     def give_up(self) -> None:
@@ -208,8 +211,7 @@ class _Making:
         if self.is_alive:
             self._child.kill()
             self._child.wait()
-        with contextlib.suppress(OSError):
-            self._part.unlink()
+        _discard(self._part)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -235,8 +237,17 @@ def _sweep(folder: Path) -> None:
     """Remove what dashboards that are gone have left unfinished."""
     for path in folder.iterdir():
         match = _PART.fullmatch(path.name)
-        if match and path.is_file() and not _is_there(int(match["process"])):
-            path.unlink()
+        if match and not _is_there(int(match["process"])):
+            _discard(path)
+
+
+def _discard(part: Path) -> None:
+    """Remove what was begun: a file, or the folder of a copy to browse."""
+    if part.is_dir() and not part.is_symlink():
+        shutil.rmtree(part, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def _is_there(process: int) -> bool:
