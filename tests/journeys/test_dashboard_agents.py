@@ -1,6 +1,8 @@
 """The dashboard of a crawl of two agents: every page answers, agents are told apart, and one of them is changed alone."""
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,10 @@ def test_two_agents_are_shown_and_steered_together_and_one_by_one(tmp_path: Path
         assert order("undo", agent="agent-01")[0] == 200
         assert workers() == before
         assert order("undo", agent="agent-00")[0] == 409, "nothing was changed there"
+        line = [sys.executable, "-m", "gossamer", "set", str(folder), "--agent", "agent-00", "frontier.concurrency=6"]
+        told = subprocess.check_output(line, text=True, env=environment)
+        assert told == "frontier.concurrency = 6 (agent-00 alone, until it begins again)\n"
+        assert values("concurrency") == {"agent-00": 6, "agent-01": 5}
         assert order("pause")[0] == 200
         assert until("paused")["state"] == "paused"
         assert order("continue")[0] == 200
