@@ -29,15 +29,15 @@ def test_two_agents_are_shown_and_steered_together_and_one_by_one(tmp_path: Path
             while True:
                 status, body = browser.ask(at)
                 now: dict[str, Any] = json.loads(body)
-                if status == 200 and {one["state"] for one in now["agents"]} == {state} and now["errors"]:
+                if status == 200 and {one["state"] for one in now["each_agent"]} == {state} and now["errors"]:
                     return now
                 assert time.monotonic() < deadline, body
                 time.sleep(0.1)
 
         now = until("running")
-        assert [one["name"] for one in now["agents"]] == ["agent-00", "agent-01"]
+        assert [one["name"] for one in now["each_agent"]] == ["agent-00", "agent-01"]
         for name in ("pages", "queued", "in_flight", "concurrency", "hosts", "errors"):
-            assert sum(one[name] for one in now["agents"]) == now[name], name
+            assert sum(one[name] for one in now["each_agent"]) == now[name], name
         pages = ["samples", "hosts?live=1", "host?name=127.0.0.1", "graph", "traps", "exports", "log", "answerable"]
         pages += ["layout", f"story?url={web.url('/')}", f"document?url={web.url('/')}", "tables?report=errors"]
         for path in pages:

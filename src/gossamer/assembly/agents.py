@@ -30,6 +30,9 @@ _OWN_SETS = ("url-trie", "bloom-seen")
 #: What takes orders of processors.
 _ORDERS = "processor-orders"
 
+#: A program of the user's own that says what to fetch next. It stands in a process that somebody else starts.
+_APPLICATION = "application"
+
 #: The keeper that claims documents, and knows who else did.
 DIGESTS = "digests"
 
@@ -55,6 +58,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
     others = [name for name in at_work(members) if name != agent]
+    wiring = _with_applications(wiring, agent, is_first=agent == at_work(members)[0])
     if not others:
         return _with_own_files(wiring, agent)
     providers = {
@@ -83,6 +87,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     changed = {
         frontier: _with(wiring.components[frontier], {"arrived": "arrived"}),
         commit: _claiming(_with(wiring.components[commit], {})),
+        # What crawlers find out of their hosts may be another agent's.
+        **{name: _with(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
     }
     made = msgspec.structs.replace(
         wiring,
@@ -97,6 +103,33 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
             bound = msgspec.structs.replace(plan, providers={**plan.providers, "outboxes": {"orders": [OUTBOX]}})
             made = msgspec.structs.replace(made, providers={**made.providers, unit: bound})
     return _with_own_files(made, agent)
+
+
+def has_application(wiring: Wiring) -> bool:
+    """Whether programs of the user's own say what to fetch next."""
+    return any(plan.use == _APPLICATION for plan in wiring.components.values())
+
+
+def only_applications(wiring: Wiring, process: str) -> bool:
+    """Whether nothing stands in a process but such programs."""
+    return all(plan.use == _APPLICATION for plan in wiring.components.values() if plan.process == process)
+
+
+def _with_applications(wiring: Wiring, agent: str, *, is_first: bool) -> Wiring:
+    """The wiring in which each agent sends its visits to the user's applications under its own name, and the first one takes
+    their tasks: where these belong to another one, it sends them on."""
+    components, connectors = dict(wiring.components), dict(wiring.connectors)
+    for name, plan in wiring.components.items():
+        if plan.use != _APPLICATION:
+            continue
+        visits = connectors[plan.ports["records"]]
+        named = msgspec.structs.replace(visits, options={**visits.options, "slot": _process(agent)})
+        connectors[plan.ports["records"]] = named
+        if not is_first and "urls" in plan.ports:
+            ports = {role: arrow for role, arrow in plan.ports.items() if role != "urls"}
+            components[name] = msgspec.structs.replace(plan, ports=ports)
+            connectors[plan.ports["urls"]] = ConnectorPlan(capacity=wiring.connectors[plan.ports["urls"]].capacity)
+    return msgspec.structs.replace(wiring, components=components, connectors=connectors)
 
 
 def _with_own_files(wiring: Wiring, agent: str) -> Wiring:

@@ -60,7 +60,7 @@ def standing_of(name: str, *, units: bool) -> CrawlStanding:
         pages=1_234_567,
         fetched=2_345_678,
         outcomes={"ok": 2_000_000, "server_error": 345_678},
-        agents=[
+        each_agent=[
             AgentStanding(agent_name(number), "running", 1, 10**4, 10**4, 10**9) for number in range(_agents_of(name))
         ],
         units=[UnitFigures(f"unit-{number}", "links", figures) for number in range(UNITS)] if units else [],

@@ -111,10 +111,10 @@ def _hosts(now: "CrawlStanding") -> Iterator[Text]:
 
 
 def _agents(now: "CrawlStanding") -> Iterator[Text]:
-    for number, one in enumerate(now.agents[:MOST]):
+    for number, one in enumerate(now.each_agent[:MOST]):
         yield _line("agents" if number == 0 else "", showing.shown_agent(one))
-    if len(now.agents) > MOST:
-        yield _line("", f"and {len(now.agents) - MOST} more")
+    if len(now.each_agent) > MOST:
+        yield _line("", f"and {len(now.each_agent) - MOST} more")
 
 
 def _line(title: str, text: str, style: str = "") -> Text:

@@ -82,6 +82,9 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
         + (f", {left}" if left and not now.limits else ""),
         f"hosts:    {now.hosts}",
     ]
+    is_told = now.is_at_work and (now.agents > 1 or now.alone)
+    number = [f"{now.agents}" + (f": {now.alone}" if now.alone else "")] if is_told else []
+    lines += _hanging("agents:   ", [*number, *map(showing.shown_agent, now.each_agent)])
     if now.judged:
         lines.append(f"harvest:  {now.relevant / now.judged:.0%} ({now.relevant} of {now.judged} pages relevant)")
     if now.outcomes:
@@ -95,7 +98,7 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
     if now.limits:
         shown = [f"{name} {_SHOWN_IN.get(name, '{:g}'.format)(value)}" for name, value in now.limits.items()]
         lines.append("limits:   " + ", ".join(shown) + (f" ({left})" if left else ""))
-    return [*lines, *_hosts(now), *_agents(now), *_stores(now), *_figures(now)]
+    return [*lines, *_hosts(now), *_stores(now), *_figures(now)]
 
 
 def _speed(now: "CrawlStanding") -> str:
@@ -127,15 +130,6 @@ def _hosts(now: "CrawlStanding") -> Iterator[str]:
         yield f"proxies:  {len(now.proxies)}, {len(resting)} resting" + (f": {', '.join(shown)}" if shown else "")
     if now.blocked:
         yield f"blocked:  {', '.join(now.blocked)}"
-
-
-def _agents(now: "CrawlStanding") -> list[str]:
-    from gossamer.cli import showing
-
-    return _hanging(
-        "agents:   ",
-        [showing.shown_agent(one) for one in now.agents],
-    )
 
 
 def _stores(now: "CrawlStanding") -> Iterator[str]:

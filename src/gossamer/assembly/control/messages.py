@@ -121,11 +121,11 @@ class Change(ControlRequest, frozen=True, tag="set"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set them."""
         from gossamer.assembly.control.forms import check_values_of_form
-        from gossamer.assembly.control.steering import set_values
+        from gossamer.assembly.control.steering import change_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
-        return Done(await set_values(crawl, self.values))
+        return Done(await change_values(crawl, self.values))
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
@@ -191,11 +191,11 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Check them."""
         from gossamer.assembly.control.forms import check_values_of_form
-        from gossamer.assembly.control.steering import check_values
+        from gossamer.assembly.control.steering import check_all_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
-        check_values(crawl, self.values)
+        check_all_values(crawl, self.values)
         return Done("these values do")
 
 

@@ -127,6 +127,10 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     in_flight: int = 0
     concurrency: int = 0
     """Requests that may be in flight; 0 at rest."""
+    agents: int = 1
+    """Agents at work."""
+    alone: str = ""
+    """Why no other agents join by themselves; empty where they may, and at rest."""
     busy: float = 0.0
     """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
     disk_free: int = 0
@@ -163,7 +167,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
     checkpoints: list[str] = []
-    agents: list[AgentStanding] = []
+    each_agent: list[AgentStanding] = []
     """Each agent of a crawl that has several."""
     units: list[UnitFigures] = []
     connectors: list[ConnectorFigures] = []
@@ -177,15 +181,16 @@ class CrawlStanding(msgspec.Struct, frozen=True):
 
 
 def standing_of(
-    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()
+    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = (), alone: str = ""
 ) -> CrawlStanding:
     """How a running crawl stands, with all that takes a look at the disk or at other processes.
 
-    `elsewhere` is what other processes of it have counted.
+    `elsewhere` is what other processes of it have counted; `alone` says why no other agents join.
     """
     glance = glance_at(crawl, process)
     return msgspec.structs.replace(
         glance,
+        alone=alone,
         problems=problems_of(glance),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl, elsewhere) if units else [],

@@ -141,11 +141,11 @@ function sectionsOf(key, now) {
       ["CPU", now.busy ? `${percent(now.busy)} of a core, ${seconds(now.cpu_seconds)} in all` : seconds(now.cpu_seconds)],
       ["memory", `${bytes(now.peak_rss_bytes)} at most`], ["disk", now.disk_free ? `${bytes(now.disk_free)} free` : ""], ["full in", full(now)],
     ])),
-    now.agents.length ? h("section", { class: "card wide", id: "agents" }, h("h3", {}, many(now.agents.length, "agent")), table("Agents", [
+    now.each_agent.length ? h("section", { class: "card wide", id: "agents" }, h("h3", {}, many(now.each_agent.length, "agent")), table("Agents", [
       ["agent", (one) => one.name], ["state", (one) => one.state], ["pages", (one) => count(one.pages), true], ["pages/s", (one) => one.recent_pages_per_second.toFixed(1), true], ["queued", (one) => count(one.queued), true],
       ["hosts", (one) => count(one.hosts), true], ["slots", (one) => (one.concurrency ? `${count(one.in_flight)} of ${count(one.concurrency)}` : ""), true], ["errors", (one) => count(one.errors), true],
       ["CPU", (one) => percent(one.busy), true], ["memory", (one) => bytes(one.peak_rss_bytes), true],
-    ], now.agents)) : null,
+    ], now.each_agent)) : null,
     card("Stores", table("Stores", [
       ["store", (one) => one.name], ["size", (one) => bytes(one.bytes), true], ["URLs", (one) => (one.items ? count(one.items) : ""), true],
       ["growth", (one) => (one.growth ? `${bytes(one.growth)}/s` : ""), true],

@@ -15,7 +15,7 @@ export function units(parent, { key, alive }) {
   const look = async () => {
     try {
       now = await get(`crawls/${encodeURIComponent(key)}?${new URLSearchParams({ units: "1", agent })}`);
-      const names = now.agents.map((one) => one.name);
+      const names = now.each_agent.map((one) => one.name);
       if (!agent && agents !== names.join()) { agents = names.join(); replace(pick, agentPick(names, agent, (name) => { agent = name; look(); })); }
       alive(`as of ${new Date().toLocaleTimeString()}`);
       draw();
