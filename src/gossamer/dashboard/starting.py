@@ -26,10 +26,12 @@ from gossamer.model.errors import UsageError
 from gossamer.model.url import scheme_of
 from gossamer.query.places import CRAWL_FILE
 
-#: Options of a crawl that goes on or replaces another, and those that say something only beside an option that names a file.
+#: Options of a crawl that goes on or replaces another, and those that say something only beside an option that names a file, as
+#: `item_key` does beside `items`, and `bring` beside `runtime`.
 NOT_OF_A_FORM = frozenset(
-    ("resume", "overwrite", "accept_loss", "release", "item_columns", "item_key", "item_formulas")
-)
+    ("resume", "overwrite", "accept_loss", "release", "item_columns", "item_key", "item_formulas", "mobile", "bring",
+     "bring_elements", "irrelevant")
+)  # fmt: skip
 
 #: Schemes of seeds: those of servers. A `file:` seed would name files.
 SCHEMES = ("http", "https", "ftp", "gopher")

@@ -25,6 +25,7 @@ from gossamer.assembly.control.wire import (
     tag_of,
     told,
 )
+from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.steering import HasGraph, Steerable
@@ -248,6 +249,17 @@ class Decide(ControlRequest, frozen=True, tag="decide"):
         from gossamer.assembly.control.steering import decide
 
         return Done(await decide(crawl, crawl.ledger.aside(), self.confirm, self.release))
+
+
+class Assign(ControlRequest, frozen=True, tag="assign"):
+    """Give domains to agents of one's own choice; all of them, or none."""
+
+    agents: Annotated[dict[Name, Name], msgspec.Meta(min_length=1, max_length=1000)]
+    """Domain -> agent."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Refuse: one agent has all domains."""
+        raise UsageError("the crawl has one agent, which has all domains")
 
 
 class Why(ControlRequest, frozen=True, tag="why"):
