@@ -28,7 +28,7 @@ def standing(name: str = "mycrawl") -> CrawlStanding:
         new_links=9_000,
         hosts=12,
         process=7,
-        agents=[
+        each_agent=[
             AgentStanding("agent-00", "running", process=8, pages=1_000, queued=7_000),
             agent_standing("agent-01", None),
         ],
