@@ -87,6 +87,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     changed = {
         frontier: _with(wiring.components[frontier], {"arrived": "arrived"}),
         commit: _claiming(_with(wiring.components[commit], {})),
+        # What crawlers find out of their hosts may be another agent's.
+        **{name: _with(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
     }
     made = msgspec.structs.replace(
         wiring,

@@ -17,6 +17,7 @@ from gossamer.assembly.focus import with_focus
 from gossamer.assembly.host_settings import put_hosts
 from gossamer.assembly.identity import contact_of, token_of, user_agent
 from gossamer.assembly.importance import with_opic
+from gossamer.assembly.mobile import with_mobile
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.assembly.recrawl import with_recrawl
@@ -239,6 +240,11 @@ def _recrawl(builder: Builder) -> None:
     builder.wiring = with_recrawl(builder.wiring, builder.options)
 
 
+def _mobile(builder: Builder) -> None:
+    seeds = normal_seeds(builder.wiring, builder.seeds) if builder.seeds else ()
+    builder.wiring = with_mobile(builder.wiring, builder.options, seeds)
+
+
 def _documents(builder: Builder) -> None:
     builder.wiring = with_protocols(with_documents(builder.wiring, builder.options))
 
@@ -320,6 +326,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
     _focus,
     _recrawl,
     put_hosts,
+    _mobile,
 )
 
 

@@ -22,8 +22,8 @@ TOLD_SEEDS = 20
 #: Rows of the log that are searched for the seeds: they are fetched first.
 LOOKED_AT = 10_000
 
-#: Outcomes that bring a document, or say that the one we have is still the one.
-_BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED)
+#: Outcomes that bring a document, or say that the one we have is still the one, or that there is one nobody wants.
+_BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED, Outcome.IRRELEVANT)
 
 #: Rules by which the user's own options keep a URL out: each is the name of its option, with what decided after a colon.
 _OPTIONS = frozenset({"only", "never", "filter"})

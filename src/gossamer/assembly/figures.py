@@ -14,7 +14,7 @@ from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.ending import has_documents
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
-from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, owed_urls, peak_rss, unique_documents
+from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, peak_rss, unique_documents, urls_elsewhere
 from gossamer.assembly.units_at_work import UnitsAtWork
 from gossamer.contracts.fetching import ProxyHealth
 from gossamer.contracts.relevance import JUDGED, RELEVANT
@@ -53,7 +53,7 @@ class RunFigures:
     def summary(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""
         counters, frontier, cut_by = self._counters(), self._units.frontier, self._work.cut_by
-        queued = len(frontier.queues) + owed_urls(counters)
+        queued = len(frontier.queues) + urls_elsewhere(counters)
         limit = frontier.limit or cut_by
         state = self._state(counters, queued, limit)
         ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""

@@ -427,3 +427,40 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_GRAPH)] = False
+
+    mobile: Annotated[
+        bool,
+        setting(
+            "Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see "
+            "docs/mobile.md.",
+            restart=_GRAPH,
+        ),
+    ] = False
+    runtime: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of this "
+            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below (repeatable).",
+            restart=_GRAPH,
+        ),
+    ] = ()
+    runtime_keys: Annotated[
+        str,
+        setting(
+            'Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Otherwise '
+            "GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime.",
+            restart=_GRAPH,
+        ),
+    ] = ""
+    bring: Annotated[
+        tuple[Literal["whole", "text", "links", "fingerprint"], ...],
+        setting("Let crawlers bring this of a relevant page: whole (usual), text, links, fingerprint.", restart=_GRAPH),
+    ] = ()
+    bring_elements: Annotated[
+        tuple[str, ...],
+        setting("Let crawlers bring the elements that this CSS selector finds (repeatable).", restart=_GRAPH),
+    ] = ()
+    irrelevant: Annotated[
+        Literal["counts", "rows"],
+        setting("Only count pages that crawlers leave where they are, or keep a row for each.", restart=_GRAPH),
+    ] = "counts"
