@@ -133,7 +133,9 @@ def _plain(report: BenchReport, count: int, ours: dict[tuple[str, float], Freshn
 
 
 def _others(report: BenchReport, ours: dict[tuple[str, float], FreshnessFigures]) -> None:
-    said = report.table("Hosts that say what changed", "hosts", "visits a mean change", "adaptive", "above none", "visits made")
+    said = report.table(
+        "Hosts that say what changed", "hosts", "visits a mean change", "adaptive", "above none", "visits made"
+    )
     mixed = report.table(
         "Pages of mixed habits: Poisson, periodic, in bursts, never", "visits a mean change", "adaptive", "visits made"
     )

@@ -1,4 +1,4 @@
-"""A simulated web that is crawled again and again by `--recrawl adaptive`: policy, estimator, schedule and ledger of a real crawl, on a
+"""A simulated web that `--recrawl adaptive` crawls again and again: policy, estimator, schedule and ledger of a real crawl, on a
 simulated clock.
 
 Place in the flow: `gossamer bench freshness` and its tests count how fresh such a crawl keeps the web.

@@ -86,7 +86,6 @@ def _reader(column: ColumnSpec) -> _Read:
     name, fill = column.name, None if column.fill is None else str(column.fill)
     if column.is_many:
 
-
         def each(line: Any, count: int) -> Sequence[str | None]:
             values: Sequence[str | None] | None = getattr(line, name)
             return [fill] * count if values is None else values

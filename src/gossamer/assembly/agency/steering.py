@@ -13,6 +13,7 @@ from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.messages import (
+    Assign,
     BlockHosts,
     Change,
     CheckChange,
@@ -36,10 +37,8 @@ from gossamer.assembly.control.picture import graph_picture
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
-from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.suspicions import rows_aside
 from gossamer.flow.difference import Difference, changed
-from gossamer.flow.sheet import build
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
@@ -81,7 +80,7 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             crawl.stop()
             return Done("stopping: what is in flight is finished first")
         case Change():
-            return Done(await _changed(crawl, dict(request.values)))
+            return Done(await steering.change_values(crawl, request.values))
         case SetHost():
             return Done(await steering.set_host(crawl, request.name, request.values))
         case BlockHosts():
@@ -92,6 +91,15 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return _begun_again(await crawl.undo())
         case Checkpoint():
             return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
+        case _:
+            return await _decided(crawl, request)
+
+
+async def _decided(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """What a person has decided about a part of the crawl."""
+    match request:
+        case Assign():
+            return Done(crawl.assign(request.agents))
         case Decide():
             told = await asyncio.to_thread(rows_aside, crawl.directory)
             return Done(await steering.decide(crawl, told, request.confirm, request.release))
@@ -109,10 +117,7 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case CheckRewire():
             return Done(crawl.foreseen(_change_of(request)).told)
         case CheckChange():
-            values = dict(request.values)
-            if (number := values.pop("agents", None)) is not None:
-                crawl.check_number(_agents(number))
-            steering.check_values(crawl, values)
+            steering.check_all_values(crawl, request.values)
             return Done("these values do")
         case ReadGraph():
             return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
@@ -137,38 +142,26 @@ def _begun_again(difference: Difference) -> Done:
     return Done(f"{difference.told} (all agents rest for some seconds, and begin again with it)")
 
 
-async def _changed(crawl: "DividedCrawl", values: dict[str, str]) -> str:
-    """Change settings, and the number of agents, which is no unit's."""
-    number = values.pop("agents", None)
-    agents = None if number is None else _agents(number)
-    if agents is not None:
-        crawl.check_number(agents)
-    told = [await steering.set_values(crawl, values)] if values else []
-    if agents is not None:
-        crawl.resize(agents)
-        told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
-    return ", ".join(told)
-
-
-def _agents(text: str) -> int:
-    """So many agents. Raises SettingError: it is no such number."""
-    return build(CrawlOptions, {"agents": text}).agents or 1
-
-
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
     """How the crawl stands, by all agents that answer."""
     import msgspec
 
     supervisor = crawl.supervisor
-    if supervisor.is_resting and crawl.working:
-        return crawl.glance()  # domains may be about to change hands
+    is_changing = supervisor.is_resting or not any(agent.has_begun for agent in supervisor.agents.values())
+    if is_changing and crawl.working:
+        return crawl.glance()
     lines = [agent.line for agent in supervisor.agents.values()]
     found = [one for one in await asyncio.gather(*(_asked(line, units) for line in lines)) if one is not None]
     state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
+    added = added_standing(crawl.directory, [*found, *crawl.roster.left])
+    seconds, before = crawl.pace
     now = msgspec.structs.replace(
-        added_standing(crawl.directory, [*found, *crawl.roster.left]),
+        added,
+        seconds=round(seconds, 3),
+        pages_per_second=round(max(0, added.pages - before) / seconds, 2),
         state=state,
         process=process,
+        agents=len(lines),
         limits=limits_of(crawl.graph),
     )
     return msgspec.structs.replace(now, problems=problems_of(now))
@@ -184,10 +177,10 @@ async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one v
 
 async def _hosts_of_all(crawl: "DividedCrawl", names: "Sequence[str]") -> Told:
     """How hosts stand, each by the word of the agent that has it; without those of agents that do not answer."""
-    ring = crawl.roster.ring(crawl.graph)
+    division = crawl.roster.division(crawl.graph)
     parts: dict[str, list[str]] = {}
     for name in names:
-        parts.setdefault(ring.owner(name), []).append(name)
+        parts.setdefault(division.owner(name), []).append(name)
     lines = {agent: one.line for agent, one in crawl.supervisor.agents.items()}
     asked = (_hosts_of(lines[agent], part) for agent, part in parts.items() if agent in lines)
     found: dict[str, HostNow] = {}

@@ -22,6 +22,7 @@ from gossamer.assembly.control.wire import (
     tag_of,
     told,
 )
+from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.steering import HasGraph, Steerable
@@ -110,9 +111,9 @@ class Change(ControlRequest, frozen=True, tag="set"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set them."""
-        from gossamer.assembly.control.steering import set_values
+        from gossamer.assembly.control.steering import change_values
 
-        return Done(await set_values(crawl, self.values))
+        return Done(await change_values(crawl, self.values))
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
@@ -170,9 +171,9 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Check them."""
-        from gossamer.assembly.control.steering import check_values
+        from gossamer.assembly.control.steering import check_all_values
 
-        check_values(crawl, self.values)
+        check_all_values(crawl, self.values)
         return Done("these values do")
 
 
@@ -213,6 +214,17 @@ class Decide(ControlRequest, frozen=True, tag="decide"):
         from gossamer.assembly.control.steering import decide
 
         return Done(await decide(crawl, crawl.ledger.aside(), self.confirm, self.release))
+
+
+class Assign(ControlRequest, frozen=True, tag="assign"):
+    """Give domains to agents of one's own choice; all of them, or none."""
+
+    agents: Annotated[dict[Name, Name], msgspec.Meta(min_length=1, max_length=1000)]
+    """Domain -> agent."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Refuse: one agent has all domains."""
+        raise UsageError("the crawl has one agent, which has all domains")
 
 
 class Why(ControlRequest, frozen=True, tag="why"):

@@ -254,12 +254,18 @@ class KeptSpaces:
             ValueError: nobody has opened this space as it is declared here.
         """
         known = self._known(space)
-        return ("meta", known.common + key) if host is None else ("spaces", self._keys.host(host) + known.under_host + key)
+        return (
+            ("meta", known.common + key) if host is None else ("spaces", self._keys.host(host) + known.under_host + key)
+        )
 
     def where_used(self, space: Space, host: str | None) -> _Where:
         """Where it is counted how many bytes the owner has under a host."""
         known = self._known(space)
-        return ("meta", known.used_in_common) if host is None else ("spaces", self._keys.host(host) + known.used_under_host)
+        return (
+            ("meta", known.used_in_common)
+            if host is None
+            else ("spaces", self._keys.host(host) + known.used_under_host)
+        )
 
     def value(self, where: _Where) -> bytes | None:
         """What lies there."""
