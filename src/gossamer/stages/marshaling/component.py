@@ -42,8 +42,8 @@ class MarshalSheet(Sheet, frozen=True):
     seeds_as_links: Annotated[
         bool,
         setting(
-            "Give seeds the canonical names of their hosts, and refuse them by domain constraints, as links. Otherwise they go to an "
-            "agent as they were given, as by the ring; it refuses them by the same rules, and says so."
+            "Give seeds the canonical names of their hosts, and refuse them by domain constraints, as links. Otherwise they go to "
+            "an agent as they were given, as by the ring; it refuses them by the same rules, and says so."
         ),
     ] = True
     disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = (
