@@ -81,6 +81,8 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
         + (f", {left}" if left and not now.limits else ""),
         f"hosts:    {now.hosts}",
     ]
+    if now.exchange is not None:
+        lines.append(f"exchange: {showing.shown_exchange(now.exchange)}")
     if now.judged:
         lines.append(f"harvest:  {now.relevant / now.judged:.0%} ({now.relevant} of {now.judged} pages relevant)")
     if now.outcomes:

@@ -45,6 +45,8 @@ def is_divided(options: CrawlOptions) -> bool:
     Raises:
         CrawlDirectoryError: the names of its agents cannot be read.
     """
+    if options.exchange == "files":
+        return False
     if (options.agents or 1) > 1:
         return True
     return bool(options.resume and options.output and members_of(Path(options.output)))

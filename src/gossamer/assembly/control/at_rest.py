@@ -9,7 +9,7 @@ import msgspec
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
-from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
+from gossamer.assembly.control.standing import CrawlStanding, errors_of, exchange_standing, failing_of, ledgers_of
 from gossamer.assembly.control.waits import MOST_COUNTED, waits_at_rest
 from gossamer.assembly.summary import ENDED, ENDED_FILE, owed_urls, unique_documents
 from gossamer.contracts.relevance import JUDGED, RELEVANT
@@ -96,4 +96,5 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             peak_rss_bytes=ended.peak_rss_bytes,
             blocked=blocked_by_orders(ledger)[:100],
             checkpoints=ledger.checkpoints(),
+            exchange=exchange_standing(ledger, directory),
         )

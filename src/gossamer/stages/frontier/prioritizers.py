@@ -88,6 +88,7 @@ class WeightedPrioritizer(Provider[WeightSheet]):
     def _settle(self) -> None:
         self._rules = tuple(map(_rule, self.sheet.rules))
         self._scores = read_scores(self.sheet.importance) if self.sheet.importance else Scores()
+        self._has_scores = bool(len(self._scores))
         self._sites = dict(map(_site, self.sheet.sites))
 
     async def start(self) -> None:
@@ -114,10 +115,10 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         known: float | None = None
         if self._sites:
             known = self._sites.get(task.host, self._sites.get(registered_domain(task.host)))
-        if known is None and self._scores:
+        if known is None and self._has_scores:
             known = self._scores.site(task.host)
         place = sheet.depth * task.depth - sheet.site * ((site if known is None else known) - 0.5)
-        if self._scores and (page := self._scores.page(task.url)) is not None:
+        if self._has_scores and (page := self._scores.page(task.url)) is not None:
             place -= sheet.page * (page - 0.5)
         if sheet.in_degree:
             place -= sheet.in_degree * math.log2(1 + max(standing.in_degree, 0))

@@ -1,0 +1,103 @@
+"""`gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from gossamer.assembly.merging import Merged
+
+#: Seconds that a running crawl may take over a million URLs.
+LONGEST = 600.0
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Also write what was written before, and of which no agent has said that it was merged.",
+)
+def exchange(directory: str, again: bool) -> None:
+    """Write the URLs that a crawl owes other agents into files, for `gossamer merge` there.
+
+    The crawl was begun with --exchange files, and runs or rests. It writes such files by itself when it ends, and every ten
+    minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
+    medium, in any order, as often as you like. With --again, what was in files that were lost is written into new ones.
+    """
+    from gossamer.assembly.control.client import Control, NotRunning
+    from gossamer.assembly.control.messages import WriteFiles
+
+    path = Path(directory)
+    try:
+        with Control(path, LONGEST) as control:
+            lines = control.names(WriteFiles(again))
+    except NotRunning:
+        lines = _written_at_rest(path, again=again)
+    print("\n".join(lines) or "nothing is owed")
+
+
+def _written_at_rest(path: Path, *, again: bool) -> list[str]:
+    import asyncio
+
+    from gossamer.assembly.merging import at_rest, written_lines
+    from gossamer.cli.telling import tell
+    from gossamer.model.errors import UsageError
+
+    async def written() -> list[str]:
+        async with at_rest(path, tell) as (outbox, _):
+            if again:
+                await outbox.owe_again()
+            return list(written_lines(await outbox.write(), path))
+
+    try:
+        return asyncio.run(written())
+    except OSError as error:
+        raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("files", metavar="FILE|FOLDER...", nargs=-1, required=True, type=click.Path())
+def merge(directory: str, files: tuple[str, ...]) -> int:
+    """Merge exchange files of other agents into a crawl that runs or rests.
+
+    Each file is proved first. One that is cut, damaged, forged, of another crawl or for another agent is refused with a line that
+    says so, nothing of it is merged, and the exit status is 2; the others are merged. It does no harm to merge a file twice.
+
+    \b
+    gossamer merge mycrawl /media/stick/*.urls
+    gossamer resume mycrawl
+    """
+    from gossamer.assembly.control.client import Control, NotRunning
+    from gossamer.assembly.control.messages import MergeFiles
+    from gossamer.assembly.merging import taken_files
+    from gossamer.cli.telling import tell
+
+    path = Path(directory)
+    count, refused = taken_files(path, map(Path, files))
+    for line in refused:
+        tell(line)
+    if not count and not refused:
+        tell("there is no exchange file; their names end in .urls")
+        return 2
+    try:
+        with Control(path, LONGEST) as control:
+            print(control.do(MergeFiles()))
+    except NotRunning:
+        print(_merged_at_rest(path).told)
+    return 2 if refused else 0
+
+
+def _merged_at_rest(path: Path) -> "Merged":
+    import asyncio
+
+    from gossamer.assembly.merging import at_rest, take_in
+    from gossamer.cli.telling import tell
+
+    async def merged() -> "Merged":
+        async with at_rest(path, tell) as (outbox, intake):
+            return await take_in(path, outbox, intake, tell)
+
+    return asyncio.run(merged())
