@@ -31,9 +31,7 @@ from gossamer.flow.quantities import show_count
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import DiskFull, UsageError
-from gossamer.model.orders import ORDER
-from gossamer.model.task import Arrived, Task
-from gossamer.model.url import host_of
+from gossamer.model.task import Arrived
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stages.commit.component import Commit
 from gossamer.stages.commit.receiving import UrlIntake
@@ -111,6 +109,8 @@ class FileExchange:
         self._report = report
         self._note = ExchangeNote(directory, options, wiring)
         self._turn = asyncio.Lock()
+        self.is_over = False
+        """The crawl ends: what comes in now is merged when it goes on."""
         self.is_on = self._note.is_on
         """The crawl exchanges URLs by files."""
 
@@ -143,6 +143,8 @@ class FileExchange:
 
     async def end(self, units: "UnitsAtWork") -> None:
         """Write what is owed. Where that cannot be, it stays owed, and a line says so."""
+        async with self._turn:
+            self.is_over = True
         try:
             for line in written_lines(await self.write(units), self._directory) if self.is_on else ():
                 self._report(line)
@@ -242,16 +244,12 @@ class _Judge:
         """The file, when all of it is sound. Raises UsageError: it is not."""
         file = proved(path, self._key, self._agent)
         for task in file.tasks():
-            if self._ring.owner(task.host) != self._agent or not _is_whole(task):
+            if self._ring.owner(task.host) != self._agent:
                 raise UsageError(
                     f"{path} has a URL that is not for {self._agent}: {task.url[:200]!r}; use the same version of Gossamer "
                     "for all agents"
                 )
         return file
-
-
-def _is_whole(task: Task) -> bool:
-    return task.relation == ORDER or host_of(task.url) == task.host
 
 
 def _copy(file: UrlFile, directory: Path) -> None:

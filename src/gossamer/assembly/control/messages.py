@@ -209,6 +209,8 @@ class MergeFiles(ControlRequest, frozen=True, tag="merge-files"):
         from gossamer.assembly.merging import exchange_of
 
         exchange, units = exchange_of(crawl)
+        if exchange.is_over:
+            return Done("the crawl is about to end; the files are kept, and merged when it goes on")
         return Done((await exchange.merge(units)).told)
 
 

@@ -107,7 +107,22 @@ class WeightedPrioritizer(Provider[WeightSheet]):
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         """One for each."""
-        return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
+        if self._judges_urls:
+            return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
+        # Only depth and standing matter, and the tasks of a page are alike in both.
+        levels: dict[tuple[int, float, int], int] = {}
+        found = []
+        for task, standing in zip(tasks, standings, strict=True):
+            alike = task.depth, standing.site, standing.in_degree
+            level = levels.get(alike)
+            if level is None:
+                level = levels[alike] = self._level(task, standing)
+            found.append(level)
+        return found
+
+    @property
+    def _judges_urls(self) -> bool:
+        return bool(self._sites or self._has_scores or self._rules)
 
     def _level(self, task: Task, standing: TaskStanding) -> int:
         sheet = self.sheet
