@@ -12,6 +12,7 @@ from tests.journeys.test_agents import HOSTS, PAGES, options_for, seed_of, urls_
 from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.resting import checkpoint, restore
 from gossamer.assembly.crawl import Crawl, run
+from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.cli.main import main
@@ -21,6 +22,7 @@ from gossamer.operations.story import story_of
 from gossamer.operations.verifying import verify
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.exchange.keys import EXCHANGE_KEY, read_key
+from gossamer.stores.exchange.sealed import proved
 from gossamer.testing.fakeweb import FakeWeb
 
 AGENTS = 3
@@ -64,7 +66,9 @@ def test_disconnected_agents_fetch_the_pages_that_one_fetches_and_tell_both_side
         assert standing.written > 0, "what one agent found is in files"
         start = host_of(seed_of(web))
         seen = (web.url(f"http://www.h{host}.test/p0") for host in range(HOSTS))
-        owed = next(url for url in seen if ring.owner(host_of(url)) != ring.owner(start) and is_owed(folder / str(first), url))
+        owed = next(
+            url for url in seen if ring.owner(host_of(url)) != ring.owner(start) and is_owed(folder / str(first), url)
+        )
         told = story_of(folder / str(first), owed)
         assert told.state == "owed"
         assert "has not confirmed yet" in told.told
@@ -89,6 +93,33 @@ def test_disconnected_agents_fetch_the_pages_that_one_fetches_and_tell_both_side
     assert verify(folder / "2", deep=True).findings == []
     assert main(["status", str(folder / "2")]) == 0
     assert "agent-02 of 3, 0 URLs owed, 0 written" in capsys.readouterr().out
+
+
+def test_an_agent_whose_directory_is_lost_is_sent_everything_again(
+    pair: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, crawl = file_for(pair)
+    sender = pair / path.stem.split("-")[2].lstrip("0")
+    assert main(["merge", str(crawl), str(path)]) == 0
+    urls = {task.url for task in proved(path, read_key(crawl / EXCHANGE_KEY), f"agent-0{crawl.name}").tasks()}
+    assert main(["exchange", str(crawl)]) == 0
+    back = str(max((crawl / "exchange/out").glob(f"*-to-agent-0{sender.name}-*"), key=lambda one: one.stat().st_mtime))
+    assert main(["merge", str(sender), back]) == 0
+    assert not path.exists(), "it is confirmed, and forgotten"
+    shutil.rmtree(crawl)
+    assert main(["exchange", str(sender), "--lost", crawl.name]) == 0
+    [again] = (sender / "exchange/out").glob(f"*-to-agent-0{crawl.name}-*")
+    found = {task.url for task in proved(again, read_key(sender / EXCHANGE_KEY), f"agent-0{crawl.name}").tasks()}
+    assert urls - seeds_of(sender)
+    assert found >= urls - seeds_of(sender)
+    capsys.readouterr()
+    assert main(["exchange", str(sender), "--lost", "9"]) == 2
+    assert "the other agents of this exchange are" in capsys.readouterr().err
+
+
+def seeds_of(crawl: Path) -> set[str]:
+    """The seeds, which every agent is given anew."""
+    return set(read_wiring(crawl).components["seeds"].settings["urls"])
 
 
 def is_owed(folder: Path, url: str) -> bool:
@@ -132,7 +163,9 @@ def test_a_bad_file_is_one_line_and_nothing_of_it_is_merged(pair: Path, capsys: 
     assert standing_at_rest(crawl).queued > before.queued
     merged = standing_at_rest(crawl)
     shutil.copytree(crawl, pair / "moved")
-    assert main(["merge", str(pair / "moved"), str(path)]) == 0, "twice is as good as once, also where the crawl was moved"
+    assert main(["merge", str(pair / "moved"), str(path)]) == 0, (
+        "twice is as good as once, also where the crawl was moved"
+    )
     assert standing_at_rest(pair / "moved").queued == merged.queued
 
 

@@ -19,7 +19,13 @@ LONGEST = 600.0
     is_flag=True,
     help="Also write what was written before, and of which no agent has said that it was merged.",
 )
-def exchange(directory: str, again: bool) -> None:
+@click.option(
+    "--lost",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also write all that agent N was ever sent: its directory is lost, and it begins again. Only while no crawl runs.",
+)
+def exchange(directory: str, again: bool, lost: int | None) -> None:
     """Write the URLs that a crawl owes other agents into files, for `gossamer merge` there.
 
     The crawl was begun with --exchange files, and runs or rests. It writes such files by itself when it ends, and every ten
@@ -28,26 +34,32 @@ def exchange(directory: str, again: bool) -> None:
     """
     from gossamer.assembly.control.client import Control, NotRunning
     from gossamer.assembly.control.messages import WriteFiles
+    from gossamer.model.errors import UsageError
 
     path = Path(directory)
     try:
         with Control(path, LONGEST) as control:
+            if lost is not None:
+                raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
             lines = control.names(WriteFiles(again))
     except NotRunning:
-        lines = _written_at_rest(path, again=again)
+        lines = _written_at_rest(path, lost, again=again)
     print("\n".join(lines) or "nothing is owed")
 
 
-def _written_at_rest(path: Path, *, again: bool) -> list[str]:
+def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
     import asyncio
 
+    from gossamer.assembly.lost_receiver import owe_to_lost
     from gossamer.assembly.merging import at_rest, written_lines
     from gossamer.cli.telling import tell
     from gossamer.model.errors import UsageError
 
     async def written() -> list[str]:
-        async with at_rest(path, tell) as (outbox, _):
-            if again:
+        async with at_rest(path, tell) as (outbox, intake):
+            if lost is not None:
+                await owe_to_lost(path, outbox, intake.seen, lost)
+            elif again:
                 await outbox.owe_again()
             return list(written_lines(await outbox.write(), path))
 

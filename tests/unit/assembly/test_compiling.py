@@ -53,6 +53,8 @@ ELSEWHERE |= {
     "sinks",
     "index",
 }
+#: They do so together: tests/journeys/test_exchange_files.py.
+ELSEWHERE |= {"exchange", "agent", "exchange_key"}
 #: They put parts into the wiring together: tests/journeys/test_order.py.
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.

@@ -8,12 +8,14 @@ import msgspec
 import pytest
 
 from gossamer.model.agents import agent_name
+from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import UsageError
 from gossamer.model.task import Task
 from gossamer.stores.exchange.files import OUT, FileOutbox, FileOutboxSheet, merged_files, written_files
 from gossamer.stores.exchange.keys import EXCHANGE_KEY, ExchangeKey, new_key, read_key, write_key
 from gossamer.stores.exchange.ledger import DividedLedger
 from gossamer.stores.exchange.sealed import UrlFile, UrlFileHeader, UrlFileWriter, new_header, proved
+from gossamer.stores.ledger.deleting import delete
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.exchanging import ByLetter
@@ -184,7 +186,9 @@ def test_what_was_in_files_that_were_lost_is_written_again(tmp_path: Path) -> No
         assert agent.counts == (3, 0)
         await agent.outbox.write()
         assert urls(agent.files()) == [f"http://b.test/{number}" for number in range(3)]
-        assert await agent.outbox.confirmed([old]) == 0, "it was found again after all, which says nothing of the new file"
+        assert await agent.outbox.confirmed([old]) == 0, (
+            "it was found again after all, which says nothing of the new file"
+        )
         assert agent.counts == (0, 3)
         agent.ledger.abandon()
 
@@ -222,6 +226,25 @@ def test_a_lower_depth_is_owed_again_and_goes_with_the_next_file(tmp_path: Path)
     asyncio.run(check())
 
 
+def test_a_host_that_is_deleted_is_owed_to_nobody(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        agent.push(task("b", 1), task("b2", 1))
+        await agent.outbox.write()
+        agent.push(task("b", 2), task("b2", 2))
+        assert agent.counts == (2, 2)
+        delete(agent.ledger, DeletionTarget("host", "b.test"), ["b.test"], forget=False)
+        agent.ledger.close()
+        agent = await Agent(tmp_path).start()
+        assert agent.counts == (1, 1)
+        await agent.outbox.owe_again()
+        await agent.outbox.write()
+        assert urls(agent.files()) == ["http://b2.test/1", "http://b2.test/2"]
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
 def test_files_are_no_longer_than_the_setting_says_however_many_agents_there_are(tmp_path: Path) -> None:
     async def check() -> None:
         agent = await Agent(tmp_path, most=1_000).start()
@@ -248,7 +271,9 @@ def test_a_receipt_is_given_with_the_next_file_or_alone(tmp_path: Path) -> None:
         assert await agent.outbox.write() == [], "it is told once, until it is asked for again"
         agent.push(task("b", 1))
         [more] = await agent.outbox.write()
-        assert [file.header.id for file in agent.files()] == [more.id], "a file that says the same and more takes its place"
+        assert [file.header.id for file in agent.files()] == [more.id], (
+            "a file that says the same and more takes its place"
+        )
         assert agent.files()[0].header.merged == (theirs.id,)
         assert [file.id for file in merged_files(agent.ledger.spaces)] == [theirs.id]
         assert [file.id for file in written_files(agent.ledger.spaces)] == [more.id]

@@ -46,7 +46,8 @@ FILES = Space("exchange-files", value_bytes=1 << 10)
 #: Entries that are read, or moved by one group, in one turn of the event loop: about 10 ms.
 STRETCH = 1_000
 
-_ID_BYTES = 8
+#: Bytes of a file's id before each entry of :data:`WRITTEN`.
+FILE_ID_BYTES = 8
 _WRITTEN, _MERGED = b"w", b"m"
 
 
@@ -200,7 +201,7 @@ class FileOutbox(Provider[FileOutboxSheet]):
             for stretch in self._stretches_of_written():
                 with self.ledger.group() as group:
                     for _, value in stretch:
-                        count += self._owe_again(value[_ID_BYTES:], group)
+                        count += self._owe_again(value[FILE_ID_BYTES:], group)
                 await asyncio.sleep(0)
             files = written_files(self.ledger.spaces)
             with self.ledger.group() as group:
@@ -222,6 +223,12 @@ class FileOutbox(Provider[FileOutboxSheet]):
         group.put(OWED, task.host, key, value)
         group.count("owed")
         return True
+
+    def owe_known(self, tasks: Sequence[Task]) -> int:
+        """Owe those again that were met here long ago, and are not owed; returns how many that are."""
+        with self.ledger.group() as group:
+            forgotten = [task for task in tasks if group.get(OWED, task.host, owed_key(task)) is None]
+            return len(self.owe(forgotten, group))
 
     def _stretches_of_written(self) -> Iterator[list[tuple[bytes, bytes]]]:
         """All that is written, some at a time; what was read may be deleted before more is asked for."""
@@ -249,7 +256,7 @@ class FileOutbox(Provider[FileOutboxSheet]):
             if not ids:
                 return 0
             for stretch in self._stretches_of_written():
-                tasks = [owed_task(value[_ID_BYTES:]) for _, value in stretch if value[:_ID_BYTES] in ids]
+                tasks = [owed_task(value[FILE_ID_BYTES:]) for _, value in stretch if value[:FILE_ID_BYTES] in ids]
                 with self.ledger.group() as group:
                     for task in tasks:
                         group.delete(WRITTEN, task.host, owed_key(task))
@@ -313,7 +320,7 @@ def merged_files(spaces: Spaces) -> list[MergedFile]:
 
 def parted(value: bytes) -> tuple[str, Task]:
     """The id of the file that an entry of :data:`WRITTEN` was written into, and its task."""
-    return value[:_ID_BYTES].hex(), owed_task(value[_ID_BYTES:])
+    return value[:FILE_ID_BYTES].hex(), owed_task(value[FILE_ID_BYTES:])
 
 
 def _note(file: MergedFile, group: Group) -> None:
