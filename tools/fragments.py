@@ -8,8 +8,10 @@ from pathlib import Path
 
 from tools.checkout import CHANGES
 
-# Kind -> heading in CHANGELOG.md, in the order in which a reader wants them.
+# Kind -> heading in CHANGELOG.md, in the order in which a reader wants them. A summary stands under that of the version, as prose.
+SUMMARY = "summary"
 KINDS = {
+    SUMMARY: "",
     "security": "Security",
     "removed": "Removed",
     "changed": "Changed",

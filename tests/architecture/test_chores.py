@@ -75,12 +75,18 @@ def test_a_malformed_fragment_is_told_in_one_line(tmp_path: Path, name: str, tex
     assert reason in problem
 
 
-def test_the_change_log_groups_fragments_by_kind(tmp_path: Path) -> None:
-    for name, text in {"b.fixed.md": "Mended.", "a.added.md": "New,\nand good.", "c.added.md": "Newer."}.items():
+def test_the_change_log_begins_with_summaries_and_groups_fragments_by_kind(tmp_path: Path) -> None:
+    written = {
+        "b.fixed.md": "Mended.",
+        "a.added.md": "New,\nand good.",
+        "c.added.md": "Newer.",
+        "d.summary.md": "A good\nversion.",
+    }
+    for name, text in written.items():
         (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
     read = [fragments.read(path) for path in fragments.paths(tmp_path)]
     assert changelog.section(read, "1.0 (today)") == (
-        "## 1.0 (today)\n\n### Added\n\n- New,\n  and good.\n- Newer.\n\n### Fixed\n\n- Mended.\n"
+        "## 1.0 (today)\n\nA good\nversion.\n\n### Added\n\n- New,\n  and good.\n- Newer.\n\n### Fixed\n\n- Mended.\n"
     )
 
 

@@ -8,7 +8,7 @@ import sys
 import textwrap
 
 from tools.checkout import ROOT
-from tools.fragments import KINDS, Fragment, paths, problems, read
+from tools.fragments import KINDS, SUMMARY, Fragment, paths, problems, read
 
 CHANGELOG = ROOT / "CHANGELOG.md"
 TITLE = "# Changes\n\nMade from changes/ by `./gossamer dev changelog`, newest first.\n"
@@ -28,9 +28,11 @@ def bullet(fragment: Fragment) -> str:
 
 
 def section(fragments: list[Fragment], heading: str) -> str:
-    """The section of one version: its fragments under the headings of their kinds."""
-    parts = [f"## {heading}"]
+    """The section of one version: summaries as they are, then its other fragments under the headings of their kinds."""
+    parts = [f"## {heading}", *(fragment.text for fragment in fragments if fragment.kind == SUMMARY)]
     for kind, title in KINDS.items():
+        if kind == SUMMARY:
+            continue
         of_kind = [bullet(fragment) for fragment in fragments if fragment.kind == kind]
         if of_kind:
             parts += [f"### {title}", "\n".join(of_kind)]

@@ -30,6 +30,9 @@ _OWN_SETS = ("url-trie", "bloom-seen")
 #: What takes orders of processors.
 ORDERS_USE = "processor-orders"
 
+#: A program of the user's own that says what to fetch next. It stands in a process that somebody else starts.
+_APPLICATION = "application"
+
 #: The keeper that claims documents, and knows who else did.
 DIGESTS = "digests"
 
@@ -53,6 +56,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     frontier, commit = divisible(wiring)
     ledger = wiring.components[commit].providers["ledger"]
     others = [name for name in at_work(members) if name != agent]
+    wiring = _with_applications(wiring, agent, is_first=agent == at_work(members)[0])
     if not others:
         return _with_own_files(wiring, agent)
     providers = {
@@ -77,6 +81,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     changed = {
         frontier: on_divided(wiring.components[frontier], {"arrived": "arrived"}),
         commit: _claiming(on_divided(wiring.components[commit], {})),
+        # What crawlers find out of their hosts may be another agent's.
+        **{name: on_divided(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
     }
     made = msgspec.structs.replace(
         wiring,
@@ -98,6 +104,33 @@ def owing_orders(wiring: Wiring) -> Wiring:
         if plan.use == ORDERS_USE
     }
     return msgspec.structs.replace(wiring, providers={**wiring.providers, **bound})
+
+
+def has_application(wiring: Wiring) -> bool:
+    """Whether programs of the user's own say what to fetch next."""
+    return any(plan.use == _APPLICATION for plan in wiring.components.values())
+
+
+def only_applications(wiring: Wiring, process: str) -> bool:
+    """Whether nothing stands in a process but such programs."""
+    return all(plan.use == _APPLICATION for plan in wiring.components.values() if plan.process == process)
+
+
+def _with_applications(wiring: Wiring, agent: str, *, is_first: bool) -> Wiring:
+    """The wiring in which each agent sends its visits to the user's applications under its own name, and the first one takes
+    their tasks: where these belong to another one, it sends them on."""
+    components, connectors = dict(wiring.components), dict(wiring.connectors)
+    for name, plan in wiring.components.items():
+        if plan.use != _APPLICATION:
+            continue
+        visits = connectors[plan.ports["records"]]
+        named = msgspec.structs.replace(visits, options={**visits.options, "slot": _process(agent)})
+        connectors[plan.ports["records"]] = named
+        if not is_first and "urls" in plan.ports:
+            ports = {role: arrow for role, arrow in plan.ports.items() if role != "urls"}
+            components[name] = msgspec.structs.replace(plan, ports=ports)
+            connectors[plan.ports["urls"]] = ConnectorPlan(capacity=wiring.connectors[plan.ports["urls"]].capacity)
+    return msgspec.structs.replace(wiring, components=components, connectors=connectors)
 
 
 def _with_own_files(wiring: Wiring, agent: str) -> Wiring:

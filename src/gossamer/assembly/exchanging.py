@@ -64,7 +64,9 @@ def _with_exchange(wiring: Wiring, members: tuple[str, ...], agent: str) -> Wiri
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
     }
     check_free(wiring.source, wiring.providers, providers)
-    changed = {name: on_divided(wiring.components[name], {}) for name in (frontier, commit)}
+    # What crawlers find out of their hosts may be another agent's.
+    found = (frontier, commit, *(name for name, plan in wiring.components.items() if plan.use == "crawlers"))
+    changed = {name: on_divided(wiring.components[name], {}) for name in found}
     return owing_orders(
         msgspec.structs.replace(
             wiring,

@@ -17,7 +17,7 @@ _GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to goss
 _ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
-_AGENTS = "it runs in one process; stop it, and let agents join: gossamer resume DIR --agents N"
+_AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
 
 #: Agents of one crawl: each keeps a connection to each other one.
 MOST_AGENTS = 64
@@ -114,9 +114,21 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Divide the hosts among so many processes, each with its own part of the crawl; one, unless told. Each of them "
+                "Divide the hosts among so many processes, each with its own part of the crawl; without it, a crawl begins "
+                "with one, and others join when the processor is busy and several sites wait. Each of them "
                 f"keeps a connection to each other one, so {MOST_AGENTS} are the most.",
                 restart=_AGENTS,
+                ge=1,
+                le=MOST_AGENTS,
+            ),
+        ]
+        | None
+    ) = None
+    max_agents: (
+        Annotated[
+            int,
+            setting(
+                "Let others join by themselves until this many agents work; default: as --agents, else as many as there are cores.",
                 ge=1,
                 le=MOST_AGENTS,
             ),
@@ -442,3 +454,40 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_GRAPH)] = False
+
+    mobile: Annotated[
+        bool,
+        setting(
+            "Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see "
+            "docs/mobile.md.",
+            restart=_GRAPH,
+        ),
+    ] = False
+    runtime: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of this "
+            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below (repeatable).",
+            restart=_GRAPH,
+        ),
+    ] = ()
+    runtime_keys: Annotated[
+        str,
+        setting(
+            'Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Otherwise '
+            "GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime.",
+            restart=_GRAPH,
+        ),
+    ] = ""
+    bring: Annotated[
+        tuple[Literal["whole", "text", "links", "fingerprint"], ...],
+        setting("Let crawlers bring this of a relevant page: whole (usual), text, links, fingerprint.", restart=_GRAPH),
+    ] = ()
+    bring_elements: Annotated[
+        tuple[str, ...],
+        setting("Let crawlers bring the elements that this CSS selector finds (repeatable).", restart=_GRAPH),
+    ] = ()
+    irrelevant: Annotated[
+        Literal["counts", "rows"],
+        setting("Only count pages that crawlers leave where they are, or keep a row for each.", restart=_GRAPH),
+    ] = "counts"

@@ -41,6 +41,7 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
         "delay": f"{hosts} left alone between requests (delay by {wait.reason}), next request{soon}{named}",
         "look_ups": f"{show_count(wait.hosts, 'name')} being looked up",
         "slow_pages": f"{show_count(wait.urls, 'slow page')} in flight for up to {show_seconds(wait.seconds)}{named}",
+        "crawlers": f"{urls} lent to mobile crawlers, {wait.hosts} on their way",
         "set_aside": f"{urls} set aside as parts of traps (gossamer traps {shlex.quote(directory)})",
     }
     return texts.get(wait.why, wait.why)

@@ -83,6 +83,8 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
     ]
     if now.exchange is not None:
         lines.append(f"exchange: {showing.shown_exchange(now.exchange)}")
+    if now.is_at_work and (now.agents > 1 or now.alone):
+        lines.append(f"agents:   {now.agents}" + (f": {now.alone}" if now.alone else ""))
     if now.judged:
         lines.append(f"harvest:  {now.relevant / now.judged:.0%} ({now.relevant} of {now.judged} pages relevant)")
     if now.outcomes:

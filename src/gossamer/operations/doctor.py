@@ -22,6 +22,7 @@ from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import holder
 from gossamer.assembly.control.places import folders, is_private
 from gossamer.assembly.identity import contact_of
+from gossamer.assembly.machine import free_memory
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import OPEN_FILES
 from gossamer.flow.quantities import show_bytes, show_count
@@ -114,11 +115,9 @@ def _open_files() -> Iterator[Finding]:
 
 
 def _memory() -> Iterator[Finding]:
-    try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
-        free = int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return  # a system that does not tell it this way
+    free = free_memory()
+    if free is None:
+        return  # a system that does not say so
     if free >= LITTLE_MEMORY:
         yield Finding("ok", "memory", f"{show_bytes(free)} available")
     else:

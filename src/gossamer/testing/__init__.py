@@ -44,6 +44,7 @@ _HOMES = {
     "check_protocol_module": "fetching",
     "check_resolver": "fetching",
     "check_robots": "gating",
+    "check_runtime_link": "runtimes",
     "check_recent_urls": "marshaling",
     "check_row_log": "storing",
     "check_relevance": "relevance",

@@ -22,6 +22,7 @@ from gossamer.assembly.copies import claim_again, write_copies
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.damage import bring_back, restored_lines
 from gossamer.assembly.figures import RunFigures
+from gossamer.assembly.growth import Load, LoadGauge
 from gossamer.assembly.quiescence import AgentReport
 from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.skipped import setting_aside
@@ -78,6 +79,8 @@ class AgentNews(msgspec.Struct, frozen=True):
     """It was told to end."""
     said: list[str] = []
     """Lines for people that it could tell nobody since its supervisor was gone."""
+    load: Load = Load()
+    """How loaded it is."""
     limit: str = ""
     """The limit that it has reached, by its setting's name."""
     logged: int = 0
@@ -124,6 +127,7 @@ class AgentRun:
         self._sampler = Sampler(self)
         self._rates = LentRates(self.units, among)
         self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
+        self._gauge = LoadGauge(self)
 
     def __repr__(self) -> str:
         return f"<AgentRun {self.agent} of {self.directory}>"
@@ -209,6 +213,7 @@ class AgentRun:
             turns_held=polite[0].turns_held() if polite and first else {},
             is_ending=self.is_stopping,
             said=self._unheard.taken(),
+            load=self._gauge.read(time.monotonic()),
             limit=frontier.limit or self._work.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
         )
@@ -256,6 +261,10 @@ class AgentRun:
     def go_on(self) -> None:
         """Ask again."""
         self.units.frontier.go_on()
+
+    @property
+    def others(self) -> None:
+        """Its supervisor lets agents join."""
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit.

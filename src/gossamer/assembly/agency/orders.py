@@ -11,14 +11,15 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.agents import with_agents
+from gossamer.assembly.agents import only_applications, with_agents
 from gossamer.assembly.compiling import with_fetchers
 from gossamer.assembly.exchanging import is_exchanging
 from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import Graph
-from gossamer.flow.wiring import Wiring, read, to_toml, with_settings, write
+from gossamer.flow.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
+from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.stores.replacing import replace_file
 
 #: Names of the files.
@@ -124,6 +125,12 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
     return parts
 
 
+def address_gap(graph: Graph) -> float:
+    """Seconds that an address is left alone between two requests, whichever agents ask it."""
+    node = graph.providers.get("politeness")
+    return rules_of(node.sheet).address.gap if node is not None and isinstance(node.sheet, PolitenessSheet) else 0.0
+
+
 def check_can_divide(graph: Graph, members: Sequence[str], directory: Path) -> None:
     """Refuse a crawl that several agents cannot run. Touches nothing.
 
@@ -136,7 +143,9 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path) -> N
         raise UsageError(
             "this crawl exchanges URLs by files, and keeps the agents that it began with; leave out --agents"
         )
-    others = [process for process in wiring.processes if process != "main"]
+    others = [
+        process for process in wiring.processes if process != MAIN_PROCESS and not only_applications(wiring, process)
+    ]
     if others:
         raise WiringError(
             f"{wiring.source}: it has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"

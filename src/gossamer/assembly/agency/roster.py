@@ -6,8 +6,10 @@ agents hand out nothing more, what is in flight comes in, what they owe each oth
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -52,6 +54,16 @@ def is_divided(options: CrawlOptions) -> bool:
     return bool(options.resume and options.output and members_of(Path(options.output)))
 
 
+def want(directory: Path, number: int | None) -> None:
+    """Note how many agents a crawl is to have as soon as it can; None: those that it has. Raises OSError."""
+    note = directory / STATE_DIRECTORY / _WANTED
+    if number is None:
+        note.unlink(missing_ok=True)
+    else:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(str(number), encoding="ascii")
+
+
 class Roster:
     """Who the agents are."""
 
@@ -70,8 +82,7 @@ class Roster:
         one = (agent_name(0),)
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
-        self._note = directory / STATE_DIRECTORY / _WANTED
-        wanted = options.agents or (_number_in(self._note) if options.resume else 0)
+        wanted = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
         self.members = with_number(before, wanted or len(at_work(before)) or 1)
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
         self.has_changed = bool(before) and self.members != kept
@@ -106,7 +117,7 @@ class Roster:
         Raises as the constructor; then nothing has changed.
         """
         self._wanted = self.with_number(graph, number)
-        self._note.write_text(str(number), encoding="ascii")
+        want(self._directory, number)
 
     def with_number(self, graph: Graph, number: int) -> tuple[str, ...]:
         """The members with so many of them at work. Raises as the constructor."""
@@ -145,7 +156,7 @@ class Roster:
             if self.has_changed:
                 self._wanted, self.members, self.has_changed = self.members, members, False
             else:
-                self._note.unlink(missing_ok=True)
+                want(self._directory, None)
             return
         settle(self._directory, graph.wiring)
         members = members_of(self._directory)
@@ -156,7 +167,7 @@ class Roster:
         if self.has_changed:
             await self.change(graph, folder, self.members)
             self.has_changed = False
-        self._note.unlink(missing_ok=True)
+        want(self._directory, None)
 
     @property
     def is_wishing(self) -> bool:
@@ -175,7 +186,7 @@ class Roster:
         lines: list[str] = []
         await asyncio.to_thread(change_members, self._directory, graph.wiring, members, lines.append)
         self.members = members
-        self._note.unlink(missing_ok=True)
+        want(self._directory, None)
         for line in lines:
             self._report(line)
 
@@ -204,7 +215,14 @@ class Roster:
         still = {"pages_per_second": 0.0, "recent_pages_per_second": 0.0, "concurrency": 0, "in_flight": 0}
         self.left = [msgspec.structs.replace(one, **still) for one in standings_of(self._directory, gone)]
 
-    def limit_left(self, limit: int | None, used: str) -> int | None:
+    def limit(self, supervisor: Supervisor, graph: Graph, began: float) -> None:
+        """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""
+        frontier: Any = graph.sheet("frontier")
+        supervisor.max_pages = self._left_of(frontier.max_pages, "pages")
+        supervisor.max_bytes = self._left_of(frontier.max_bytes, "bytes")
+        supervisor.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time
+
+    def _left_of(self, limit: int | None, used: str) -> int | None:
         """What those who work may have of a limit of the whole crawl; `used` names what counts."""
         return None if limit is None else max(0, limit - sum(getattr(one, used) for one in self.left))
 

@@ -36,10 +36,8 @@ from gossamer.assembly.control.picture import graph_picture
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
-from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.suspicions import rows_aside
 from gossamer.flow.difference import Difference, changed
-from gossamer.flow.sheet import build
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
@@ -81,7 +79,7 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             crawl.stop()
             return Done("stopping: what is in flight is finished first")
         case Change():
-            return Done(await _changed(crawl, dict(request.values)))
+            return Done(await steering.change_values(crawl, request.values))
         case SetHost():
             return Done(await steering.set_host(crawl, request.name, request.values))
         case BlockHosts():
@@ -109,10 +107,7 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case CheckRewire():
             return Done(crawl.foreseen(_change_of(request)).told)
         case CheckChange():
-            values = dict(request.values)
-            if (number := values.pop("agents", None)) is not None:
-                crawl.check_number(_agents(number))
-            steering.check_values(crawl, values)
+            steering.check_all_values(crawl, request.values)
             return Done("these values do")
         case ReadGraph():
             return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
@@ -137,38 +132,26 @@ def _begun_again(difference: Difference) -> Done:
     return Done(f"{difference.told} (all agents rest for some seconds, and begin again with it)")
 
 
-async def _changed(crawl: "DividedCrawl", values: dict[str, str]) -> str:
-    """Change settings, and the number of agents, which is no unit's."""
-    number = values.pop("agents", None)
-    agents = None if number is None else _agents(number)
-    if agents is not None:
-        crawl.check_number(agents)
-    told = [await steering.set_values(crawl, values)] if values else []
-    if agents is not None:
-        crawl.resize(agents)
-        told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
-    return ", ".join(told)
-
-
-def _agents(text: str) -> int:
-    """So many agents. Raises SettingError: it is no such number."""
-    return build(CrawlOptions, {"agents": text}).agents or 1
-
-
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
     """How the crawl stands, by all agents that answer."""
     import msgspec
 
     supervisor = crawl.supervisor
-    if supervisor.is_resting and crawl.working:
-        return crawl.glance()  # domains may be about to change hands
+    is_changing = supervisor.is_resting or not any(agent.has_begun for agent in supervisor.agents.values())
+    if is_changing and crawl.working:
+        return crawl.glance()
     lines = [agent.line for agent in supervisor.agents.values()]
     found = [one for one in await asyncio.gather(*(_asked(line, units) for line in lines)) if one is not None]
     state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
+    added = added_standing(crawl.directory, [*found, *crawl.roster.left])
+    seconds, before = crawl.pace
     now = msgspec.structs.replace(
-        added_standing(crawl.directory, [*found, *crawl.roster.left]),
+        added,
+        seconds=round(seconds, 3),
+        pages_per_second=round(max(0, added.pages - before) / seconds, 2),
         state=state,
         process=process,
+        agents=len(lines),
         limits=limits_of(crawl.graph),
     )
     return msgspec.structs.replace(now, problems=problems_of(now))

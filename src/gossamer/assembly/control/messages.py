@@ -111,9 +111,9 @@ class Change(ControlRequest, frozen=True, tag="set"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set them."""
-        from gossamer.assembly.control.steering import set_values
+        from gossamer.assembly.control.steering import change_values
 
-        return Done(await set_values(crawl, self.values))
+        return Done(await change_values(crawl, self.values))
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
@@ -171,9 +171,9 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Check them."""
-        from gossamer.assembly.control.steering import check_values
+        from gossamer.assembly.control.steering import check_all_values
 
-        check_values(crawl, self.values)
+        check_all_values(crawl, self.values)
         return Done("these values do")
 
 

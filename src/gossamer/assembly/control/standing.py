@@ -149,6 +149,10 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     in_flight: int = 0
     concurrency: int = 0
     """Requests that may be in flight; 0 at rest."""
+    agents: int = 1
+    """Agents at work."""
+    alone: str = ""
+    """Why no other agents join by themselves; empty where they may, and at rest."""
     busy: float = 0.0
     """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
     disk_free: int = 0
@@ -199,15 +203,16 @@ class CrawlStanding(msgspec.Struct, frozen=True):
 
 
 def standing_of(
-    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()
+    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = (), alone: str = ""
 ) -> CrawlStanding:
     """How a running crawl stands, with all that takes a look at the disk or at other processes.
 
-    `elsewhere` is what other processes of it have counted.
+    `elsewhere` is what other processes of it have counted; `alone` says why no other agents join.
     """
     glance = glance_at(crawl, process)
     return msgspec.structs.replace(
         glance,
+        alone=alone,
         problems=problems_of(glance),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl, elsewhere) if units else [],

@@ -5,7 +5,7 @@ crawl knows what it makes wait; here it is only gathered.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,7 +36,8 @@ class Wait(msgspec.Struct, frozen=True):
 
     why: str
     """`paused`, `disk_full`, `network_down`, `retries` (pages that are tried again), `unreachable`, `dns_failed`, `refusals`,
-    `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `set_aside`."""
+    `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `crawlers` (URLs that are lent),
+    `set_aside`."""
     urls: int = 0
     hosts: int = 0
     until: float = 0.0
@@ -62,6 +63,7 @@ def waits_of(crawl: "Crawl | AgentRun", *, set_aside: int, queued: int, in_fligh
         *_hosts(crawl, now, is_idle=not in_flight),
         *_look_ups(int(frontier.metrics.snapshot()["lookups"])),
         *_slow(crawl),
+        *lent_waits(crawl.ledger.counters()),
         *_set_aside(set_aside),
     ]
 
@@ -123,6 +125,13 @@ def _gathered(held: Iterable[Held], now: float, *, with_delays: bool = False) ->
 
 def _first(held: Iterable[Held]) -> list[Held]:
     return heapq.nsmallest(NAMED, held, key=lambda one: one.seconds)
+
+
+def lent_waits(counters: Mapping[str, int]) -> Iterator[Wait]:
+    """URLs of lent hosts, with the number of mobile crawlers that are away."""
+    urls, crawlers = counters.get("lent", 0), counters.get("crawlers_away", 0)
+    if urls or crawlers:
+        yield Wait("crawlers", urls=urls, hosts=crawlers)
 
 
 def _look_ups(number: int) -> Iterator[Wait]:
