@@ -1,7 +1,7 @@
 """What an agent has sent by files to one whose directory is lost: owed again, out of the links of its own pages.
 
-Place in the flow: `gossamer exchange DIR --lost N` asks here. What the lost agent had confirmed was forgotten; that it was met is known
-by the seen set, which has no URLs, so these come from the tables.
+Place in the flow: `gossamer exchange DIR --lost N` asks here. What the lost agent had confirmed was forgotten; that it was met is
+known by the seen set, which has no URLs, so these come from the tables.
 """
 
 import asyncio

@@ -326,7 +326,7 @@ def _bound(graph: RunningGraph, node: ComponentNode, role: str, key: str) -> lis
 
 
 @contextlib.asynccontextmanager
-async def at_rest(directory: Path, report: Callable[[str], object]) -> AsyncIterator[tuple[FileOutbox, UrlIntake]]:
+async def at_rest(directory: Path, report: Callable[[str], None]) -> AsyncIterator[tuple[FileOutbox, UrlIntake]]:
     """The parts of a crawl at rest that exchange files, while the block runs; its ledger is left as clean as it was.
 
     Raises:

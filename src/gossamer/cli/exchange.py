@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.telling import tell
+
 if TYPE_CHECKING:
     from gossamer.assembly.merging import Merged
 
@@ -52,11 +54,10 @@ def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
 
     from gossamer.assembly.lost_receiver import owe_to_lost
     from gossamer.assembly.merging import at_rest, written_lines
-    from gossamer.cli.telling import tell
     from gossamer.model.errors import UsageError
 
     async def written() -> list[str]:
-        async with at_rest(path, tell) as (outbox, intake):
+        async with at_rest(path, _say) as (outbox, intake):
             if lost is not None:
                 await owe_to_lost(path, outbox, intake.seen, lost)
             elif again:
@@ -85,14 +86,13 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     from gossamer.assembly.control.client import Control, NotRunning
     from gossamer.assembly.control.messages import MergeFiles
     from gossamer.assembly.merging import taken_files
-    from gossamer.cli.telling import tell
 
     path = Path(directory)
     count, refused = taken_files(path, map(Path, files))
     for line in refused:
-        tell(line)
+        _say(line)
     if not count and not refused:
-        tell("there is no exchange file; their names end in .urls")
+        _say("there is no exchange file; their names end in .urls")
         return 2
     try:
         with Control(path, LONGEST) as control:
@@ -102,14 +102,17 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     return 2 if refused else 0
 
 
+def _say(line: str) -> None:
+    tell(line)
+
+
 def _merged_at_rest(path: Path) -> "Merged":
     import asyncio
 
     from gossamer.assembly.merging import at_rest, take_in
-    from gossamer.cli.telling import tell
 
     async def merged() -> "Merged":
-        async with at_rest(path, tell) as (outbox, intake):
-            return await take_in(path, outbox, intake, tell)
+        async with at_rest(path, _say) as (outbox, intake):
+            return await take_in(path, outbox, intake, _say)
 
     return asyncio.run(merged())

@@ -157,7 +157,7 @@ class UrlFile:
             for line in _lines(self.path, self._start):
                 yield _decode(line)
                 number += 1
-        except (OSError, zlib.error, IsalError, msgspec.DecodeError) as error:
+        except (OSError, zlib.error, IsalError, msgspec.DecodeError) as error:  # type: ignore[misc]  # its stubs call it an instance
             raise UsageError(f"{self.path}: URL {number + 1:,} cannot be read: {error}") from None
         if number != self.header.urls:
             raise UsageError(f"{self.path} has {number:,} URLs, and its header says {self.header.urls:,}")
