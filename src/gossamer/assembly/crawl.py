@@ -123,9 +123,10 @@ class Crawl:
 
     def _check_place(self) -> None:
         self._place.check()
-        if (self.options.agents or 1) > 1 and not self.exchange.is_on:
+        if self.options.is_divided and not self.exchange.is_on:
             raise UsageError(
-                "a crawl that a program runs has one agent, in its own process; leave out `agents`, or run `gossamer crawl`"
+                "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
+                "`gossamer crawl`"
             )
         if self.options.resume:
             refuse_divided(self.directory)

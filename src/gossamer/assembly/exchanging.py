@@ -91,6 +91,10 @@ def _chosen(options: CrawlOptions) -> tuple[tuple[str, ...], str]:
         raise UsageError(
             "a crawl exchanges URLs by files from its beginning; begin one with gossamer crawl --exchange files"
         )
+    if options.designation == "master" or options.masters or options.policy or options.place:
+        raise UsageError(
+            "agents that exchange files divide the hosts by the ring; leave out --designation, --masters, --policy and --place"
+        )
     members = _members(options)
     if options.agent is None:
         raise UsageError(

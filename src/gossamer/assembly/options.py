@@ -19,6 +19,11 @@ _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossam
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
 _AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
 
+_MASTERS = "masters read it when they start; stop the crawl, and give it to gossamer resume"
+
+#: Masters of one crawl: two are enough for any one of them to be lost, and each agent keeps a connection to each.
+MOST_MASTERS = 8
+
 #: Agents of one crawl: each keeps a connection to each other one.
 MOST_AGENTS = 64
 
@@ -29,6 +34,12 @@ Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "rand
 
 class CrawlOptions(Sheet, frozen=True):
     """What `gossamer crawl` and `gossamer.crawl()` take, apart from the seeds."""
+
+    @property
+    def is_divided(self) -> bool:
+        """They ask for several agents, or for what only a crawl of several has."""
+        of_masters = self.designation == "master" or self.masters or self.policy or self.place
+        return (self.agents or 1) > 1 or bool(of_masters)
 
     output: Annotated[str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE)] = (
         ""
@@ -135,6 +146,45 @@ class CrawlOptions(Sheet, frozen=True):
         ]
         | None
     ) = None
+    designation: (
+        Annotated[
+            Literal["ring", "master"],
+            setting(
+                "Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met "
+                "(master), with --agents. A crawl goes by the ring, unless told, and keeps to what it began with.",
+                restart=_MASTERS,
+            ),
+        ]
+        | None
+    ) = None
+    masters: (
+        Annotated[
+            int,
+            setting(
+                "Run so many masters, which share their table; one, unless told. With --designation master.",
+                restart=_MASTERS,
+                ge=1,
+                le=MOST_MASTERS,
+            ),
+        ]
+        | None
+    ) = None
+    policy: Annotated[
+        str,
+        setting(
+            "Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or one "
+            "of your own. least-loaded, unless told.",
+            restart=_MASTERS,
+        ),
+    ] = ""
+    place: Annotated[
+        tuple[str, ...],
+        setting(
+            "With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or "
+            "192.0.2.0/24=oslo (repeatable).",
+            restart=_MASTERS,
+        ),
+    ] = ()
     exchange: Annotated[
         Literal["live", "files"],
         setting(

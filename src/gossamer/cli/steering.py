@@ -38,7 +38,7 @@ def _do(directory: str, request: ControlRequest, timeout: float = 30.0) -> None:
         print(control.do(request))
 
 
-def _pairs(pairs: Sequence[str], example: str) -> dict[str, str]:
+def pairs_of(pairs: Sequence[str], example: str) -> dict[str, str]:
     """KEY=VALUE, each once; `example` is for who writes something else."""
     values: dict[str, str] = {}
     for pair in pairs:
@@ -134,9 +134,9 @@ def set_(directory: str, pairs: Sequence[str], host: str | None) -> None:
     gossamer set mycrawl --host slow.example.org delay=30s
     """
     if host is not None:
-        _do(directory, SetHost(host, _pairs(pairs, "delay=30s")))
+        _do(directory, SetHost(host, pairs_of(pairs, "delay=30s")))
         return
-    _do(directory, Change(_pairs(pairs, "delay=5s or frontier.concurrency=16")))
+    _do(directory, Change(pairs_of(pairs, "delay=5s or frontier.concurrency=16")))
 
 
 @click.command()
@@ -207,7 +207,7 @@ def ask(directory: str, name: str, pairs: Sequence[str]) -> None:
     """
     import msgspec
 
-    values = _pairs(pairs, "host=example.org")
+    values = pairs_of(pairs, "host=example.org")
     try:
         kind = offered_request(name)
         if kind is None:

@@ -13,6 +13,7 @@ from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.messages import (
+    Assign,
     BlockHosts,
     Change,
     CheckChange,
@@ -90,6 +91,15 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return _begun_again(await crawl.undo())
         case Checkpoint():
             return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
+        case _:
+            return await _decided(crawl, request)
+
+
+async def _decided(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """What a person has decided about a part of the crawl."""
+    match request:
+        case Assign():
+            return Done(crawl.assign(request.agents))
         case Decide():
             told = await asyncio.to_thread(rows_aside, crawl.directory)
             return Done(await steering.decide(crawl, told, request.confirm, request.release))
@@ -167,10 +177,10 @@ async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one v
 
 async def _hosts_of_all(crawl: "DividedCrawl", names: "Sequence[str]") -> Told:
     """How hosts stand, each by the word of the agent that has it; without those of agents that do not answer."""
-    ring = crawl.roster.ring(crawl.graph)
+    division = crawl.roster.division(crawl.graph)
     parts: dict[str, list[str]] = {}
     for name in names:
-        parts.setdefault(ring.owner(name), []).append(name)
+        parts.setdefault(division.owner(name), []).append(name)
     lines = {agent: one.line for agent, one in crawl.supervisor.agents.items()}
     asked = (_hosts_of(lines[agent], part) for agent, part in parts.items() if agent in lines)
     found: dict[str, HostNow] = {}

@@ -247,6 +247,17 @@ class Decide(ControlRequest, frozen=True, tag="decide"):
         return Done(await decide(crawl, crawl.ledger.aside(), self.confirm, self.release))
 
 
+class Assign(ControlRequest, frozen=True, tag="assign"):
+    """Give domains to agents of one's own choice; all of them, or none."""
+
+    agents: Annotated[dict[Name, Name], msgspec.Meta(min_length=1, max_length=1000)]
+    """Domain -> agent."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Refuse: one agent has all domains."""
+        raise UsageError("the crawl has one agent, which has all domains")
+
+
 class Why(ControlRequest, frozen=True, tag="why"):
     """What does the crawl know of this URL?"""
 

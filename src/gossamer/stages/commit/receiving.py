@@ -3,7 +3,8 @@
 Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
 (:mod:`gossamer.stages.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
 that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way, and so
-do claims of documents whose digests are ours.
+do claims of documents whose digests are ours. Where masters give domains to agents, URLs come from them, and among them may be some
+that this agent has found itself.
 
 Where agents are not connected, URLs come in files: :mod:`gossamer.assembly.merging` gives them to :class:`UrlIntake`.
 """
@@ -13,6 +14,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from gossamer.contracts.exchanging import DomainTaker
 from gossamer.contracts.filtering import TaskFilter
 from gossamer.contracts.keeping import ClaimTaker, OrderTaker
 from gossamer.contracts.ledger import Ledger
@@ -42,6 +44,7 @@ class ReceiveUrls(Filter[CommitSheet]):
     task_gates: UsesMany[TaskFilter]
     orders: UsesMany[OrderTaker] = MappingProxyType({})
     claims: UsesMany[ClaimTaker] = MappingProxyType({})
+    domains: UsesMany[DomainTaker] = MappingProxyType({})
 
     is_entrance = True
 
@@ -56,7 +59,7 @@ class ReceiveUrls(Filter[CommitSheet]):
         """
         while True:
             try:
-                new = self._intake().kept(tasks, self.claims.get("claims", ()))
+                new = self._intake().kept(tasks, self.claims.get("claims", ()), self.domains.get("domains", ()))
                 await self.ledger.settle()
             except Exception as error:
                 if not is_full(error):
@@ -97,15 +100,19 @@ class UrlIntake(msgspec.Struct, frozen=True):
         await self.ledger.settle()
         return new
 
-    def kept(self, tasks: Sequence[Task], claimants: Sequence[ClaimTaker] = ()) -> int:
-        """Commit them in one group; returns how many were new. `claimants` take claims of documents."""
+    def kept(
+        self, tasks: Sequence[Task], claimants: Sequence[ClaimTaker] = (), domains: Sequence[DomainTaker] = ()
+    ) -> int:
+        """Commit them in one group; returns how many were new. `claimants` take claims of documents, `domains` those of masters."""
         orders = [task for task in tasks if task.relation == ORDER]
         claims = [task for task in tasks if task.relation == CLAIM]
         urls = [task for task in tasks if task.relation not in (ORDER, CLAIM)] if orders or claims else tasks
         with self.ledger.group() as staged:
             staged.count("received", len(tasks))
             choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
-            new = TaskQueueing(self.sheet, choosers, staged).received(urls)
+            back = [one for taker in domains for one in taker.received(tasks, staged)]
+            queueing = TaskQueueing(self.sheet, choosers, staged)
+            new = queueing.received(urls) + queueing.taken_back(back)
             if claims:
                 for claimant in claimants:
                     claimant.received(claims, staged)

@@ -90,7 +90,7 @@ class FileOutboxSheet(Sheet, frozen=True):
 
 
 class FileOutbox(Provider[FileOutboxSheet]):
-    """Holds the URLs that an agent owes others whom it cannot reach. Contract: `exchanging.Owing`."""
+    """Holds the URLs that an agent owes others whom it cannot reach. Contract: `exchanging.OwesUrls`."""
 
     ledger: Uses[Ledger]
     designation: Uses[Designation]
