@@ -56,6 +56,7 @@ from gossamer.stores.members import refuse_divided
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.assembly.control.steering import Others
     from gossamer.assembly.control.wire import Answered, ControlRequest
@@ -380,6 +381,12 @@ class Crawl:
         elsewhere = await self.fleet.figures() if units and self.fleet is not None else []
         alone = self.others.why_alone() if self.others is not None else "a program runs it, in a process of its own"
         return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere, alone=alone)
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit, in whichever process. Raises UsageError: there is no such unit."""
+        from gossamer.assembly.control.instances import instances_of
+
+        return instances_of(name, self.graph_at_work, await self.fleet.figures() if self.fleet is not None else [])
 
     @property
     def graph_at_work(self) -> RunningGraph:

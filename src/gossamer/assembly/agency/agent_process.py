@@ -14,7 +14,7 @@ from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.assembly.agency.meeting import process_of
 from gossamer.assembly.agency.restarts import Restarts
-from gossamer.assembly.control.messages import News
+from gossamer.assembly.control.agent_messages import News
 from gossamer.flow import python
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent, place_of
 from gossamer.assembly.agents import OUTBOX
 from gossamer.assembly.control import resting
-from gossamer.assembly.control.messages import Checkpoint, SetAgent
+from gossamer.assembly.control.agent_messages import SetAgent
+from gossamer.assembly.control.messages import Checkpoint
 from gossamer.assembly.control.standing import checkpoint_name
 from gossamer.assembly.masters import MAIL
 from gossamer.model.agents import at_work, member

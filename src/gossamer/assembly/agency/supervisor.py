@@ -23,7 +23,8 @@ from gossamer.assembly.agency.orders import AgentOrders, part_of
 from gossamer.assembly.agency.rates import RateShares
 from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
 from gossamer.assembly.agency.turns import AddressTurns
-from gossamer.assembly.control.messages import Finish, LendRates, LendTurns, Pause, SetAgent, Stop
+from gossamer.assembly.control.agent_messages import Finish, LendRates, LendTurns, SetAgent
+from gossamer.assembly.control.messages import Pause, Stop
 from gossamer.assembly.control.wire import ControlRequest
 from gossamer.assembly.masters import SHARED_SETTINGS
 from gossamer.assembly.quiescence import Quiescence

@@ -39,11 +39,11 @@ class MarshalSheet(Sheet, frozen=True):
         tuple[str, ...],
         setting("Assign these registered domains to one agent; as the ledgers do (repeatable).", restart=_MADE),
     ] = ()
-    judges_seeds: Annotated[
+    seeds_as_links: Annotated[
         bool,
         setting(
-            "Refuse seeds by domain constraints, as links are. Otherwise they go to an agent, which refuses them by the same rules "
-            "and says so to the person who gave them."
+            "Give seeds the canonical names of their hosts, and refuse them by domain constraints, as links. Otherwise they go to "
+            "an agent as they were given, as by the ring; it refuses them by the same rules, and says so."
         ),
     ] = True
     disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = (
@@ -77,9 +77,10 @@ class Marshal(Filter[MarshalSheet]):
         valid = self._counted(validated(task, self.sheet.schemes) for task in tasks)
         fresh = not_recent(valid, self.recent)
         self.metrics.count("recent", len(valid) - len(fresh))
-        called = [named(task, self.hosts.name_of) for task in fresh]
+        as_links = self.sheet.seeds_as_links
+        called = [named(task, self.hosts.name_of) if as_links or task.source else task for task in fresh]
         refusals = refused(called, self.constraints.judge_tasks("schedule", called))
-        if not self.sheet.judges_seeds:
+        if not as_links:
             refusals = [refusal if task.source else "" for task, refusal in zip(called, refusals, strict=True)]
         self._refuse(filter(None, refusals))
         passing = list(compress(called, map(not_, refusals)))
