@@ -109,6 +109,17 @@ class CrawlKeywords(TypedDict, total=False):
     """With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest
     or 192.0.2.0/24=oslo."""
 
+    exchange: Literal["live", "files"]
+    """Let agents send each other URLs while they run (live), or let agents that no network connects write them into
+    files (files): each of these is a crawl of its own, and `gossamer merge` takes the files in. See
+    docs/exchange.md."""
+
+    agent: int | None
+    """Be this one of the agents that exchange URLs by files, counted from 1."""
+
+    exchange_key: str
+    """Use this copy of the key that agent 1 has made when it began; agents that exchange files share it."""
+
     concurrency: int
     """Have at most this many requests in flight in all."""
 

@@ -28,7 +28,7 @@ _OWN_FILES = ("ledger", "archive", "log", "sieve")
 _OWN_SETS = ("url-trie", "bloom-seen")
 
 #: What takes orders of processors.
-_ORDERS = "processor-orders"
+ORDERS_USE = "processor-orders"
 
 #: A program of the user's own that says what to fetch next. It stands in a process that somebody else starts.
 _APPLICATION = "application"
@@ -54,15 +54,13 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
         WiringError: the wiring has no frontier, no commit, or something bears a name that is needed here.
         UsageError: its URLs cannot be divided.
     """
-    frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
+    frontier, commit = divisible(wiring)
     ledger = wiring.components[commit].providers["ledger"]
-    if wiring.components[commit].settings.get("again"):
-        raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
     others = [name for name in at_work(members) if name != agent]
     wiring = _with_applications(wiring, agent, is_first=agent == at_work(members)[0])
     if not (others or masters):
         return _with_own_files(wiring, agent)
-    found = [unit for unit, plan in wiring.providers.items() if plan.use == _ORDERS]
+    found = [unit for unit, plan in wiring.providers.items() if plan.use == ORDERS_USE]
     receiver = _receiver(wiring.components[commit], agent, found)
     if masters:
         designation, owing, more = _by_master(wiring, agent, masters, at_work(members))
@@ -86,18 +84,14 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
         "arrived": ConnectorPlan(),
         **{agent_arrow(name): agent_connector(name, agent, folder) for name in (agent, *neighbours)},
     }
-    for table, new in (
-        (wiring.providers, providers),
-        (wiring.components, components),
-        (wiring.connectors, connectors),
-    ):
-        if taken := sorted(new.keys() & table.keys()):
-            raise WiringError(f"{wiring.source}: {', '.join(taken)}: several agents need this name; choose another one")
+    check_free(wiring.source, wiring.providers, providers)
+    check_free(wiring.source, wiring.components, components)
+    check_free(wiring.source, wiring.connectors, connectors)
     changed = {
-        frontier: _with(wiring.components[frontier], {"arrived": "arrived"}),
-        commit: _claiming(_with(wiring.components[commit], {})),
+        frontier: on_divided(wiring.components[frontier], {"arrived": "arrived"}),
+        commit: _claiming(on_divided(wiring.components[commit], {})),
         # What crawlers find out of their hosts may be another agent's.
-        **{name: _with(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
+        **{name: on_divided(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
     }
     made = msgspec.structs.replace(
         wiring,
@@ -108,10 +102,17 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     for unit, plan in wiring.providers.items():
         if plan.use == "politeness" and others:
             made = wirings.with_settings(made, unit, {"address_turns": True})
-        elif plan.use == _ORDERS:
-            bound = msgspec.structs.replace(plan, providers={**plan.providers, "outboxes": {"orders": [OUTBOX]}})
-            made = msgspec.structs.replace(made, providers={**made.providers, unit: bound})
-    return _with_own_files(made, agent)
+    return _with_own_files(owing_orders(made), agent)
+
+
+def owing_orders(wiring: Wiring) -> Wiring:
+    """The wiring whose keepers of orders owe those about other agents' hosts to the outbox."""
+    bound = {
+        unit: msgspec.structs.replace(plan, providers={**plan.providers, "outboxes": {"orders": [OUTBOX]}})
+        for unit, plan in wiring.providers.items()
+        if plan.use == ORDERS_USE
+    }
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, **bound})
 
 
 def has_application(wiring: Wiring) -> bool:
@@ -169,6 +170,25 @@ def _own_files(use: str, agent: str) -> dict[str, Any]:
     return own.get(use, {"agent": agent})
 
 
+def divisible(wiring: Wiring) -> tuple[str, str]:
+    """The names of the frontier and of the commit of a wiring whose URLs can be divided.
+
+    Raises:
+        WiringError: it has not one of each.
+        UsageError: it comes where it was.
+    """
+    frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
+    if wiring.components[commit].settings.get("again"):
+        raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
+    return frontier, commit
+
+
+def check_free(source: str, table: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Refuse names that something else of the wiring bears. Raises WiringError."""
+    if taken := sorted(new.keys() & table.keys()):
+        raise WiringError(f"{source}: {', '.join(taken)}: several agents need this name; choose another one")
+
+
 def _only(wiring: Wiring, use: str) -> str:
     names = [name for name, plan in wiring.components.items() if plan.use == use]
     if len(names) != 1:
@@ -176,7 +196,7 @@ def _only(wiring: Wiring, use: str) -> str:
     return names[0]
 
 
-def _with(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
+def on_divided(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
     """The component on the divided ledger."""
     providers: dict[str, Any] = {**plan.providers, "ledger": "divided"}
     return msgspec.structs.replace(plan, ports={**plan.ports, **ports}, providers=providers)

@@ -87,6 +87,7 @@ PROVIDERS = {
     "no-archive": "gossamer.stores.warc:NoArchive",
     "json-log": "gossamer.stores.rowlog:JsonLog",
     "outbox": "gossamer.stores.exchange.outbox:AgentOutbox",
+    "file-outbox": "gossamer.stores.exchange.files:FileOutbox",
     "agent-digests": "gossamer.stores.exchange.digests:AgentDigests",
     "processor-orders": "gossamer.services.orders:ProcessorOrders",
     "tables": "gossamer.stores.tablelog:TableLog",

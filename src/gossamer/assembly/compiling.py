@@ -13,6 +13,7 @@ import msgspec
 from gossamer.assembly import secrets
 from gossamer.assembly.builder import Builder
 from gossamer.assembly.documents import with_documents
+from gossamer.assembly.exchanging import exchange_by_files
 from gossamer.assembly.focus import with_focus
 from gossamer.assembly.host_settings import put_hosts
 from gossamer.assembly.identity import contact_of, token_of, user_agent
@@ -327,6 +328,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
     _recrawl,
     put_hosts,
     _mobile,
+    exchange_by_files,
 )
 
 

@@ -25,6 +25,7 @@ from gossamer.assembly.following import Following
 from gossamer.assembly.handing_over import HandingOver
 from gossamer.assembly.live_changes import LiveChanges
 from gossamer.assembly.lost_ledger import begin_anew
+from gossamer.assembly.merging import FileExchange
 from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
@@ -95,6 +96,7 @@ class Crawl:
         """What it will be."""
         self.seeds, self.directory = self.plan.seeds, self.plan.directory
         self._place = CrawlPlace(self.directory, self.options)
+        self.exchange = FileExchange(self.directory, self.options, self.plan.graph.wiring, self.report)
         self._check_place()
         self.tables = TableMaker(self.directory, report) if tables else None
         self.following = Following(self.directory, self.options, report, triples=self.plan.keeps_triples)
@@ -122,7 +124,7 @@ class Crawl:
 
     def _check_place(self) -> None:
         self._place.check()
-        if self.options.is_divided:
+        if self.options.is_divided and not self.exchange.is_on:
             raise UsageError(
                 "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
                 "`gossamer crawl`"
@@ -188,8 +190,10 @@ class Crawl:
                 await self._work.until_done(work, running, self.units.frontier, self._attended())
             if self.handing_over.is_done:
                 return self.figures.summary()
+            if not self._work.is_aborted:
+                await self.exchange.end(self.units)
             summary = self.figures.last_summary()
-            is_vain = made and came_to_nothing(summary)
+            is_vain = made and came_to_nothing(summary) and not self.exchange.is_on
             self._tell_end(summary, is_kept=not is_vain)
             if not self._work.is_aborted:
                 Sampler(self).take(ended=summary.state)
@@ -227,6 +231,7 @@ class Crawl:
         self.figures.begin()
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
+        await self.exchange.begin(self.units)
         await self.following.start()
         self._tell_records()
 
@@ -234,6 +239,7 @@ class Crawl:
         """Note what follows the crawl, for this run and every later one."""
         self.following.register()
         self.mirror.register()
+        self.exchange.register()
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
@@ -241,7 +247,7 @@ class Crawl:
         control = ControlServer(self.directory, self._steer, self.report)
         try:
             await control.start()
-            async with self.figures.pulse.beating(), Sampler(self).sampling():
+            async with self.figures.pulse.beating(), Sampler(self).sampling(), self.exchange.writing(self.units):
                 yield
         finally:
             await control.stop()

@@ -26,6 +26,7 @@ from gossamer.services.traps.provider import LearntTraps
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.stages.fetch.http import HttpModule
 from gossamer.stages.tally import Tally
+from gossamer.stores.exchange.files import FileOutbox
 from gossamer.stores.flights import MemoryFlights
 
 
@@ -97,6 +98,8 @@ class RunFigures:
             return "stopped"
         if limit:
             return "limit"
+        if not (queued or counters.get("fetched")) and self._units.providers(FileOutbox):
+            return "finished"  # nothing of what is known so far is this agent's part
         lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
         return "incomplete" if lost else "finished"
 

@@ -57,7 +57,7 @@ class GrowingCrawl:
         self._wish = 0
         self._lock: ProcessLock | None = None
         self._standing: CrawlStanding | None = None
-        self._stays = ""
+        self._stays = "it exchanges URLs by files" if self._lone.exchange.is_on else ""
         self._stirred = asyncio.Event()
         self._is_told_to_stop = self._is_torn = False
 

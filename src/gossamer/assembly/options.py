@@ -186,6 +186,33 @@ class CrawlOptions(Sheet, frozen=True):
             restart=_MASTERS,
         ),
     ] = ()
+    exchange: Annotated[
+        Literal["live", "files"],
+        setting(
+            "Let agents send each other URLs while they run (live), or let agents that no network connects write them into files "
+            "(files): each of these is a crawl of its own, and `gossamer merge` takes the files in. See docs/exchange.md.",
+            restart=_BEGINNING,
+        ),
+    ] = "live"
+    agent: (
+        Annotated[
+            int,
+            setting(
+                "Be this one of the agents that exchange URLs by files, counted from 1.",
+                restart=_BEGINNING,
+                ge=1,
+                le=MOST_AGENTS,
+            ),
+        ]
+        | None
+    ) = None
+    exchange_key: Annotated[
+        str,
+        setting(
+            "Use this copy of the key that agent 1 has made when it began; agents that exchange files share it.",
+            restart=_BEGINNING,
+        ),
+    ] = ""
     concurrency: Annotated[
         int, setting("Have at most this many requests in flight in all.", unit="requests", ge=1, le=4096)
     ] = 64

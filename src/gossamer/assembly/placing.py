@@ -10,7 +10,7 @@ from gossamer.flow.wiring import Wiring
 _SYNCING = frozenset({"warc", "tables", "json-log"})
 
 #: Providers that have to do with files in the crawl directory, whatever they are called.
-_FILED = frozenset({"http", "url-trie", "bloom-seen", "compared-texts"})
+_FILED = frozenset({"http", "url-trie", "bloom-seen", "compared-texts", "file-outbox"})
 
 #: Providers that keep large bodies on disk while they are used.
 _SPOOLING = frozenset({"http", "ftp", "gopher", "file"})

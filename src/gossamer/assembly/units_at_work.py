@@ -17,10 +17,11 @@ class UnitsAtWork:
     """Components and providers of a running graph."""
 
     def __init__(self, running: RunningGraph) -> None:
-        self._running = running
+        self.running = running
+        """The graph."""
 
     def __repr__(self) -> str:
-        return f"<UnitsAtWork of {self._running!r}>"
+        return f"<UnitsAtWork of {self.running!r}>"
 
     @property
     def frontier(self) -> Frontier:
@@ -46,9 +47,9 @@ class UnitsAtWork:
 
     def providers(self, kind: type[U]) -> list[U]:
         """The providers of this class."""
-        return [unit for unit in self._running.providers.values() if isinstance(unit, kind)]
+        return [unit for unit in self.running.providers.values() if isinstance(unit, kind)]
 
     def components(self, kind: type[U]) -> list[U]:
         """The components of this class."""
-        found = (runner.component for runner in self._running.runners.values())
+        found = (runner.component for runner in self.running.runners.values())
         return [component for component in found if isinstance(component, kind)]

@@ -28,6 +28,8 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
+    "exchange": ("gossamer.cli.exchange", "Write the URLs that a crawl owes other agents into files."),
+    "merge": ("gossamer.cli.exchange", "Merge exchange files of other agents into a crawl."),
     "designations": ("gossamer.cli.designations", "Say which agent has which domain, or give it to another one."),
     "ask": ("gossamer.cli.steering", "Ask a running crawl for what an installed package offers."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),

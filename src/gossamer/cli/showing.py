@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gossamer.assembly.control.agents import AgentStanding
     from gossamer.assembly.control.problems import Problem
     from gossamer.assembly.control.sizes import DataSet
-    from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.control.standing import CrawlStanding, ExchangeStanding
     from gossamer.assembly.control.waits import Wait
 
 #: Characters of a name in a list: a URL may have thousands.
@@ -57,6 +57,16 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
         "set_aside": f"{urls} set aside as parts of traps (gossamer traps {shlex.quote(directory)})",
     }
     return texts.get(wait.why, wait.why)
+
+
+def shown_exchange(now: "ExchangeStanding") -> str:
+    """What an agent owes others by files, and what they have brought it."""
+    files = ", ".join(f"{one.urls:,} in {show_count(one.files, 'file')} for {one.agent}" for one in now.unconfirmed)
+    return (
+        f"{now.agent} of {now.agents}, {show_count(now.owed, 'URL')} owed, {now.written:,} written and not confirmed"
+        + (f" ({files})" if files else "")
+        + f"; {show_count(now.merged, 'file')} merged with {show_count(now.received, 'URL')}"
+    )
 
 
 def shown_problem(problem: "Problem") -> str:

@@ -82,6 +82,8 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
         + (f", {left}" if left and not now.limits else ""),
         f"hosts:    {now.hosts}",
     ]
+    if now.exchange is not None:
+        lines.append(f"exchange: {showing.shown_exchange(now.exchange)}")
     is_told = now.is_at_work and (now.agents > 1 or now.alone)
     number = [f"{now.agents}" + (f": {now.alone}" if now.alone else "")] if is_told else []
     lines += _hanging("agents:   ", [*number, *map(showing.shown_agent, now.each_agent)])

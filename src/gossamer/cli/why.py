@@ -32,7 +32,8 @@ def lines_of(story: "Story") -> list[str]:
     lines += [f"canonical:  {one.part} {one.given!r} is written {one.canonical!r}" for one in story.normalised]
     if story.depth is not None and story.relation:
         found = f"{story.relation} of {story.discovered_from}" if story.discovered_from else story.relation
-        lines.append(f"discovered: {found}, depth {story.depth}")
+        by = f", by {story.found_by}" if story.found_by else ""
+        lines.append(f"discovered: {found}, depth {story.depth}{by}")
     lines += [f"filter:     {one.filter} ({one.gate}): {one.verdict or 'passes'}" for one in story.filters]
     if story.blocked_by:
         lines.append(f"blocked:    by {story.blocked_by}")

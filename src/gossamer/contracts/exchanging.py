@@ -42,14 +42,10 @@ class Owing(Protocol):
         ...
 
 
-class Outbox(Owing, Protocol):
-    """Keeps what is owed, in the same group as the visit that it was found on.
+class OwesUrls(Protocol):
+    """Keeps what is owed, in the same group as the visit that it was found on, whichever way it leaves.
 
-    Promises:
-        1. What was owed in a group that is kept is taken by its agent's sender, sooner or later, also after a kill.
-        2. It is owed until it was said to be delivered; then it is forgotten, unless it was owed again at a lower depth.
-        3. How much is owed in all is the counter `owed`.
-        4. Memory is bounded, however much is owed and whichever agent does not answer.
+    How much is owed in all is the counter `owed`.
     """
 
     def is_ours(self, host: str) -> bool:
@@ -63,6 +59,17 @@ class Outbox(Owing, Protocol):
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
         """Their group is kept; or, where it is not sure, may have been."""
         ...
+
+
+class Outbox(OwesUrls, Owing, Protocol):
+    """Keeps what is owed, in the same group as the visit that it was found on.
+
+    Promises:
+        1. What was owed in a group that is kept is taken by its agent's sender, sooner or later, also after a kill.
+        2. It is owed until it was said to be delivered; then it is forgotten, unless it was owed again at a lower depth.
+        3. How much is owed in all is the counter `owed`.
+        4. Memory is bounded, however much is owed and whichever agent does not answer.
+    """
 
 
 class Mail(Owing, Protocol):

@@ -3,7 +3,7 @@
 :class:`~gossamer.flow.running.RunningGraph` puts them to work and changes them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,19 @@ class Units:
             await self.start_one(opened)
         for runner in self.runners.values():
             await self.start_one(runner.component)
+
+    async def start_providers(self, names: Iterable[str]) -> None:
+        """Make and start these providers and those that they use, and nothing else: for work on what a graph keeps while it rests.
+
+        Raises:
+            FlowError: one cannot start; names it. What was started is stopped by :meth:`stop`.
+        """
+        graph = self.graph
+        wanted = graph.reached(names)
+        for provider in graph.providers.values():
+            if provider.name in wanted:
+                self.providers[provider.name] = self.make_provider(provider, self.providers)
+                await self.start_one(self.providers[provider.name])
 
     async def start_one(self, unit: Unit[Any] | Connector[Any]) -> None:
         """Start a unit or connector.

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from gossamer.contracts.exchanging import Outbox, OwedTask
+from gossamer.contracts.exchanging import OwedTask, OwesUrls
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.spaces import Space
@@ -41,7 +41,7 @@ class ProcessorOrders(Provider[NoSettings]):
 
     ledger: Uses[Ledger]
     politeness: Uses[Politeness]
-    outboxes: UsesMany[Outbox] = MappingProxyType({})
+    outboxes: UsesMany[OwesUrls] = MappingProxyType({})
 
     #: The commit refuses orders where no keeper says this.
     takes_orders = True

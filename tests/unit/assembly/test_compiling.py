@@ -54,6 +54,8 @@ ELSEWHERE |= {
     "sinks",
     "index",
 }
+#: They do so together: tests/journeys/test_exchange_files.py.
+ELSEWHERE |= {"exchange", "agent", "exchange_key"}
 #: They are matters of masters: tests/unit/assembly/test_masters.py.
 ELSEWHERE |= {"designation", "masters", "policy", "place"}
 #: They put parts into the wiring together: tests/journeys/test_order.py.

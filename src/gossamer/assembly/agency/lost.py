@@ -29,7 +29,7 @@ from gossamer.stores.recovery import files_of
 _AT_ONCE = 5_000
 
 #: Targets of links by how near to a seed they were found, each with one page that has the link. The pages of the lost agent, too.
-_LINKS = """
+LINKS_BY_DEPTH = """
 SELECT l.target, min(p.depth) + 1, any_value(l.source), any_value(l.relation)
 FROM links_all l JOIN pages_all p ON p.visit = l.visit GROUP BY l.target
 """
@@ -103,7 +103,7 @@ def _found_again(
     with Database(directory) as database:
         if not {"links", "pages"} <= set(database.tables):
             return 0
-        rows = iter(database.ask(_LINKS))
+        rows = iter(database.ask(LINKS_BY_DEPTH))
         while part := list(islice(rows, _AT_ONCE)):
             tasks: dict[str, list[Task]] = {name: [] for name in begun}
             for target, depth, source, relation in part:

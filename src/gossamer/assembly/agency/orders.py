@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.assembly.agents import only_applications, with_agents
 from gossamer.assembly.compiling import with_fetchers
+from gossamer.assembly.exchanging import is_exchanging
 from gossamer.assembly.masters import Masters
 from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import Graph
@@ -154,6 +155,10 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, mast
         UsageError: what is to be divided is less than there are agents, or hosts are assigned in a finer way than limits hold for.
     """
     wiring = graph.wiring
+    if is_exchanging(wiring):
+        raise UsageError(
+            "this crawl exchanges URLs by files, and keeps the agents that it began with; leave out --agents"
+        )
     others = [
         process for process in wiring.processes if process != MAIN_PROCESS and not only_applications(wiring, process)
     ]

@@ -50,6 +50,8 @@ def is_divided(options: CrawlOptions) -> bool:
     Raises:
         CrawlDirectoryError: the names of its agents cannot be read.
     """
+    if options.exchange == "files":
+        return False
     if options.is_divided:
         return True
     return bool(options.resume and options.output and members_of(Path(options.output)))

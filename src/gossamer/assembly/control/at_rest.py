@@ -10,7 +10,7 @@ from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.agents import agent_standing
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
-from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
+from gossamer.assembly.control.standing import CrawlStanding, errors_of, exchange_standing, failing_of, ledgers_of
 from gossamer.assembly.control.waits import MOST_COUNTED, lent_waits, waits_at_rest
 from gossamer.assembly.summary import ENDED, ENDED_FILE, unique_documents, urls_elsewhere
 from gossamer.contracts.relevance import JUDGED, RELEVANT
@@ -104,4 +104,5 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             peak_rss_bytes=ended.peak_rss_bytes,
             blocked=blocked_by_orders(ledger)[:100],
             checkpoints=ledger.checkpoints(),
+            exchange=exchange_standing(ledger, directory),
         )

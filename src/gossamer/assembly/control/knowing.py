@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.contracts.lending import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, LentTask
+from gossamer.contracts.spaces import OWED
 from gossamer.model.aside import Family
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
@@ -14,6 +15,8 @@ from gossamer.services.orders import blocked_by_orders
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.traps.judging import evidence_of
 from gossamer.services.traps.memory import WHAT as TRAPS
+from gossamer.stores.exchange.files import FILES, WRITTEN, parted, written_files
+from gossamer.stores.exchange.owing import owed_key, owed_task
 from gossamer.stores.lending.lent import lent_of
 
 if TYPE_CHECKING:
@@ -53,6 +56,10 @@ class Known(msgspec.Struct, frozen=True):
     """The host or domain above it that an order of a processor blocks; empty where none does."""
     is_cut: bool = False
     """It was met, and is neither visited nor waiting: a budget or a limit of depth cut it."""
+    is_owed: bool = False
+    """It is another agent's, and that agent has not said that it has it."""
+    file: str = ""
+    """The exchange file that it was written into; empty where it waits for the next one."""
     lent: LentTask | None = None
     """As it is lent to a mobile crawler, or waits for one."""
     crawled_by: LastCrawler | None = None
@@ -69,12 +76,13 @@ def known_of(ledger: "RocksLedger", url: str) -> Known:
     family = aside[0] if aside else None
     lent, crawled_by = _of_crawlers(ledger, url, host)
     is_seen, row, flights = ledger.is_seen(url), ledger.document(url), ledger.queues.flights(url)
+    owed, file = _owed(ledger, url, host)
     is_anywhere = not is_seen or row is not None or flights > 0 or waiting is not None or aside is not None
     return Known(
         url=url,
         is_seen=is_seen,
         flights=flights,
-        task=waiting.task if waiting else aside[1] if aside else None,
+        task=waiting.task if waiting else aside[1] if aside else owed,
         due=waiting.due if waiting else 0.0,
         depth=ledger.depth_of([url])[0],
         row=row,
@@ -83,11 +91,28 @@ def known_of(ledger: "RocksLedger", url: str) -> Known:
         aside=family,
         evidence=evidence_of(ledger.learnt((family.owner,), TRAPS)[0], family) if family else "",
         blocked_by=Blocklist(blocked_by_orders(ledger)).rule(host) if host else "",
+        is_owed=owed is not None,
+        file=file,
         lent=lent,
         crawled_by=crawled_by,
-        is_cut=not is_anywhere and ledger.is_looked_at_whole(url, LOOKED_AT),
+        is_cut=not is_anywhere and owed is None and ledger.is_looked_at_whole(url, LOOKED_AT),
         learnt={what: data for what in TOLD if (data := ledger.learnt((host,), what)[0])} if host else {},
     )
+
+
+def _owed(ledger: "RocksLedger", url: str, host: str) -> tuple[Task | None, str]:
+    """The task as it is owed to another agent, and the name of the exchange file that it was written into."""
+    counters, key = ledger.counters(), owed_key(Task(url, host))
+    if not (counters.get("owed") or counters.get("written")):
+        return None, ""
+    for space in (OWED, WRITTEN, FILES):
+        ledger.spaces.open(space)
+    if (value := ledger.spaces.get(OWED, host, key)) is not None:
+        return owed_task(value), ""
+    if (value := ledger.spaces.get(WRITTEN, host, key)) is None:
+        return None, ""
+    file, task = parted(value)
+    return task, next((one.name for one in written_files(ledger.spaces) if one.id == file), file)
 
 
 def _of_crawlers(ledger: "RocksLedger", url: str, host: str) -> tuple[LentTask | None, LastCrawler | None]:

@@ -28,6 +28,8 @@ from gossamer.model.outcome import ERRORS
 from gossamer.services.orders import blocked_by_orders
 from gossamer.stages.frontier.lingering import RetriesWaiting
 from gossamer.stages.url_seen import UrlSeen
+from gossamer.stores.exchange.files import FILES, written_files
+from gossamer.stores.exchange.keys import EXCHANGE_KEY, read_key
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 
 if TYPE_CHECKING:
@@ -85,6 +87,32 @@ class ConnectorFigures(msgspec.Struct, frozen=True):
     peak: int
     stalled: float
     """Seconds that its producers had to wait."""
+
+
+class FilesForAgent(msgspec.Struct, frozen=True):
+    """Exchange files that one other agent has not confirmed."""
+
+    agent: str
+    files: int = 0
+    urls: int = 0
+
+
+class ExchangeStanding(msgspec.Struct, frozen=True):
+    """How an agent stands that exchanges URLs by files."""
+
+    agent: str
+    agents: int
+    """How many there are."""
+    owed: int
+    """URLs of others that are in no file yet."""
+    written: int
+    """URLs of others in files of which nobody has said that they were merged."""
+    unconfirmed: list[FilesForAgent]
+    """These files, by agent."""
+    merged: int
+    """Files of others that were merged here, as often as it was done."""
+    received: int
+    """URLs that were in them."""
 
 
 class CrawlStanding(msgspec.Struct, frozen=True):
@@ -166,6 +194,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """How the sessions of a spider do; only of a crawl that is at work."""
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
+    exchange: ExchangeStanding | None = None
+    """What it owes to agents that no network connects it with; None where there are none."""
     checkpoints: list[str] = []
     each_agent: list[AgentStanding] = []
     """Each agent of a crawl that has several."""
@@ -229,6 +259,28 @@ def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
         proxies=sorted(figures.proxies(), key=lambda one: -one.rests)[:100],
         sessions=figures.sessions(SLOWEST),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
+        exchange=exchange_standing(crawl.ledger, crawl.directory),
+    )
+
+
+def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding | None:
+    """What a ledger says of files that agents exchange; None where they exchange none."""
+    if not (directory / EXCHANGE_KEY).exists():
+        return None
+    key, counters = read_key(directory / EXCHANGE_KEY), ledger.counters()
+    ledger.spaces.open(FILES)
+    unconfirmed: dict[str, FilesForAgent] = {}
+    for file in (one for one in written_files(ledger.spaces) if one.urls):
+        before = unconfirmed.get(file.agent, FilesForAgent(file.agent))
+        unconfirmed[file.agent] = FilesForAgent(file.agent, before.files + 1, before.urls + file.urls)
+    return ExchangeStanding(
+        agent=ledger.sheet.agent,
+        agents=len(key.members),
+        owed=counters.get("owed", 0),
+        written=counters.get("written", 0),
+        unconfirmed=[unconfirmed[agent] for agent in sorted(unconfirmed)],
+        merged=counters.get("merged_files", 0),
+        received=counters.get("received", 0),
     )
 
 

@@ -29,6 +29,7 @@ from gossamer.model.kept import DocumentRow
 from gossamer.model.leading import child_depth
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import canonical
+from gossamer.operations.story.sides import finder, other_owner
 from gossamer.operations.story.traces import MOST_VISITS, Tables, visits_of
 from gossamer.operations.story.values import LeadingLink, RobotsWord, Story, normalised
 from gossamer.operations.story.verdicts import Verdicts, discovery, verdicts_of
@@ -108,7 +109,14 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
     visits = list(visits_of(directory, known.url))[-MOST_VISITS:]
     row = known.row
     is_redirect = row is not None and row.outcome is Outcome.REDIRECT
-    is_unmet = row is None and known.task is None and known.aside is None and (not known.is_seen or known.is_cut)
+    is_elsewhere = known.is_seen and bool(other_owner(known.url, graph))
+    is_unmet = (
+        row is None
+        and known.task is None
+        and known.aside is None
+        and not is_elsewhere
+        and (not known.is_seen or known.is_cut)
+    )
     if not (is_redirect or is_unmet):
         return _Traces(visits, [], [], {})
     with Tables(directory) as tables:
@@ -149,6 +157,7 @@ def _told(asked: str, known: Known, traces: _Traces, graph: Graph) -> Story:
         visits=visits,
         outcome=str(row.outcome) if row else "",
         record=record,
+        found_by=finder(source, graph),
         duplicate_of=row.duplicate_of if row else "",
         near_duplicate_of=_near_duplicate_of(visits),
         redirects=traces.redirects,
@@ -166,6 +175,8 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     row = known.row
     if known.flights:
         return "in_flight", "it is being fetched now"
+    if known.is_owed or (known.is_seen and row is None and other_owner(known.url, graph)):
+        return "owed", _owed(known, other_owner(known.url, graph) or "another agent")
     if known.aside is not None:
         return "set_aside", _aside(known.aside, known.evidence, verdicts)
     if known.lent is not None:
@@ -188,6 +199,16 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     if verdicts.links:
         return "refused", _refused(known, verdicts, traces, graph)
     return _unmet(known, verdicts, traces)
+
+
+def _owed(known: Known, agent: str) -> str:
+    """How a URL of another agent stands, which exchanges files with this one."""
+    belongs = f"it belongs to {agent}, which fetches it"
+    if not known.is_owed:
+        return f"{belongs} and has said that it has it"
+    if not known.file:
+        return f"{belongs}; it waits here for the next exchange file (gossamer exchange DIR writes one)"
+    return f"{belongs}; it was written into {known.file}, which {agent} has not confirmed yet"
 
 
 #: Ends without a request: nobody has asked a server for the URL.

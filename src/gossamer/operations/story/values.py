@@ -55,12 +55,14 @@ class Story(msgspec.Struct, frozen=True):
     url: str
     """Its canonical form: the one that a crawl goes by."""
     state: str
-    """`unknown`, `refused`, `set_aside`, `queued`, `later`, `in_flight`, `done`, `deleted`, or `done_and_queued` where it is to be
-    fetched again."""
+    """`unknown`, `refused`, `set_aside`, `queued`, `later`, `in_flight`, `done`, `deleted`, `owed` where it is another agent's, or
+    `done_and_queued` where it is to be fetched again."""
     told: str
     """The state, in words."""
     normalised: list[Normalised]
     discovered_from: str = ""
+    found_by: str = ""
+    """The agent that found it and brought it by a file, where it is another one than that of this crawl."""
     relation: str = ""
     depth: int | None = None
     attempt: int = 0

@@ -6,11 +6,12 @@ another time, or counted.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import inf
 
 import msgspec
 
 from gossamer.contracts.filtering import TaskFilter, verdicts_on
-from gossamer.contracts.ledger import Group
+from gossamer.contracts.ledger import Group, Tallied
 from gossamer.contracts.prioritizing import Prioritizer, TaskStanding
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traps import placed
@@ -124,7 +125,7 @@ class TaskQueueing:
     def _pushed(self, offered: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Queue new tasks, but for those that are set aside or beyond a budget; returns what is queued."""
         crawled = offered if self._sheet.again else self._crawled(offered, rejected)
-        levelled = self._levelled([task for task in crawled if self._is_within_budget(task, rejected)])
+        levelled = self._levelled(self._within_budgets(crawled, rejected))
         self._staged.push(levelled)
         return levelled
 
@@ -218,22 +219,72 @@ class TaskQueueing:
             self._staged.count(f"cut:{verdict}")
         return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
 
-    def _is_within_budget(self, task: Task, rejected: dict[str, int]) -> bool:
-        """Whether its host and domain may queue one more, which is then counted; what is cut is counted by the budget."""
+    def _within_budgets(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that their hosts and domains may queue, which are then counted; what is cut is counted by the budget."""
         sheet = self._sheet
-        domain = registered_domain(task.host)
-        most = self._budgets.get(task.host) if len(self._budgets) else None
-        most = sheet.max_per_host if most is None else most
-        if most is not None and self._staged.tally("host", task.host) >= most:
-            cut = "budget:host"
-        elif sheet.max_per_domain is not None and self._staged.tally("domain", domain) >= sheet.max_per_domain:
-            cut = "budget:domain"
-        else:
-            if self._staged.tally("host", task.host, 1) == 1:
-                self._staged.count("hosts")
-            if sheet.max_per_domain is not None:
-                self._staged.tally("domain", domain, 1)
-            return True
-        rejected[cut] = rejected.get(cut, 0) + 1
-        self._staged.count(f"cut:{cut}")
-        return False
+        rooms: dict[str, _Room] = {}
+        domains: dict[str, _Room] = {}
+        kept: list[Task] = []
+        for task in tasks:
+            room = rooms.get(task.host)
+            if room is None:
+                room = rooms[task.host] = _Room(self._staged, "host", task.host, self._most(task.host))
+            if not room.left:
+                cut = "budget:host"
+            elif sheet.max_per_domain is None:
+                room.take()
+                kept.append(task)
+                continue
+            else:
+                name = registered_domain(task.host)
+                whole = domains.get(name)
+                if whole is None:
+                    whole = domains[name] = _Room(self._staged, "domain", name, sheet.max_per_domain)
+                if whole.left:
+                    whole.take()
+                    room.take()
+                    kept.append(task)
+                    continue
+                cut = "budget:domain"
+            rejected[cut] = rejected.get(cut, 0) + 1
+            self._staged.count(f"cut:{cut}")
+        new = sum(room.count() for room in rooms.values())
+        if new:
+            self._staged.count("hosts", new)
+        for whole in domains.values():
+            whole.count()
+        return kept
+
+    def _most(self, host: str) -> int | None:
+        most = self._budgets.get(host) if len(self._budgets) else None
+        return self._sheet.max_per_host if most is None else most
+
+
+class _Room:
+    """How much a host or domain may still queue: a batch asks the ledger once for each, not for each of its URLs."""
+
+    __slots__ = ("_is_first", "_name", "_staged", "_taken", "_what", "left")
+
+    def __init__(self, staged: Group, what: Tallied, name: str, most: int | None) -> None:
+        self._staged = staged
+        self._what = what
+        self._name = name
+        self._taken = 0
+        self._is_first = False
+        self.left: float = inf if most is None else max(0, most - staged.tally(what, name))
+
+    def take(self) -> None:
+        """One more is queued."""
+        if not self._taken:
+            before, after = self._staged.tally(self._what, self._name), self._staged.tally(self._what, self._name, 1)
+            self._is_first = after == 1
+            if after != before + 1:
+                self.left = inf  # another agent keeps this tally, and cuts there
+        self._taken += 1
+        self.left -= 1
+
+    def count(self) -> bool:
+        """Add what was taken to the tally; True where it is all that was ever taken."""
+        if self._taken > 1:
+            self._staged.tally(self._what, self._name, self._taken - 1)
+        return self._is_first

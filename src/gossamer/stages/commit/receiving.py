@@ -5,9 +5,14 @@ Place in the flow: the end of the arrow from another agent's outbox. The commit'
 that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way, and so
 do claims of documents whose digests are ours. Where masters give domains to agents, URLs come from them, and among them may be some
 that this agent has found itself.
+
+Where agents are not connected, URLs come in files: :mod:`gossamer.assembly.merging` gives them to :class:`UrlIntake`.
 """
 
+from collections.abc import Sequence
 from types import MappingProxyType
+
+import msgspec
 
 from gossamer.contracts.exchanging import DomainTaker
 from gossamer.contracts.filtering import TaskFilter
@@ -54,7 +59,7 @@ class ReceiveUrls(Filter[CommitSheet]):
         """
         while True:
             try:
-                new = self._kept(tasks)
+                new = self._intake().kept(tasks, self.claims.get("claims", ()), self.domains.get("domains", ()))
                 await self.ledger.settle()
             except Exception as error:
                 if not is_full(error):
@@ -67,22 +72,51 @@ class ReceiveUrls(Filter[CommitSheet]):
                 self.metrics.count("new", new)
                 return (Arrived(new),)
 
-    def _kept(self, tasks: list[Task]) -> int:
-        gates = self.task_gates.get("schedule", ())
-        takers = self.orders.get("orders", ())
+    def _intake(self) -> "UrlIntake":
+        gates, takers = self.task_gates.get("schedule", ()), self.orders.get("orders", ())
+        return UrlIntake(self.sheet, self.ledger, self.seen, self.traversal, self.prioritizer, gates, takers)
+
+
+class UrlIntake(msgspec.Struct, frozen=True):
+    """Commits URLs of our hosts that came in files of other agents, by the rules of the commit: as :class:`ReceiveUrls` does those
+    that come by a connector.
+    """
+
+    sheet: CommitSheet
+    ledger: Ledger
+    seen: SeenSet
+    traversal: Traversal
+    prioritizer: Prioritizer
+    gates: Sequence[TaskFilter]
+    takers: Sequence[OrderTaker]
+
+    async def receive(self, tasks: Sequence[Task]) -> int:
+        """Keep them; returns how many were new. To be called again with the same ones does no harm.
+
+        Raises:
+            DiskFull: they cannot be kept.
+        """
+        new = self.kept(tasks)
+        await self.ledger.settle()
+        return new
+
+    def kept(
+        self, tasks: Sequence[Task], claimants: Sequence[ClaimTaker] = (), domains: Sequence[DomainTaker] = ()
+    ) -> int:
+        """Commit them in one group; returns how many were new. `claimants` take claims of documents, `domains` those of masters."""
         orders = [task for task in tasks if task.relation == ORDER]
         claims = [task for task in tasks if task.relation == CLAIM]
         urls = [task for task in tasks if task.relation not in (ORDER, CLAIM)] if orders or claims else tasks
         with self.ledger.group() as staged:
             staged.count("received", len(tasks))
-            choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, self.ledger.depths.limit)
-            back = [one for taker in self.domains.get("domains", ()) for one in taker.received(tasks, staged)]
+            choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
+            back = [one for taker in domains for one in taker.received(tasks, staged)]
             queueing = TaskQueueing(self.sheet, choosers, staged)
             new = queueing.received(urls) + queueing.taken_back(back)
             if claims:
-                for claimant in self.claims.get("claims", ()):
+                for claimant in claimants:
                     claimant.received(claims, staged)
-            taken = [(taker, taker.received(orders, staged)) for taker in takers] if orders else ()
+            taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
         for taker, those in taken:
             taker.obey(those)
         return new

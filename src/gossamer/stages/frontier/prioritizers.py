@@ -89,6 +89,7 @@ class WeightedPrioritizer(Provider[WeightSheet]):
     def _settle(self) -> None:
         self._rules = tuple(map(_rule, self.sheet.rules))
         self._scores = read_scores(self.sheet.importance) if self.sheet.importance else Scores()
+        self._has_scores = bool(len(self._scores))
         self._sites = dict(map(_site, self.sheet.sites))
 
     async def start(self) -> None:
@@ -107,7 +108,22 @@ class WeightedPrioritizer(Provider[WeightSheet]):
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         """One for each."""
-        return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
+        if self._judges_urls:
+            return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
+        # Only depth and standing matter, and the tasks of a page are alike in both.
+        levels: dict[tuple[int, float, int], int] = {}
+        found = []
+        for task, standing in zip(tasks, standings, strict=True):
+            alike = task.depth, standing.site, standing.in_degree
+            level = levels.get(alike)
+            if level is None:
+                level = levels[alike] = self._level(task, standing)
+            found.append(level)
+        return found
+
+    @property
+    def _judges_urls(self) -> bool:
+        return bool(self._sites or self._has_scores or self._rules)
 
     def _level(self, task: Task, standing: TaskStanding) -> int:
         sheet = self.sheet
@@ -115,10 +131,10 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         known: float | None = None
         if self._sites:
             known = self._sites.get(task.host, self._sites.get(registered_domain(task.host)))
-        if known is None and self._scores:
+        if known is None and self._has_scores:
             known = self._scores.site(task.host)
         place = sheet.depth * task.depth - sheet.site * ((site if known is None else known) - 0.5)
-        if self._scores and (page := self._scores.page(task.url)) is not None:
+        if self._has_scores and (page := self._scores.page(task.url)) is not None:
             place -= sheet.page * (page - 0.5)
         if sheet.in_degree:
             place -= sheet.in_degree * math.log2(1 + max(standing.in_degree, 0))

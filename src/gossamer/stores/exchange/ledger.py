@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from gossamer.contracts.exchanging import Outbox, OwedTask
+from gossamer.contracts.exchanging import OwedTask, OwesUrls
 from gossamer.contracts.ledger import Group, Tallied
 from gossamer.flow.ports import Uses
 from gossamer.model.kept import Meeting
@@ -23,7 +23,7 @@ from gossamer.stores.fronting import LedgerFront
 class _Dividing:
     """A group that owes what is not ours. Everything else is the group's own."""
 
-    def __init__(self, group: Group, outbox: Outbox, owed: list[OwedTask]) -> None:
+    def __init__(self, group: Group, outbox: OwesUrls, owed: list[OwedTask]) -> None:
         """A group that puts what it owes into `owed` too."""
         self._group = group
         self._outbox = outbox
@@ -59,7 +59,7 @@ class _Dividing:
 class DividedLedger(LedgerFront):
     """The ledger, but for what its groups push. Contract: `ledger.Ledger`."""
 
-    outbox: Uses[Outbox]
+    outbox: Uses[OwesUrls]
 
     @contextmanager
     def group(self) -> Iterator[Group]:

@@ -9,10 +9,7 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from typing import Annotated
-
-import msgspec
 
 from gossamer.contracts.designating import Designation
 from gossamer.contracts.exchanging import OwedTask
@@ -25,6 +22,7 @@ from gossamer.model.agents import agent_name
 from gossamer.model.digest_claims import CLAIM
 from gossamer.model.errors import DiskFull
 from gossamer.model.task import Task
+from gossamer.stores.exchange.owing import owed_key, owed_task, stage_owed
 
 #: URLs that wait in memory for one agent: some seconds of what two busy agents find for each other, about 5 MB.
 WAITING = 8_192
@@ -32,17 +30,11 @@ WAITING = 8_192
 #: Entries of the space that are read in one turn of the event loop: about 10 ms.
 STRETCH = 2_000
 
-#: Bytes of a key. It is no secret's hash, so that it must be too long for anybody to find two URLs with the same one.
-_KEY_BYTES = 16
-
 #: Seconds between two looks at whether a checkpoint of all agents is made.
 _HELD = 0.05
 
 #: Seconds that a claim waits for others, or for URLs, to travel with: every batch costs both agents a group of their ledgers.
 _LINGER = 0.5
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Task).decode
 
 
 class AgentOutboxSheet(Sheet, frozen=True):
@@ -97,17 +89,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
 
     def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
         """Stage tasks of other agents' hosts. Returns what is to be given to `kept`."""
-        owed: list[OwedTask] = []
-        for task in tasks:
-            one = OwedTask(self.designation.owner(task.host), task, _key(task), _encode(task))
-            is_new = group.get(OWED, task.host, one.key) is None
-            if group.put(OWED, task.host, one.key, one.value):
-                group.count("owed", is_new)
-                group.count("owed_claims", is_new and task.relation == CLAIM)
-                owed.append(one)
-            else:
-                group.count("cut:owed")
-        return owed
+        return stage_owed(tasks, self.designation, group)
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
         """Their group is kept; or, where it is not sure, may have been."""
@@ -131,7 +113,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
         """Owe those of some tasks no more that are owed, in this group, since they are ours; returns these."""
         back = []
         for task in tasks:
-            key = _key(task)
+            key = owed_key(task)
             if group.get(OWED, task.host, key) is not None:
                 group.delete(OWED, task.host, key)
                 group.count("owed", -1)
@@ -208,8 +190,8 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
                 reading.is_over = True
                 return
             reading.mark = mark
-            task = _decode(value)
-            if self.designation.owner(task.host) == agent and self._known.get(key := _key(task)) != value:
+            task = owed_task(value)
+            if self.designation.owner(task.host) == agent and self._known.get(key := owed_key(task)) != value:
                 self._due[agent] = 0.0
                 self._queue(OwedTask(agent, task, key, value))
         reading.is_over = reading.is_wrapped or not reading.start
@@ -230,7 +212,3 @@ class _Reading:
         """The end of the space was reached in this round."""
         self.is_over = False
         """The queue had room for all that the space has."""
-
-
-def _key(task: Task) -> bytes:
-    return blake2b(task.identity.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()

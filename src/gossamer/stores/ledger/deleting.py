@@ -12,13 +12,16 @@ from itertools import groupby, islice
 
 import msgspec
 
-from gossamer.contracts.spaces import COPIES, DIGESTS
+from gossamer.contracts.spaces import COPIES, DIGESTS, OWED
 from gossamer.model.deletion import DeletionTarget
-from gossamer.model.digest_claims import packed, unpacked
+from gossamer.model.digest_claims import CLAIM, packed, unpacked
 from gossamer.model.kept import DocumentRow, HostState
+from gossamer.model.orders import ORDER
 from gossamer.model.outcome import Outcome
 from gossamer.model.url import host_of
 from gossamer.model.visit import HTML_TYPES
+from gossamer.stores.exchange.files import FILE_ID_BYTES, WRITTEN
+from gossamer.stores.exchange.owing import owed_key, owed_task
 from gossamer.stores.ledger.aside import AsideTasks
 from gossamer.stores.ledger.chunks import PLACE_BITS, pack, pack_cursors, unpack, unpack_cursors
 from gossamer.stores.ledger.held import NEW
@@ -85,6 +88,7 @@ def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *,
     done = LedgerDeletion()
     _disown(ledger, target)
     _disclaim(ledger, target)
+    _forgive(ledger, target)
     done.again = _fetch_copies_again(ledger, target)
     if target.kind == "url" and not forget:
         with ledger.group() as group:
@@ -134,6 +138,22 @@ def _disclaim(ledger: RocksLedger, target: DeletionTarget) -> None:
                 for one in left[1:]:
                     group.put(DIGESTS, one.host, one.copy_key, packed(one))
                 group.count("copies", max(len(left) - 1, 0) - (len(those) - 1))
+
+
+def _forgive(ledger: RocksLedger, target: DeletionTarget) -> None:
+    """Owe nobody anything of a target any more; its spaces would go with its hosts, but what is owed is counted."""
+    counters, spaces = ledger.counters(), ledger.spaces
+    for space, start in ((OWED, 0), (WRITTEN, FILE_ID_BYTES)):
+        if not counters.get(space.owner):
+            continue
+        spaces.open(space)
+        values = (value[start:] for _, value in spaces.walk(space))
+        owed = (task for task in map(owed_task, values) if task.relation not in (CLAIM, ORDER) and target.has(task.url))
+        while part := list(islice(owed, _AT_ONCE)):
+            with ledger.group() as group:
+                for task in part:
+                    group.delete(space, task.host, owed_key(task))
+                    group.count(space.owner, -1)
 
 
 def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:

@@ -1,0 +1,351 @@
+"""Exchange files on their way into a crawl and out of it: at its begin, while it runs, at its end, and while it rests.
+
+Place in the flow: :class:`FileExchange` does it for a crawl at work; `gossamer merge` and `gossamer exchange` ask here for one
+that may rest. A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied
+into the crawl directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a
+file that the next run merges. Files stay there, so that a crawl that goes back to a checkpoint merges those again that came
+after it.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import msgspec
+
+from gossamer.assembly.agents import OUTBOX
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.exchanging import ExchangeNote, is_exchanging
+from gossamer.assembly.kept import kept_wiring
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.placing import with_directory
+from gossamer.contracts.keeping import OrderTaker
+from gossamer.flow.graph import ComponentNode, used_names
+from gossamer.flow.planning import plan
+from gossamer.flow.quantities import show_count
+from gossamer.flow.running import RunningGraph
+from gossamer.flow.wiring import Wiring
+from gossamer.model.errors import DiskFull, UsageError
+from gossamer.model.task import Arrived
+from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.stages.commit.component import Commit
+from gossamer.stages.commit.receiving import UrlIntake
+from gossamer.stages.commit.sheet import CommitSheet
+from gossamer.stores.exchange.files import IN, OUT, FileOutbox, WrittenFile
+from gossamer.stores.exchange.keys import EXCHANGE_KEY, read_key
+from gossamer.stores.exchange.sealed import SUFFIX, UrlFile, proved
+from gossamer.stores.ledger.ledger import RocksLedger
+
+if TYPE_CHECKING:
+    from gossamer.assembly.units_at_work import UnitsAtWork
+
+
+#: URLs that one group takes: files are long, and each group costs a write of its own. Some milliseconds of the event loop.
+_AT_ONCE = 2_000
+
+#: Roles of the commit that say what becomes of a URL.
+_INTAKE = ("ledger", "seen", "traversal", "prioritizer", "task_gates", "keepers")
+
+#: What is said of a crawl that this is nothing for.
+_NO_FILES = "this crawl exchanges no files; one does that was begun with --exchange files"
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What files brought."""
+
+    files: int = 0
+    urls: int = 0
+    new: int = 0
+    """URLs that were not known here."""
+    confirmed: int = 0
+    """URLs of ours that others have merged."""
+
+    @property
+    def told(self) -> str:
+        """In words for a person."""
+        if not self.files:
+            return "nothing to merge: all of it was merged before"
+        words = f"{show_count(self.files, 'file')} merged: {show_count(self.urls, 'URL')}, {self.new:,} new"
+        return f"{words}; {show_count(self.confirmed, 'URL')} of ours confirmed" if self.confirmed else words
+
+
+@runtime_checkable
+class HasFiles(Protocol):
+    """A crawl at work that may exchange URLs by files."""
+
+    @property
+    def exchange(self) -> "FileExchange":
+        """Its exchange."""
+        ...
+
+    @property
+    def units(self) -> "UnitsAtWork":
+        """Its units."""
+        ...
+
+
+def exchange_of(crawl: object) -> tuple["FileExchange", "UnitsAtWork"]:
+    """The exchange of a crawl at work, and its units.
+
+    Raises:
+        UsageError: it exchanges no files.
+    """
+    if not isinstance(crawl, HasFiles) or not crawl.exchange.is_on:
+        raise UsageError(_NO_FILES)
+    return crawl.exchange, crawl.units
+
+
+class FileExchange:
+    """The files of one crawl at work. A crawl that exchanges none has one that does nothing."""
+
+    def __init__(self, directory: Path, options: CrawlOptions, wiring: Wiring, report: Callable[[str], object]) -> None:
+        """Nothing is touched yet. Raises UsageError: the key of the exchange cannot be read."""
+        self._directory = directory
+        self._report = report
+        self._note = ExchangeNote(directory, options, wiring)
+        self._turn = asyncio.Lock()
+        self.is_over = False
+        """The crawl ends: what comes in now is merged when it goes on."""
+        self.is_on = self._note.is_on
+        """The crawl exchanges URLs by files."""
+
+    def __repr__(self) -> str:
+        return f"<FileExchange of {self._directory}>"
+
+    def register(self) -> None:
+        """Keep the key in a new crawl. Raises OSError: it cannot be written."""
+        self._note.register()
+
+    async def begin(self, units: "UnitsAtWork") -> None:
+        """Merge what came while nobody was at work."""
+        for line in self._note.lines():
+            self._report(line)
+        if self.is_on:
+            done = await self.merge(units)
+            if done.files:
+                self._report(done.told)
+
+    @contextlib.asynccontextmanager
+    async def writing(self, units: "UnitsAtWork") -> AsyncIterator[None]:
+        """While the block runs, what is owed is written into files from time to time."""
+        tasks = [asyncio.create_task(outbox.write_in_time()) for outbox in units.providers(FileOutbox)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def end(self, units: "UnitsAtWork") -> None:
+        """Write what is owed. Where that cannot be, it stays owed, and a line says so."""
+        async with self._turn:
+            self.is_over = True
+        try:
+            for line in written_lines(await self.write(units), self._directory) if self.is_on else ():
+                self._report(line)
+        except (OSError, DiskFull) as error:
+            self._report(
+                f"what is owed to other agents stays owed: no file can be written ({error}); "
+                f"gossamer exchange {self._directory} writes it later"
+            )
+
+    async def merge(self, units: "UnitsAtWork") -> Merged:
+        """Merge the files in the crawl directory that are not merged yet."""
+        done = Merged()
+        async with self._turn:
+            for outbox in units.providers(FileOutbox):
+                done = await take_in(self._directory, outbox, intake_of(units.running), self._report)
+        if done.new:
+            units.frontier.on_arrived_many([Arrived(done.new)])
+        return done
+
+    async def write(self, units: "UnitsAtWork", *, again: bool = False) -> list[WrittenFile]:
+        """Write what is owed into files; with `again` also what was written before and not confirmed.
+
+        Raises:
+            OSError: a file cannot be written.
+            DiskFull: likewise.
+        """
+        made = list[WrittenFile]()
+        for outbox in units.providers(FileOutbox):
+            if again:
+                await outbox.owe_again()
+            made += await outbox.write()
+        return made
+
+
+def written_lines(files: Sequence[WrittenFile], directory: Path) -> Iterator[str]:
+    """What is said of files that were written."""
+    for file in files:
+        what = show_count(file.urls, "URL") if file.urls else "what was merged"
+        yield f"{what} for {file.agent}: {directory / OUT / file.name}"
+
+
+# -- files that come in
+
+
+def taken_files(directory: Path, paths: Iterable[Path]) -> tuple[int, list[str]]:
+    """Prove exchange files, and copy those that are sound into the crawl directory, each whole or not at all.
+
+    Args:
+        directory: of the crawl, which may be at work.
+        paths: files, and folders whose exchange files are meant.
+
+    Returns:
+        How many are there now, and a line for each one that was refused.
+
+    Raises:
+        UsageError: the crawl exchanges no files, or one cannot be copied.
+    """
+    judge = _Judge(directory, _wiring(directory))
+    count, refused = 0, []
+    for path in _files(paths):
+        try:
+            file = judge.proved(path)
+        except UsageError as error:
+            refused.append(str(error))
+        else:
+            _copy(file, directory)
+            count += 1
+    return count, refused
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.glob(f"*{SUFFIX}"))
+        else:
+            yield path
+
+
+def _wiring(directory: Path) -> Wiring:
+    """The wiring of a crawl that exchanges files. Raises UsageError: it exchanges none."""
+    wiring = kept_wiring(str(directory))
+    if not is_exchanging(wiring):
+        raise UsageError(_NO_FILES)
+    return wiring
+
+
+class _Judge:
+    """Says whether a file is one for this crawl."""
+
+    def __init__(self, directory: Path, wiring: Wiring) -> None:
+        self._key = read_key(directory / EXCHANGE_KEY)
+        self._agent = str(wiring.providers[OUTBOX].settings["agent"])
+        members = tuple(wiring.providers["ring"].settings["members"])
+        self._ring = RingDesignation(RingSheet(members=members))
+
+    def proved(self, path: Path) -> UrlFile:
+        """The file, when all of it is sound. Raises UsageError: it is not."""
+        file = proved(path, self._key, self._agent)
+        for task in file.tasks():
+            if self._ring.owner(task.host) != self._agent:
+                raise UsageError(
+                    f"{path} has a URL that is not for {self._agent}: {task.url[:200]!r}; use the same version of Gossamer "
+                    "for all agents"
+                )
+        return file
+
+
+def _copy(file: UrlFile, directory: Path) -> None:
+    folder = directory / IN
+    target = folder / f"{file.header.sender}-{file.header.id}{SUFFIX}"
+    if file.path.parent.absolute() == folder.absolute() or target.exists():
+        return
+    beside = folder / f".{target.name}.new"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with file.path.open("rb") as source, beside.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
+        beside.replace(target)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(
+            f"{file.path} cannot be copied into {folder}: {error.strerror}; nothing of it is merged"
+        ) from None
+
+
+async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report: Callable[[str], object]) -> Merged:
+    """Merge the files in the crawl directory that are not merged yet.
+
+    Raises:
+        DiskFull: they cannot be kept; what is not noted yet is merged again next time.
+    """
+    done, receipts = Merged(), list[str]()
+    files = list[tuple[UrlFile, int]]()
+    for path in sorted((directory / IN).glob(f"*{SUFFIX}")):
+        if outbox.has_merged(path.stem.rpartition("-")[2]):
+            continue
+        try:
+            # It was proved when it was copied; the disk may have changed it.
+            file = proved(path, outbox.key, outbox.sheet.agent)
+            new, tasks = 0, file.tasks()
+            while part := list(islice(tasks, _AT_ONCE)):
+                new += await intake.receive(part)
+                await asyncio.sleep(0)
+        except UsageError as error:
+            report(str(error))
+            continue
+        receipts += file.header.merged
+        files.append((file, new))
+    confirmed = await outbox.confirmed(receipts)
+    for file, new in files:
+        outbox.merged(file.header, new)
+        done = Merged(done.files + 1, done.urls + file.header.urls, done.new + new, confirmed)
+    return done
+
+
+def intake_of(graph: RunningGraph) -> UrlIntake:
+    """Commits what comes in as the commit of a graph does, by its settings as they stand."""
+    node = graph.graph.components[_commit(graph)]
+    found: dict[str, Any] = {role: graph.providers[str(node.roles[role])] for role in _INTAKE[:4]}
+    gates = _bound(graph, node, "task_gates", "schedule")
+    takers = [keeper for keeper in _bound(graph, node, "keepers", "visits") if isinstance(keeper, OrderTaker)]
+    assert isinstance(node.sheet, CommitSheet)
+    return UrlIntake(sheet=node.sheet, **found, gates=gates, takers=takers)
+
+
+def _commit(graph: RunningGraph) -> str:
+    return next(name for name, node in graph.graph.components.items() if issubclass(node.unit, Commit))
+
+
+def _bound(graph: RunningGraph, node: ComponentNode, role: str, key: str) -> list[Any]:
+    names = node.roles.get(role, {})
+    assert not isinstance(names, str)
+    return [graph.providers[name] for name in names.get(key, ())]
+
+
+# -- a crawl at rest
+
+
+@contextlib.asynccontextmanager
+async def at_rest(directory: Path, report: Callable[[str], None]) -> AsyncIterator[tuple[FileOutbox, UrlIntake]]:
+    """The parts of a crawl at rest that exchange files, while the block runs; its ledger is left as clean as it was.
+
+    Raises:
+        UsageError: it exchanges no files.
+        CrawlDirectoryError: it is in use, or damaged.
+        FlowError: a part cannot start.
+    """
+    wiring = with_directory(_wiring(directory), str(directory))  # it may have been moved
+    graph = RunningGraph(plan(wiring, catalog()), report=report)
+    roles = graph.graph.components[_commit(graph)].roles
+    try:
+        await graph.start_providers([OUTBOX, *used_names({role: roles[role] for role in _INTAKE if role in roles})])
+        outbox = graph.unit(OUTBOX)
+        assert isinstance(outbox, FileOutbox)
+        yield outbox, intake_of(graph)
+    finally:
+        for ledger in graph.providers.values():
+            if isinstance(ledger, RocksLedger) and not ledger.is_clean:
+                # Only a crawl can say that nothing is in flight any more.
+                ledger.flush_moves()
+                ledger.abandon()
+        await graph.stop()

@@ -1,0 +1,118 @@
+"""`gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.telling import tell
+
+if TYPE_CHECKING:
+    from gossamer.assembly.merging import Merged
+
+#: Seconds that a running crawl may take over a million URLs.
+LONGEST = 600.0
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Also write what was written before, and of which no agent has said that it was merged.",
+)
+@click.option(
+    "--lost",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also write all that agent N was ever sent: its directory is lost, and it begins again. Only while no crawl runs.",
+)
+def exchange(directory: str, again: bool, lost: int | None) -> None:
+    """Write the URLs that a crawl owes other agents into files, for `gossamer merge` there.
+
+    The crawl was begun with --exchange files, and runs or rests. It writes such files by itself when it ends, and every ten
+    minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
+    medium, in any order, as often as you like. With --again, what was in files that were lost is written into new ones.
+    """
+    from gossamer.assembly.control.client import Control, NotRunning
+    from gossamer.assembly.control.messages import WriteFiles
+    from gossamer.model.errors import UsageError
+
+    path = Path(directory)
+    try:
+        with Control(path, LONGEST) as control:
+            if lost is not None:
+                raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
+            lines = control.names(WriteFiles(again))
+    except NotRunning:
+        lines = _written_at_rest(path, lost, again=again)
+    print("\n".join(lines) or "nothing is owed")
+
+
+def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
+    import asyncio
+
+    from gossamer.assembly.lost_receiver import owe_to_lost
+    from gossamer.assembly.merging import at_rest, written_lines
+    from gossamer.model.errors import UsageError
+
+    async def written() -> list[str]:
+        async with at_rest(path, _say) as (outbox, intake):
+            if lost is not None:
+                await owe_to_lost(path, outbox, intake.seen, lost)
+            elif again:
+                await outbox.owe_again()
+            return list(written_lines(await outbox.write(), path))
+
+    try:
+        return asyncio.run(written())
+    except OSError as error:
+        raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("files", metavar="FILE|FOLDER...", nargs=-1, required=True, type=click.Path())
+def merge(directory: str, files: tuple[str, ...]) -> int:
+    """Merge exchange files of other agents into a crawl that runs or rests.
+
+    Each file is proved first. One that is cut, damaged, forged, of another crawl or for another agent is refused with a line that
+    says so, nothing of it is merged, and the exit status is 2; the others are merged. It does no harm to merge a file twice.
+
+    \b
+    gossamer merge mycrawl /media/stick/*.urls
+    gossamer resume mycrawl
+    """
+    from gossamer.assembly.control.client import Control, NotRunning
+    from gossamer.assembly.control.messages import MergeFiles
+    from gossamer.assembly.merging import taken_files
+
+    path = Path(directory)
+    count, refused = taken_files(path, map(Path, files))
+    for line in refused:
+        _say(line)
+    if not count and not refused:
+        _say("there is no exchange file; their names end in .urls")
+        return 2
+    try:
+        with Control(path, LONGEST) as control:
+            print(control.do(MergeFiles()))
+    except NotRunning:
+        print(_merged_at_rest(path).told)
+    return 2 if refused else 0
+
+
+def _say(line: str) -> None:
+    tell(line)
+
+
+def _merged_at_rest(path: Path) -> "Merged":
+    import asyncio
+
+    from gossamer.assembly.merging import at_rest, take_in
+
+    async def merged() -> "Merged":
+        async with at_rest(path, _say) as (outbox, intake):
+            return await take_in(path, outbox, intake, _say)
+
+    return asyncio.run(merged())

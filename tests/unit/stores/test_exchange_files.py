@@ -1,0 +1,301 @@
+"""Exchange files: what is owed leaves in them and is never lost, and a file that is not whole, ours and for us is refused."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gossamer.model.agents import agent_name
+from gossamer.model.deletion import DeletionTarget
+from gossamer.model.errors import UsageError
+from gossamer.model.task import Task
+from gossamer.stores.exchange.files import OUT, FileOutbox, FileOutboxSheet, merged_files, written_files
+from gossamer.stores.exchange.keys import EXCHANGE_KEY, ExchangeKey, new_key, read_key, write_key
+from gossamer.stores.exchange.ledger import DividedLedger
+from gossamer.stores.exchange.sealed import UrlFile, UrlFileHeader, UrlFileWriter, new_header, proved
+from gossamer.stores.ledger.deleting import delete
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.clock import FakeClock
+from gossamer.testing.exchanging import ByLetter
+
+KEY = new_key(["agent-00", "agent-01", "agent-02"])
+
+
+def task(host: str, number: int, depth: int = 1) -> Task:
+    return Task(f"http://{host}.test/{number}", f"{host}.test", depth, "http://a.test/", "a href")
+
+
+def sealed(path: Path, tasks: list[Task], key: ExchangeKey = KEY, receiver: str = "agent-01") -> UrlFileHeader:
+    """A file of agent-00."""
+    writer, header = UrlFileWriter(), new_header(key, "agent-00", receiver, 5.0, ["00ff"])
+    writer.add(tasks)
+    writer.write(path, key, header)
+    return header
+
+
+def with_header(**changed: object) -> Callable[[bytes], bytes]:
+    """A file whose header says something else."""
+
+    def change(data: bytes) -> bytes:
+        head, _, rest = data.partition(b"\n")
+        return msgspec.json.encode({**msgspec.json.decode(head), **changed}) + b"\n" + rest
+
+    return change
+
+
+def flipped(data: bytes) -> bytes:
+    """One bit of the last byte but ten is another one."""
+    return data[:-10] + bytes([data[-10] ^ 1]) + data[-9:]
+
+
+def test_a_file_brings_what_was_put_into_it(tmp_path: Path) -> None:
+    tasks = [task("b", number) for number in range(3_000)]
+    sealed(tmp_path / "one.urls", tasks)
+    file = proved(tmp_path / "one.urls", KEY, "agent-01")
+    assert list(file.tasks()) == tasks
+    assert (file.header.urls, file.header.sender, file.header.merged) == (3_000, "agent-00", ("00ff",))
+    assert [path.name for path in tmp_path.iterdir()] == ["one.urls"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda data: data[:-1], "is cut: "),
+        (lambda data: data[:40], "is cut within its header"),
+        (lambda data: b"", "is empty"),
+        (lambda data: data + b"more", "4 bytes behind its end"),
+        (flipped, "is damaged"),
+        (lambda data: b"<html>", "is no exchange file"),
+        (lambda data: b"\xff\xfe" * 100, "is no exchange file"),
+        (with_header(version=2), "version 2 of its form"),
+        (with_header(exchange="other"), "belongs to another crawl"),
+        (with_header(receiver="agent-02"), "is for agent-02, and this is agent-01"),
+        (with_header(sender="agent-07"), "divides the web in another way"),
+        (with_header(rule="other"), "divides the web in another way"),
+        (with_header(urls=7), "is forged"),
+        (with_header(merged=["11"]), "is forged"),
+        (with_header(seal=""), "is forged"),
+        (with_header(seal="Ü"), "is forged"),
+        (with_header(urls="many"), "a header that cannot be read"),
+    ],
+)
+def test_a_file_that_is_not_as_it_was_written_is_refused_with_the_reason(
+    tmp_path: Path, change: Callable[[bytes], bytes], why: str
+) -> None:
+    path = tmp_path / "one.urls"
+    sealed(path, [task("b", number) for number in range(100)])
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(UsageError, match=why) as refused:
+        proved(path, KEY, "agent-01")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_file_that_was_sealed_with_another_secret_is_forged(tmp_path: Path) -> None:
+    theirs = msgspec.structs.replace(KEY, secret="00" * 32)
+    sealed(tmp_path / "one.urls", [task("b", 1)], theirs)
+    with pytest.raises(UsageError, match="is forged"):
+        proved(tmp_path / "one.urls", KEY, "agent-01")
+
+
+def test_a_key_is_kept_for_its_owner_alone_and_anything_else_is_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    write_key(path, KEY)
+    assert read_key(path) == KEY
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert KEY.secret not in repr(KEY)
+    for text in ("", "{}", '{"format":"gossamer-exchange-key"}', path.read_text().replace(KEY.secret, "00")):
+        path.write_text(text)
+        with pytest.raises(UsageError, match="is no exchange key"):
+            read_key(path)
+    path.write_text(msgspec.json.encode(msgspec.structs.replace(KEY, version=9)).decode())
+    with pytest.raises(UsageError, match="is of version 9"):
+        read_key(path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_key(tmp_path / "gone")
+
+
+class Agent:
+    """agent-00, or another one, on a ledger of its own, without the rest of a crawl."""
+
+    def __init__(self, folder: Path, number: int = 0, most: int = 50_000) -> None:
+        self.folder = folder
+        self.name = agent_name(number)
+        (folder / "state").mkdir(parents=True, exist_ok=True)
+        write_key(folder / EXCHANGE_KEY, KEY)
+        self.ledger, self.divided = RocksLedger(LedgerSheet(directory=str(folder))), DividedLedger()
+        self.ledger.open()
+        self.clock = FakeClock()
+        self.outbox = FileOutbox(FileOutboxSheet(agent=self.name, directory=str(folder), most=most, every=60.0))
+        self.outbox.ledger, self.outbox.designation, self.outbox.clock = self.ledger, ByLetter(), self.clock
+        self.divided.behind, self.divided.outbox = self.ledger, self.outbox
+
+    async def start(self) -> "Agent":
+        await self.outbox.start()
+        return self
+
+    def push(self, *tasks: Task) -> None:
+        with self.divided.group() as group:
+            group.push(tasks)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """What is owed, and what is written and not confirmed."""
+        counters = self.ledger.counters()
+        return counters.get("owed", 0), counters.get("written", 0)
+
+    def files(self) -> list[UrlFile]:
+        """What it has written for agent-01."""
+        return [proved(path, KEY, "agent-01") for path in sorted((self.folder / OUT).glob("*-to-agent-01-*"))]
+
+
+def urls(files: list[UrlFile]) -> list[str]:
+    return sorted(task.url for file in files for task in file.tasks())
+
+
+def test_what_is_owed_is_written_once_and_kept_until_the_other_agent_says_that_it_has_it(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        agent.push(task("a", 0), *(task("b", number) for number in range(5)), task("c", 1))
+        made = await agent.outbox.write()
+        assert sorted((file.agent, file.urls) for file in made) == [("agent-01", 5), ("agent-02", 1)]
+        assert urls(agent.files()) == [f"http://b.test/{number}" for number in range(5)]
+        assert agent.counts == (0, 6)
+        assert await agent.outbox.write() == [], "what is written is not written again by itself"
+        [first] = agent.files()
+        assert await agent.outbox.confirmed([first.header.id, "00", first.header.id]) == 5
+        assert agent.counts == (0, 1)
+        assert agent.files() == [], "a file that was merged is removed"
+        agent.push(task("b", 1))
+        assert agent.counts == (1, 1), "it is the ledger's seen set that keeps a URL from being owed twice"
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
+def test_what_was_in_files_that_were_lost_is_written_again(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        agent.push(*(task("b", number) for number in range(3)))
+        await agent.outbox.write()
+        [lost] = agent.files()
+        old = lost.header.id
+        lost.path.unlink()
+        assert await agent.outbox.owe_again() == 3
+        assert agent.counts == (3, 0)
+        await agent.outbox.write()
+        assert urls(agent.files()) == [f"http://b.test/{number}" for number in range(3)]
+        assert await agent.outbox.confirmed([old]) == 0, (
+            "it was found again after all, which says nothing of the new file"
+        )
+        assert agent.counts == (0, 3)
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
+def test_what_a_kill_leaves_between_file_and_ledger_is_written_once_more(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        agent.push(task("b", 1))
+        sealed(tmp_path / "orphan.urls", [task("b", 1)])  # as if the file of a killed run lay there
+        agent.ledger.abandon()
+        agent = await Agent(tmp_path).start()
+        assert agent.counts == (1, 0)
+        await agent.outbox.write()
+        assert urls(agent.files()) == ["http://b.test/1"]
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
+def test_a_lower_depth_is_owed_again_and_goes_with_the_next_file(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        agent.push(task("b", 1, depth=4))
+        [first] = await agent.outbox.write()
+        agent.push(task("b", 1, depth=2))
+        assert agent.counts == (1, 1)
+        await agent.outbox.write()
+        assert agent.counts == (0, 1)
+        assert await agent.outbox.confirmed([first.id]) == 0, "the first file did not have the lower depth"
+        assert agent.counts == (0, 1)
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
+def test_a_host_that_is_deleted_is_owed_to_nobody(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        agent.push(task("b", 1), task("b2", 1))
+        await agent.outbox.write()
+        agent.push(task("b", 2), task("b2", 2))
+        assert agent.counts == (2, 2)
+        delete(agent.ledger, DeletionTarget("host", "b.test"), ["b.test"], forget=False)
+        agent.ledger.close()
+        agent = await Agent(tmp_path).start()
+        assert agent.counts == (1, 1)
+        await agent.outbox.owe_again()
+        await agent.outbox.write()
+        assert urls(agent.files()) == ["http://b2.test/1", "http://b2.test/2"]
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
+def test_files_are_no_longer_than_the_setting_says_however_many_agents_there_are(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path, most=1_000).start()
+        agent.push(*(task("b", number) for number in range(2_500)), *(task("c", number) for number in range(700)))
+        made = await agent.outbox.write()
+        assert sum(file.urls for file in made) == 3_200
+        assert max(file.urls for file in made) <= 2_000, "at most one stretch more"
+        assert len(urls(agent.files())) == 2_500
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
+def test_a_receipt_is_given_with_the_next_file_or_alone(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        theirs = new_header(KEY, "agent-01", "agent-00", 1.0, [])
+        agent.outbox.merged(msgspec.structs.replace(theirs, urls=2), 1)
+        assert agent.outbox.has_merged(theirs.id)
+        assert not agent.outbox.has_merged("no id")
+        [alone] = await agent.outbox.write()
+        assert (alone.agent, alone.urls) == ("agent-01", 0)
+        assert agent.files()[0].header.merged == (theirs.id,)
+        assert await agent.outbox.write() == [], "it is told once, until it is asked for again"
+        agent.push(task("b", 1))
+        [more] = await agent.outbox.write()
+        assert [file.header.id for file in agent.files()] == [more.id], (
+            "a file that says the same and more takes its place"
+        )
+        assert agent.files()[0].header.merged == (theirs.id,)
+        assert [file.id for file in merged_files(agent.ledger.spaces)] == [theirs.id]
+        assert [file.id for file in written_files(agent.ledger.spaces)] == [more.id]
+        agent.ledger.abandon()
+
+    asyncio.run(check())
+
+
+def test_a_crawl_at_work_writes_what_it_owes_from_time_to_time(tmp_path: Path) -> None:
+    async def check() -> None:
+        agent = await Agent(tmp_path).start()
+        agent.push(task("b", 1))
+        writing = asyncio.create_task(agent.outbox.write_in_time())
+        await asyncio.sleep(0)
+        await agent.clock.advance(59.0)
+        await asyncio.sleep(0)
+        assert agent.counts == (1, 0)
+        await agent.clock.advance(2.0)
+        while agent.counts != (0, 1):
+            await asyncio.sleep(0.001)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        agent.ledger.abandon()
+
+    asyncio.run(check())
