@@ -18,6 +18,7 @@ from gossamer.cli.main import main
 from gossamer.contracts.runtimes import RuntimeLink, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.wire import to_bytes, unpacked
+from gossamer.operations.hosting.senders import Senders
 from gossamer.services.runtimes import RemoteRuntime
 from gossamer.testing import check_runtime_link
 
@@ -121,8 +122,8 @@ hosts = ["site.test"]
 """,
         "--tls",
     )
-    for sender in ("library", "stranger", "owner"):
-        server.admit(sender)
+    server.admit("library")
+    server.keys |= {sender: Senders(server.state).admit(sender) for sender in ("stranger", "owner")}
     server.start()
     yield server
     assert server.end(signal.SIGTERM) == 0
@@ -276,12 +277,23 @@ def test_a_crawler_that_is_too_large_or_nobodys_path_is_refused(server: Server) 
 def test_status_says_what_ran_without_characters_that_a_terminal_obeys(
     server: Server, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    small = MobileCrawler(MobileProgram(seeds=(f"{SITE}/",), limits=TravelLimits(pages=1, depth=0)))
+
+    async def asked() -> None:
+        await brought(server.link("library"), "told", small)
+        stranger = RemoteRuntime(server.address, "guessed", server.pin)
+        with contextlib.suppress(RuntimeRefused):
+            await stranger.offer()
+        await stranger.close()
+        await server.hang_up()
+
+    asyncio.run(asked())
     assert main(["runtime", "status", "--state", str(server.state), "--json"]) == 0
     found = json.loads(capfd.readouterr().out)
     assert found["running"] is True and found["pin"] == server.pin and found["address"] == server.address
     assert main(["runtime", "status", "--state", str(server.state), "--events", "100"]) == 0
     shown = capfd.readouterr().out
-    assert "library journey-1: finished" in shown and "wrong_keys" in shown
+    assert "wrong_keys" in shown and "accepted: sender library, crawler told" in shown
     assert shown.replace("\n", "").isprintable()
     assert main(["runtime", "--serve", "site.test=.", "--state", str(server.state)]) == 5
 

@@ -12,6 +12,7 @@ import contextlib
 import random
 import signal
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -31,8 +32,9 @@ from gossamer.services.runtimes import RemoteRuntime
 #: Pages, and bytes of each: some four batches.
 PAGES, LENGTH = 500, 60_000
 
-#: Seconds that a life lasts, from the moment when it listens: a crawler takes about as long.
-SHORTEST, LONGEST = 0.1, 3.0
+#: Seconds that a life lasts at least, from the moment when it listens; and at most, in times that a crawler takes when nobody
+#: kills anything. Most lives are then too short for a whole crawler, and few crawlers meet twenty of these in a row.
+SHORTEST, LONGEST = 0.05, 2.0
 
 #: Of home's calls, the share that it breaks off, and after how many seconds at most.
 _BROKEN, _BREAK = 0.2, 0.3
@@ -150,7 +152,9 @@ class _Lives:
 async def _campaign(lives: _Lives, key: str, clean: list[list[bytes]], kills: int, told: RuntimeKills) -> None:
     await asyncio.to_thread(lives.begin)
     link = RemoteRuntime(lives.url, key, lives.pin)
-    killing = asyncio.create_task(_killed(lives, kills, told))
+    began = time.monotonic()
+    await _Home(link, random.Random(0), RuntimeKills()).brought("undisturbed", to_bytes(crawlers()[0]))
+    killing = asyncio.create_task(_killed(lives, kills, LONGEST * (time.monotonic() - began), told))
     try:
         while not killing.done() or told.crawlers % len(clean):
             kind = told.crawlers % len(clean)
@@ -172,9 +176,9 @@ async def _campaign(lives: _Lives, key: str, clean: list[list[bytes]], kills: in
         await asyncio.to_thread(lives.end, signal.SIGTERM)
 
 
-async def _killed(lives: _Lives, kills: int, told: RuntimeKills) -> None:
+async def _killed(lives: _Lives, kills: int, longest: float, told: RuntimeKills) -> None:
     for _ in range(kills):
-        await asyncio.sleep(lives.dice.uniform(SHORTEST, LONGEST))
+        await asyncio.sleep(lives.dice.uniform(SHORTEST, longest))
         await asyncio.to_thread(lives.end, signal.SIGKILL)
         told.kills += 1
         await asyncio.to_thread(lives.begin)
