@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from gossamer.bench.plot import lines_svg
 from gossamer.bench.mobile_runtime import add_runtime
+from gossamer.bench.plot import lines_svg
 from gossamer.bench.report import BenchReport
 from gossamer.bench.traffic import SHARES, charted, measure
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram

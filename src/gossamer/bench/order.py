@@ -155,7 +155,11 @@ def _order_row(web: RankedWeb) -> tuple[str, ...]:
         seed = choose.randrange(count)
         breadth = by_breadth(web.links, seed, budget)
         if len(breadth) == budget:
-            others = by_opic(web.links, seed, budget), by_known_rank(web.links, seed, budget), by_true_rank(web, seed, budget)
+            others = (
+                by_opic(web.links, seed, budget),
+                by_known_rank(web.links, seed, budget),
+                by_true_rank(web, seed, budget),
+            )
             shares.append(tuple(float(web.ranks[order].sum()) for order in (breadth, *others)))
     means = [statistics.mean(of) for of in zip(*shares, strict=True)]
     means.append(float(np.sort(web.ranks)[-budget:].sum()))
@@ -222,7 +226,10 @@ def run(webs: Sequence[RankedWeb] = ()) -> BenchReport:
         *("web", "breadth", "OPIC", "by known rank", "by true rank of what was met", "the best pages"),
         *("OPIC / breadth", "known rank / breadth", "true rank / breadth", "the best / breadth"),
     )
-    for web in (*webs, *(drawn(exponent, hosts, local, number) for number, (exponent, hosts, local) in enumerate(DRAWN, 3))):
+    for web in (
+        *webs,
+        *(drawn(exponent, hosts, local, number) for number, (exponent, hosts, local) in enumerate(DRAWN, 3)),
+    ):
         table.rows.append(_order_row(web))
     cost = report.table(f"CPU of the ledger's groups, {LINKS} links a page", "groups", "us a page, median of three")
     pairs = [(_cost(with_opic=False), _cost(with_opic=True)) for _ in range(3)]

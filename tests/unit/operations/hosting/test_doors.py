@@ -32,7 +32,9 @@ def test_a_key_opens_until_another_is_made_and_its_file_holds_none(tmp_path: Pat
     other = Senders(tmp_path)
     assert other.sender(first) == "library"
     second = senders.admit("library")
-    assert (other.sender(first), other.sender(second)) == ("", "library"), "a runtime that runs does not know the change"
+    assert (other.sender(first), other.sender(second)) == ("", "library"), (
+        "a runtime that runs does not know the change"
+    )
     text = (tmp_path / "senders.json").read_text()
     assert second not in text and stat.S_IMODE((tmp_path / "senders.json").stat().st_mode) == 0o600
     senders.dismiss("library")
@@ -77,7 +79,13 @@ def test_a_folder_has_one_runtime(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "has_tls"),
-    [("127.0.0.1:1", False), ("[::1]:1", False), ("localhost:1", False), ("0.0.0.0:1", True), ("clinic.example:1", True)],
+    [
+        ("127.0.0.1:1", False),
+        ("[::1]:1", False),
+        ("localhost:1", False),
+        ("0.0.0.0:1", True),
+        ("clinic.example:1", True),
+    ],
 )
 def test_only_loopback_is_listened_to_without_tls(text: str, has_tls: bool) -> None:
     assert read_listening(text).has_tls is has_tls
