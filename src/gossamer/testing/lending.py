@@ -15,8 +15,8 @@ class TestedLender(Lender, LentHosts, Protocol):
     """What the ledger in front sees, and what the frontier does."""
 
 
-#: Closes what is open as a kill would, opens ledger and lender again, and starts the lender; at first both are empty. `a.test` has a
-#: runtime and `b.test` has none; the ledger is the one that lends (`lending-ledger`).
+#: Closes what is open as a kill would, opens ledger and lender again, and starts the lender; at first both are empty. `a.test` has
+#: a runtime and `b.test` has none; the ledger is the one that lends (`lending-ledger`).
 ReopenLent = Callable[[], Awaitable[tuple[Ledger, TestedLender]]]
 
 
