@@ -59,7 +59,7 @@ def test_another_agent_joins_when_one_core_is_too_little(tmp_path: Path) -> None
         job = GrowingCrawl([seed_of(web)], options_for(web, directory), report=told.append, growth=rule)
 
         async def crawled() -> tuple[CrawlStanding, Summary]:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 running = asyncio.create_task(job.run())
                 await until(lambda: bool(members_of(directory)))
                 between = await asyncio.to_thread(stood, directory)  # commands wait while the crawl changes hands
@@ -92,7 +92,7 @@ def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> No
             return now
 
         async def crawled() -> CrawlStanding:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 running = asyncio.create_task(job.run())
                 await until(lambda: len(web.requests) > 60)
                 now = await asyncio.to_thread(steer)

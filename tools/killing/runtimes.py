@@ -1,8 +1,8 @@
 """A runtime that is killed again and again while crawlers are at it: home gets what a clean run brings, and nothing twice.
 
 The site is a folder of pages that compress badly, so that each crawler makes several batches. Home sends one crawler after the
-other, and asks for its batches over TLS; some of its calls it breaks off itself. Meanwhile the runtime is killed and started again at
-moments that follow from a seed.
+other, and asks for its batches over TLS; some of its calls it breaks off itself. Meanwhile the runtime is killed and started
+again at moments that follow from a seed.
 """
 
 from __future__ import annotations

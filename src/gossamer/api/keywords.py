@@ -94,6 +94,21 @@ class CrawlKeywords(TypedDict, total=False):
     """Let others join by themselves until this many agents work; default: as --agents, else as many as there are
     cores."""
 
+    designation: Literal["ring", "master"] | None
+    """Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met
+    (master), with --agents. A crawl goes by the ring, unless told, and keeps to what it began with."""
+
+    masters: int | None
+    """Run so many masters, which share their table; one, unless told. With --designation master."""
+
+    policy: str
+    """Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or
+    one of your own. least-loaded, unless told."""
+
+    place: Sequence[str]
+    """With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest
+    or 192.0.2.0/24=oslo."""
+
     concurrency: int
     """Have at most this many requests in flight in all."""
 

@@ -55,6 +55,7 @@ from gossamer.stores.members import refuse_divided
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.assembly.control.steering import Others
     from gossamer.assembly.control.wire import Answered, ControlRequest
@@ -121,9 +122,10 @@ class Crawl:
 
     def _check_place(self) -> None:
         self._place.check()
-        if (self.options.agents or 1) > 1:
+        if self.options.is_divided:
             raise UsageError(
-                "a crawl that a program runs has one agent, in its own process; leave out `agents`, or run `gossamer crawl`"
+                "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
+                "`gossamer crawl`"
             )
         if self.options.resume:
             refuse_divided(self.directory)
@@ -373,6 +375,12 @@ class Crawl:
         elsewhere = await self.fleet.figures() if units and self.fleet is not None else []
         alone = self.others.why_alone() if self.others is not None else "a program runs it, in a process of its own"
         return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere, alone=alone)
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit, in whichever process. Raises UsageError: there is no such unit."""
+        from gossamer.assembly.control.instances import instances_of
+
+        return instances_of(name, self.graph_at_work, await self.fleet.figures() if self.fleet is not None else [])
 
     @property
     def graph_at_work(self) -> RunningGraph:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.assembly.agents import has_application
 from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.growth import LOOK, Growth, LoadGauge, bounded
+from gossamer.assembly.growth import AGAIN, LOOK, Growth, LoadGauge, bounded, why_fixed
 from gossamer.assembly.handing_over import BegunAlone
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
@@ -73,7 +72,9 @@ class GrowingCrawl:
             summary = await self._lone.run()
         finally:
             watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            [failure] = await asyncio.gather(watch, return_exceptions=True)
+        if isinstance(failure, Exception):
+            self._report(f"no agents could join: {type(failure).__name__}: {failure}")
         return await self._divided() if self._lone.handing_over.is_done else summary
 
     # -- one process
@@ -86,10 +87,14 @@ class GrowingCrawl:
                     await self._stirred.wait()
             self._stirred.clear()
             if self._lone.working and (number := self._wish or self._wanted()) > 1:
-                self._wish = 0
                 if await self._handed_over(number):
                     return
                 self._growth.postpone(time.monotonic())
+                if self._wish:
+                    self._report(
+                        f"the crawl does not come to rest for {number} agents; it is asked again in {AGAIN:g} s"
+                    )
+                    await asyncio.sleep(AGAIN)
 
     def _wanted(self) -> int:
         """How many agents there should be, by the rule."""
@@ -120,16 +125,14 @@ class GrowingCrawl:
             lock = supervisor_lock(self.directory)
         except CrawlDirectoryError:
             return False  # somebody looks whether it is held
-        try:
+        with contextlib.ExitStack() as undone:
+            undone.callback(lock.close)
             want(self.directory, number)
+            undone.callback(want, self.directory, None)
             self._standing = self._lone.glance()
-            is_at_rest = await self._lone.handing_over.rest()
-        except BaseException:
-            lock.close()
-            raise
-        if not is_at_rest:
-            lock.close()
-            return False
+            if not await self._lone.handing_over.rest():
+                return False
+            undone.pop_all()
         self._lock = lock
         return True
 
@@ -194,11 +197,8 @@ class GrowingCrawl:
 
     def _why_not(self, number: int) -> str:
         """Why nobody can join so that there are this many; empty where somebody can."""
-        http = self._lone.graph.providers.get("http")
-        if http is not None and getattr(http.sheet, "cookies", "off") != "off":
-            return "cookies are in the memory of its process"
-        if has_application(self._lone.wiring):
-            return "a program of its own says what to fetch, and expects so many agents as it was told"
+        if why := why_fixed(self._lone.graph):
+            return why
         try:
             self.check_number(number)
         except (FlowError, GossamerError) as error:

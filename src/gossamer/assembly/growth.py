@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.assembly.agents import ring_rule
+from gossamer.assembly.agents import has_application, ring_rule
 from gossamer.assembly.machine import cores, free_memory, room_for_agents
 from gossamer.assembly.options import MOST_AGENTS
+from gossamer.flow.graph import Graph
 from gossamer.model.domains import domain_rule
 from gossamer.stages.frontier.sheet import FrontierSheet
 
@@ -67,6 +68,16 @@ def together(loads: Iterable[Load]) -> Load:
 def bounded(sheet: FrontierSheet, working: int) -> int:
     """How many agents may work on this machine, with those that do, by the settings of the crawl's frontier."""
     return min(sheet.max_agents or MOST_AGENTS, room_for_agents(working, cores(), free_memory()), MOST_AGENTS)
+
+
+def why_fixed(graph: Graph) -> str:
+    """Why nobody joins a crawl by himself, though a person may let others join; empty where somebody may."""
+    http = graph.providers.get("http")
+    if http is not None and getattr(http.sheet, "cookies", "off") != "off":
+        return "cookies are in the memory of its process"
+    if has_application(graph.wiring):
+        return "a program of its own says what to fetch, and expects so many agents as it was told"
+    return ""
 
 
 class Growth:

@@ -1,8 +1,8 @@
 """Which order of pages finds importance early: by breadth, by OPIC as a crawl does it, by what other orders could do, and the best
 that there is.
 
-Other orders are the PageRank of what was fetched so far, counted anew again and again (Cho, Garcia-Molina and Page 1998), and the true
-PageRank of the pages that were met: who knows every rank can do no better, as long as a page has to be met before it is fetched.
+Other orders are the PageRank of the pages fetched so far, counted anew again and again (Cho, Garcia-Molina and Page 1998), and the
+true PageRank of the pages that were met: nobody can do better, as long as a page has to be met before it is fetched.
 
 Webs of which every page's PageRank is known: the simulated web, and graphs whose pages are linked by a power law, some
 of the links within their host. One page at a time, no politeness; OPIC's accounts and levels are those of
@@ -46,8 +46,9 @@ _AT_LEAST = 100
 #: Pages of the second table, in groups as the commit makes them.
 COMMITTED, GROUP, LINKS = 8_000, 32, 37
 
-#: Exponent of the power law, hosts, and share of links within the host. In-degrees of the web have an exponent of 2.1, and so have its
-#: PageRanks (Broder and others 2000; Pandurangan, Raghavan and Upfal 2002); about three quarters of its links stay within their host.
+#: Exponent of the power law, hosts, and share of links within the host. In-degrees of the web have an exponent of 2.1, and so have
+#: its PageRanks (Broder and others 2000; Pandurangan, Raghavan and Upfal 2002). About three quarters of its links stay within their
+#: host.
 DRAWN = ((2.1, 500, 0.75), (2.5, 500, 0.75), (2.1, 5_000, 0.75))
 
 Links = Callable[[int], list[int]]
@@ -126,8 +127,10 @@ def by_known_rank(links: Links, seed: int, budget: int) -> list[int]:
             targets += found
             met.update(found)
         pages = np.array(sorted(met))
-        ends = (np.searchsorted(pages, np.array(some, np.int64)).astype(np.int32) for some in (sources, targets))
-        ranks, _ = pagerank(*ends, len(pages))
+        begins, ends = (
+            np.searchsorted(pages, np.array(some, np.int64)).astype(np.int32) for some in (sources, targets)
+        )
+        ranks, _ = pagerank(begins, ends, len(pages))
         front = [page for page in pages[np.argsort(-ranks)].tolist() if page not in visited]
     return order
 

@@ -168,7 +168,7 @@ def _job(
     seeds: Sequence[str], options: "CrawlOptions", wiring: "Wiring | None", settings: Mapping[str, Mapping[str, Any]]
 ) -> "AnyCrawl":
     """The crawl that these options ask for: in this process, until others join, or divided among several from the beginning."""
-    if options.resume or options.agents not in (None, 1):
+    if options.resume or options.is_divided:
         from gossamer.assembly.agency.crawl import DividedCrawl
         from gossamer.assembly.agency.roster import is_divided
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Ask hosts or domains for nothing any more."),
+    "designations": ("gossamer.cli.designations", "Say which agent has which domain, or give it to another one."),
     "ask": ("gossamer.cli.steering", "Ask a running crawl for what an installed package offers."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
     "traps": ("gossamer.cli.traps", "List what was set aside as a likely trap; confirm or release it."),

@@ -145,14 +145,18 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
 
     Exit status: 0; 2 where something cannot be served; 4 where a crawler would reach no document.
     """
+    from gossamer.mobile.confined.keeper import walls_here
     from gossamer.operations.reaching import reach
 
     with _opened_runtime(sheet, serve) as runtime:
         found = reach(runtime, seeds, max_urls)
+    walls = walls_here()
     if as_json:
-        print(msgspec.json.encode(found).decode())
+        isolation = {"isolation": str(walls), "is_isolated": walls.is_whole}
+        print(msgspec.json.encode({**msgspec.structs.asdict(found), **isolation}).decode())
     else:
         _show_reach(found)
+        print(f"Isolation of crawlers: {'' if walls.is_whole else 'not whole; '}{shown(str(walls))}")
     return 0 if found.reachable else INCOMPLETE
 
 

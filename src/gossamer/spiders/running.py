@@ -39,7 +39,9 @@ _NEITHER = frozenset((Outcome.REDIRECT, Outcome.NOT_MODIFIED))
 class SpiderSheet(Sheet, frozen=True):
     """Settings of :class:`SpiderHandlers`."""
 
-    file: Annotated[str, setting("Name this file, from which the spider was loaded, when the crawl goes on.")] = ""
+    file: Annotated[
+        str, setting("Name this file, from which the spider was loaded, when the crawl goes on.", names="code")
+    ] = ""
     threads: Annotated[
         int,
         setting(

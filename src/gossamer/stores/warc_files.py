@@ -34,7 +34,7 @@ class WarcSheet(Sheet, frozen=True):
     """Settings of :class:`WarcArchive`."""
 
     directory: Annotated[
-        str, setting("Use this crawl directory; records lie in `warc/` below it.", restart=_IN_USE)
+        str, setting("Use this crawl directory; records lie in `warc/` below it.", restart=_IN_USE, names="a folder")
     ] = "."
     prefix: Annotated[
         str,
@@ -53,6 +53,7 @@ class WarcSheet(Sheet, frozen=True):
             "Further directories, on other disks, that take archive files in turn with the crawl directory; links to them "
             "lie in `warc/`. A disk that fails is left out, and the next one takes its group.",
             restart=_IN_USE,
+            names="a folder",
         ),
     ] = ()
     rotate_bytes: Annotated[int, setting("Begin a new file when one has reached this size.", unit="bytes", ge=1)] = (

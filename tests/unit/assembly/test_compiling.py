@@ -54,6 +54,8 @@ ELSEWHERE |= {
     "sinks",
     "index",
 }
+#: They are matters of masters: tests/unit/assembly/test_masters.py.
+ELSEWHERE |= {"designation", "masters", "policy", "place"}
 #: They put parts into the wiring together: tests/journeys/test_order.py.
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.

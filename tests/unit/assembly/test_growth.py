@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gossamer.assembly import machine
-from gossamer.assembly.growth import AGAIN, BUSY, CALM, EACH, LASTING, WORTH, Growth, Load, bounded, together
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.growth import AGAIN, BUSY, CALM, EACH, LASTING, WORTH, Growth, Load, bounded, together, why_fixed
 from gossamer.assembly.machine import AGENT_MEMORY, room_for_agents
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.planning import plan
+from gossamer.flow.sheet import build
 from gossamer.stages.frontier.sheet import FrontierSheet
 
 LOADED = Load(busy=0.95, domains=400, seconds_left=600.0)
@@ -92,3 +98,15 @@ def test_a_group_of_processes_has_the_cores_and_the_memory_of_its_quota(tmp_path
     (tmp_path / "memory.current").write_text("900\n")
     (tmp_path / "memory.stat").write_text("anon 700\ninactive_file 150\n")
     assert machine.free_memory(tmp_path) == 250
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({}, ""), ({"cookies": "host"}, "cookies are in the memory"), ({"cookies": "off"}, "")],
+)
+def test_a_crawl_that_would_forget_its_cookies_has_as_many_agents_as_a_person_says(
+    options: dict[str, Any], why: str
+) -> None:
+    graph = plan(compile_wiring(["http://a.test/"], build(CrawlOptions, options)), catalog())
+    assert why_fixed(graph).startswith(why)
+    assert bool(why_fixed(graph)) == bool(why)

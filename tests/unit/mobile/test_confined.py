@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.mobile.confined.keeper import CrawlerKeeper, JourneyEnd, ProcessLimits, walls_here
+from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, ProcessLimits, walls_here
 from gossamer.mobile.confined.messages import MadeBatch
 from gossamer.mobile.crawler import BringRules, CrawlerBatch, CrawlerFacts, MobileCrawler, MobileProgram
 from gossamer.mobile.running import run_crawler
@@ -81,7 +81,7 @@ def fetch(task: Task) -> Response:
 
 def ran(
     crawler: MobileCrawler, limits: ProcessLimits | None = None, command: list[str] | None = None
-) -> tuple[JourneyEnd, list[MadeBatch]]:
+) -> tuple[ConfinedEnd, list[MadeBatch]]:
     """How a crawler ends in a process of its own, and its batches."""
     limits = limits or ProcessLimits(is_weak=True)
     made: list[MadeBatch] = []
@@ -145,7 +145,7 @@ from gossamer.mobile.confined.messages import *
 import msgspec
 pipe = socket.socket(fileno=0)
 reader = pipe.makefile("rb")
-setup = msgspec.msgpack.decode(taken(reader, 1 << 30), type=Setup)
+setup = msgspec.msgpack.decode(taken(reader, 1 << 30), type=ConfinedSetup)
 walls = confine(setup.memory, setup.seconds, setup.layers)
 put(pipe, WallsStand(walls))
 """

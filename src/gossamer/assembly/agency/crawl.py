@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.assembly.agency.assigning import told_of_assigned
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of_run
 from gossamer.assembly.agency.joining import Joining
 from gossamer.assembly.agency.meeting import meeting, supervisor_lock
@@ -138,7 +139,9 @@ class DividedCrawl:
         try:
             lock = supervisor_lock(self.directory) if self._begun is None else self._begun.lock
             held.callback(lock.close)
-            self._folder = held.enter_context(meeting(self.directory, at_work(self.roster.members)))
+            self._folder = held.enter_context(
+                meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
+            )
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)
@@ -174,7 +177,7 @@ class DividedCrawl:
 
     async def _work(self) -> None:
         """Let the agents work; where people ask for others, these go on when domains have changed hands."""
-        has_other_wiring = is_renewed(self._folder, self.graph.wiring)
+        has_other_wiring = is_renewed(self._folder, self.graph.wiring, self.roster.masters)
         self._engage()
         if self.options.resume:
             await self._take_over(has_other_wiring=has_other_wiring)
@@ -234,6 +237,19 @@ class DividedCrawl:
 
     def _lets_go(self, agent: str) -> bool:
         return self.roster.let_go(self.graph, agent)
+
+    def assign(self, agents: Mapping[str, str]) -> str:
+        """Give domains to agents: at once where nobody has them, in some seconds where they move; returns what was done, in words.
+
+        Raises:
+            UsageError: that cannot be, or the crawl is about to end. Nothing has changed.
+        """
+        self.check_goes_on()
+        later = self.roster.assign(self.graph, agents)
+        if later:
+            self.roster.renew()
+            self.supervisor.rest()
+        return told_of_assigned(agents, later, "(all agents rest for some seconds, and go on)")
 
     def _note(self) -> None:
         """Note who the agents are, and what follows the crawl, for this run and every later one."""
@@ -330,7 +346,9 @@ class DividedCrawl:
 
     def line_to(self, host: str) -> "AgentLine":
         """The line to the agent that a host belongs to."""
-        return self.supervisor.agents[self.roster.ring(self.graph).owner(host)].line
+        agents = self.supervisor.agents
+        owner = self.roster.division(self.graph).owner(host)
+        return (agents.get(owner) or next(iter(agents.values()))).line
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a unit in all agents, at once and for every later run.
@@ -348,7 +366,7 @@ class DividedCrawl:
         self.graph = self.graph.with_settings(unit, given, after)
         try:
             self._place.write(self.plan.kept(self.graph), self.graph)
-            write_orders(self._folder, self._orders, self.graph.wiring)
+            write_orders(self._folder, self._orders, self.graph.wiring, self.roster.masters)
         except OSError as error:
             raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
         if unit == "frontier":

@@ -8,7 +8,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.assembly.growth import LOOK, Growth, bounded, together
+from gossamer.assembly.growth import LOOK, Growth, bounded, together, why_fixed
 from gossamer.flow.errors import FlowError
 from gossamer.model.errors import GossamerError
 from gossamer.stages.frontier.sheet import FrontierSheet
@@ -23,7 +23,7 @@ class Joining:
     def __init__(self, crawl: "DividedCrawl") -> None:
         self._crawl = crawl
         self._growth = Growth()
-        self._stays = ""
+        self._is_fixed = False
 
     def __repr__(self) -> str:
         return f"<Joining {self._growth!r}>"
@@ -46,8 +46,8 @@ class Joining:
             self._crawl.supervisor.rest()
 
     def why_alone(self) -> str:
-        """Why nobody joins by himself, where that was asked already; empty where somebody may."""
-        return self._stays
+        """Why nobody joins by himself. Several agents do not work alone."""
+        return ""
 
     async def watch(self) -> None:
         """Let agents join where those that work have no core left, until this is cancelled."""
@@ -55,7 +55,7 @@ class Joining:
             await asyncio.sleep(LOOK)
             supervisor = self._crawl.supervisor
             loads = [agent.news.load for agent in supervisor.agents.values() if agent.news is not None]
-            if self._stays or supervisor.is_resting or len(loads) < len(supervisor.agents):
+            if self._is_fixed or supervisor.is_resting or len(loads) < len(supervisor.agents):
                 continue
             now, working = time.monotonic(), len(loads)
             sheet = self._crawl.graph.sheet("frontier")
@@ -63,7 +63,18 @@ class Joining:
             number = self._growth.hear(now, working, most, together(loads))
             if number > working:
                 self._growth.postpone(now)
-                try:
-                    self.resize(number)
-                except (FlowError, GossamerError) as error:
-                    self._stays = str(error)
+                self._let_join(number)
+
+    def _let_join(self, number: int) -> None:
+        """Let the crawl have so many, unless something is against it."""
+        why = why_fixed(self._crawl.graph)
+        try:
+            if not why:
+                self.resize(number)
+        except (FlowError, GossamerError) as error:
+            why = str(error)
+        if why:
+            self._is_fixed = True
+            self._crawl.report(
+                f"the processor is busy, and more agents could take a part of the hosts, but none joins: {why}"
+            )

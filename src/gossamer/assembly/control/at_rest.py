@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.control.adding import added_standing
+from gossamer.assembly.control.agents import agent_standing
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
 from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
@@ -26,11 +27,13 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
     Raises:
         CrawlDirectoryError: a ledger is missing or damaged.
     """
-    found = [standing_of_ledger(directory, ledger) for ledger in ledgers_of(directory)]
+    ledgers = ledgers_of(directory)
+    found = [standing_of_ledger(directory, ledger) for ledger in ledgers]
     now = found[0]
     if len(found) > 1:
+        agents = [agent_standing(ledger.sheet.agent, one) for ledger, one in zip(ledgers, found, strict=True)]
         # What an agent says of its own end is not what the crawl has come to.
-        now = msgspec.structs.replace(added_standing(directory, found), **_told_of_all(directory))
+        now = msgspec.structs.replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
     return msgspec.structs.replace(now, problems=problems_of(now))
 
 
@@ -82,7 +85,9 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             queued=queued,
             set_aside=set_aside,
             waits=[
-                *waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
+                *waits_at_rest(
+                    ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside, ledger.aside()
+                ),
                 *lent_waits(counters),
             ],
             sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),

@@ -28,6 +28,7 @@ from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.printable import printable
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.model.aside import SetAside
     from gossamer.stores.ledger.ledger import RocksLedger
@@ -104,6 +105,10 @@ class Steerable(Settable, Protocol):
         """How it stands; also every unit's and connector's figures."""
         ...
 
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit. Raises UsageError: there is no such unit."""
+        ...
+
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`."""
         ...
@@ -168,7 +173,15 @@ def as_agent(crawl: object) -> SteerableAgent:
 
 
 async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
-    """Do what is asked, and note what was changed. Raises as :meth:`Request.act`."""
+    """Do what is asked, and note what was changed.
+
+    Raises:
+        UsageError: it is for one of several agents.
+        GossamerError: it cannot be done, and nothing has changed.
+        FlowError: likewise.
+    """
+    if getattr(request, "agent", ""):
+        raise UsageError("this crawl has one agent; leave its name out")
     answered = await request.act(crawl)
     if request.steers:
         note_steering(crawl.directory, request.noted(crawl, answered))

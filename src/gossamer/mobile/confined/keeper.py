@@ -22,11 +22,11 @@ from gossamer.flow import python
 from gossamer.flow.confining.walls import LAYERS, Layer, Walls
 from gossamer.mobile.confined.messages import (
     MAX_MESSAGE,
+    ConfinedSetup,
     FromProcess,
     GaveUp,
     GivenPage,
     MadeBatch,
-    Setup,
     WallsStand,
     WantedPage,
     put,
@@ -71,7 +71,7 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     """Run, whichever walls hold."""
 
 
-class JourneyEnd(msgspec.Struct, frozen=True):
+class ConfinedEnd(msgspec.Struct, frozen=True):
     """How a crawler ended, and what it cost."""
 
     reason: FailureReason | str = ""
@@ -117,7 +117,7 @@ class CrawlerKeeper:
             command: starts another program in the place of the process.
         """
         self._command = command or python.command("gossamer.mobile.confined.process")
-        self._setup = Setup(crawler, limits.memory, limits.cpu, processors, limits.layers)
+        self._setup = ConfinedSetup(crawler, limits.memory, limits.cpu, processors, limits.layers)
         self._limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -131,7 +131,7 @@ class CrawlerKeeper:
             if self._process is not None and self._process.returncode is None:
                 _kill(self._process.pid)
 
-    def run(self, fetch: Fetch, keep: Keep) -> JourneyEnd:
+    def run(self, fetch: Fetch, keep: Keep) -> ConfinedEnd:
         """Run it to its end.
 
         Args:
@@ -144,19 +144,19 @@ class CrawlerKeeper:
                 with theirs:
                     process = self._started(theirs)
             except _Stopped as stopped:
-                return JourneyEnd(stopped.reason, stopped.told)
+                return ConfinedEnd(stopped.reason, stopped.told)
             try:
                 last = self._talked(ours, fetch, keep)
             except _Stopped as stopped:
-                return self._ended(process, JourneyEnd(stopped.reason, stopped.told))
+                return self._ended(process, ConfinedEnd(stopped.reason, stopped.told))
             except (EOFError, OSError) as error:
                 return self._broken_off(process, error)
             except ValueError as error:  # msgspec's errors are such
-                return self._ended(process, JourneyEnd("crashed", f"its process broke off: {error}"[:300]))
+                return self._ended(process, ConfinedEnd("crashed", f"its process broke off: {error}"[:300]))
             except BaseException:
-                self._ended(process, JourneyEnd())
+                self._ended(process, ConfinedEnd())
                 raise
-            return self._ended(process, JourneyEnd(late=last.late if last is not None else ()))
+            return self._ended(process, ConfinedEnd(late=last.late if last is not None else ()))
 
     def _started(self, pipe: socket.socket) -> "subprocess.Popen[bytes]":
         given = python.environment()
@@ -206,17 +206,17 @@ class CrawlerKeeper:
         if not (self.walls.is_whole or self._limits.is_weak):
             raise _Stopped("walls", f"the crawler is not shut in: {self.walls}")
 
-    def _broken_off(self, process: "subprocess.Popen[bytes]", error: Exception) -> JourneyEnd:
+    def _broken_off(self, process: "subprocess.Popen[bytes]", error: Exception) -> ConfinedEnd:
         """It said nothing of its end: the system's word stands for it, where the end was its own."""
         has_ended = _wait(process.pid, 0.0 if self._killed else _LAST_WORDS)
-        end = self._ended(process, JourneyEnd("crashed", f"its process broke off: {error}"[:300]))
+        end = self._ended(process, ConfinedEnd("crashed", f"its process broke off: {error}"[:300]))
         if self._killed is not None:
             return msgspec.structs.replace(end, reason=self._killed.reason, told=self._killed.told)
         if has_ended and (said := _said(process.returncode)):
             return msgspec.structs.replace(end, reason=said[0], told=said[1])
         return end
 
-    def _ended(self, process: "subprocess.Popen[bytes]", end: JourneyEnd) -> JourneyEnd:
+    def _ended(self, process: "subprocess.Popen[bytes]", end: ConfinedEnd) -> ConfinedEnd:
         """End the process; the end, with what it has cost."""
         _kill(process.pid)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

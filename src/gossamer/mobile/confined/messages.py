@@ -21,7 +21,7 @@ _Url = Annotated[str, Meta(max_length=MAX_URL_BYTES)]
 _Told = Annotated[str, Meta(max_length=1_000)]
 
 
-class Setup(msgspec.Struct, frozen=True):
+class ConfinedSetup(msgspec.Struct, frozen=True):
     """First to the process: what to run, and how it is shut in."""
 
     crawler: bytes

@@ -17,7 +17,16 @@ import msgspec
 
 from gossamer.flow.confining.walls import confine
 from gossamer.mobile.checking import CrawlerRefused
-from gossamer.mobile.confined.messages import GaveUp, GivenPage, MadeBatch, Setup, WallsStand, WantedPage, put, taken
+from gossamer.mobile.confined.messages import (
+    ConfinedSetup,
+    GaveUp,
+    GivenPage,
+    MadeBatch,
+    WallsStand,
+    WantedPage,
+    put,
+    taken,
+)
 from gossamer.mobile.confined.rehearsal import import_everything
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler
 from gossamer.mobile.installed import allowed_processors
@@ -40,7 +49,7 @@ def main() -> int:
     """Run the crawler that the first message brings; the status says nothing that the messages did not."""
     pipe = socket.socket(fileno=0)
     with pipe, pipe.makefile("rb") as reader:
-        setup: Setup = msgspec.msgpack.decode(taken(reader, 1 << 31), type=Setup)
+        setup: ConfinedSetup = msgspec.msgpack.decode(taken(reader, 1 << 31), type=ConfinedSetup)
         try:
             import_everything()
             installed = allowed_processors(setup.processors)

@@ -54,6 +54,7 @@ class RuntimesSheet(Sheet, frozen=True):
         setting(
             "Read keys and pins of runtimes from this file, which only its owner may read; otherwise the environment has them.",
             restart="links are open",
+            names="a file",
         ),
     ] = ""
 

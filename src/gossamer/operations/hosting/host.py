@@ -24,7 +24,7 @@ from gossamer.contracts.runtimes import (
     RuntimeUnavailable,
 )
 from gossamer.mobile.arriving import checked_identity, received
-from gossamer.mobile.confined.keeper import JourneyEnd, ProcessLimits
+from gossamer.mobile.confined.keeper import ConfinedEnd, ProcessLimits
 from gossamer.mobile.crawler import VERSIONS
 from gossamer.mobile.judging import Installed
 from gossamer.mobile.sources.gate import GatedPages
@@ -272,7 +272,7 @@ class RuntimeHost:
         try:
             end = await self._loop.run_in_executor(self._threads, run)
         except OSError as error:
-            end = JourneyEnd("crashed", f"the disk of the runtime: {error.strerror or error}")
+            end = ConfinedEnd("crashed", f"the disk of the runtime: {error.strerror or error}")
         finally:
             self._begun.discard(journey)
             self._started.pop(journey, None)
@@ -282,7 +282,7 @@ class RuntimeHost:
             journey.fail("crashed", end.told)
         self._schedule()
 
-    def _tell_end(self, journey: HostedJourney, end: JourneyEnd, gates: list[GatedPages], seconds: float) -> None:
+    def _tell_end(self, journey: HostedJourney, end: ConfinedEnd, gates: list[GatedPages], seconds: float) -> None:
         note = journey.copied()
         refused = {name: tally.count for gate in gates for name, tally in gate.refused.items()}
         self._diary.tell(

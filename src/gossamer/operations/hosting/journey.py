@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from gossamer.contracts.runtimes import CrawlerStanding
-from gossamer.mobile.confined.keeper import CrawlerKeeper, JourneyEnd, ProcessLimits
+from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, ProcessLimits
 from gossamer.mobile.confined.messages import MadeBatch
 from gossamer.mobile.running import Fetch
 from gossamer.mobile.sources.gate import GatedPages
@@ -185,7 +185,7 @@ class HostedJourney:
 
     def run(
         self, pages: Callable[[Callable[[float], None]], GatedPages], limits: ProcessLimits, allowed: tuple[str, ...]
-    ) -> JourneyEnd:
+    ) -> ConfinedEnd:
         """Run it to an end. Blocks.
 
         Args:
@@ -198,12 +198,12 @@ class HostedJourney:
         """
         with self._changed:
             if self._stopped is not None or self.has_ended:
-                return JourneyEnd(*(self._stopped or ("", "")))
+                return ConfinedEnd(*(self._stopped or ("", "")))
             self._note.starts += 1
             if self._note.starts > MAX_STARTS:
                 told = f"the runtime died {MAX_STARTS} times while it ran"
                 self._end("failed", "restarts", told)
-                return JourneyEnd("restarts", told)
+                return ConfinedEnd("restarts", told)
             self._folder.write_note(self._note)
             keeper = self._keeper = CrawlerKeeper(self._folder.crawler(), limits, allowed)
             self._waited, self._note.fetched, self.is_running = 0.0, 0, True
@@ -215,13 +215,13 @@ class HostedJourney:
                 self._keeper, self.is_running, self._is_full = None, False, False
         return self._settled(end)
 
-    def _run(self, keeper: CrawlerKeeper, gate: GatedPages) -> JourneyEnd:
+    def _run(self, keeper: CrawlerKeeper, gate: GatedPages) -> ConfinedEnd:
         try:
             return keeper.run(self._counted(gate), self._keep)
         except JourneyStopped:
-            return JourneyEnd(*(self._stopped or ("crashed", "it was stopped")))
+            return ConfinedEnd(*(self._stopped or ("crashed", "it was stopped")))
 
-    def _settled(self, end: JourneyEnd) -> JourneyEnd:
+    def _settled(self, end: ConfinedEnd) -> ConfinedEnd:
         """Write down how it ended. One that was stopped with the runtime has not ended."""
         with self._changed:
             self._note.cpu += end.cpu

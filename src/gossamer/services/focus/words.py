@@ -43,7 +43,7 @@ class WordsSheet(Sheet, frozen=True):
     ] = ()
     pages: Annotated[
         tuple[str, ...],
-        setting("Look for what these files (HTML or text) are about (repeatable)."),
+        setting("Look for what these files (HTML or text) are about (repeatable).", names="a file"),
     ] = ()
 
 

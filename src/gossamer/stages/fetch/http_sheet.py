@@ -24,6 +24,7 @@ class HttpSheet(Sheet, frozen=True):
         setting(
             "Send this field to one site alone, as `SITE Name: value` (SITE as https://example.org); it is never archived.",
             secret=True,
+            names="a secret",
         ),
     ] = ()
     cookies: Annotated[
@@ -34,11 +35,18 @@ class HttpSheet(Sheet, frozen=True):
     ] = "off"
     cookie_file: Annotated[
         str,
-        setting("Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users."),
+        setting(
+            "Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users.",
+            names="a file",
+        ),
     ] = ""
     directory: Annotated[
         str,
-        setting("Use this crawl directory; kept cookies lie in `state/cookies` below it.", restart="they lie there"),
+        setting(
+            "Use this crawl directory; kept cookies lie in `state/cookies` below it.",
+            restart="they lie there",
+            names="a folder",
+        ),
     ] = ""
     proxy: Annotated[
         tuple[str, ...],
@@ -46,6 +54,7 @@ class HttpSheet(Sheet, frozen=True):
             "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., one after the other where there are several; "
             "@FILE and $NAME name where some stand. Proxies of the environment are never used.",
             secret=True,
+            names="a secret",
         ),
     ] = ()
     http2: Annotated[
@@ -81,7 +90,10 @@ class HttpSheet(Sheet, frozen=True):
     ] = CAPS.fields
     spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[
-        str, setting("Keep large bodies in this directory while they are used; empty: the system's own place.")
+        str,
+        setting(
+            "Keep large bodies in this directory while they are used; empty: the system's own place.", names="a folder"
+        ),
     ] = ""
     connections: Annotated[
         int,
@@ -93,4 +105,6 @@ class HttpSheet(Sheet, frozen=True):
         ),
     ] = 256
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
-    ca_file: Annotated[str, setting("Trust the certificates of this file (PEM); empty: the system's.")] = ""
+    ca_file: Annotated[
+        str, setting("Trust the certificates of this file (PEM); empty: the system's.", names="a file")
+    ] = ""

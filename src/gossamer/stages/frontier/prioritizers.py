@@ -50,7 +50,8 @@ class WeightSheet(Sheet, frozen=True):
         setting(
             "Read the importance of hosts and URLs from this file, one a line as `0.9 example.org`, `0.2 *.example.org` or "
             "`0.7 https://example.org/news/*`; scores beyond 1, such as visits a day, count by their places among all. "
-            "`gossamer rank DIR --importance FILE` writes one. What `sites` names holds before it."
+            "`gossamer rank DIR --importance FILE` writes one. What `sites` names holds before it.",
+            names="a file",
         ),
     ] = ""
     page: Annotated[

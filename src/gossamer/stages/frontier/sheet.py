@@ -57,7 +57,7 @@ class FrontierSheet(Sheet, frozen=True):
         | None
     ) = None
     directory: Annotated[
-        str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory")
+        str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory", names="a folder")
     ] = "."
     linger: (
         Annotated[

@@ -103,7 +103,7 @@ class NoiseSheet(Sheet, frozen=True):
     """Settings of :class:`NoiseFilter`."""
 
     drop: Annotated[bool, setting("Refuse links to hosts and URLs on the list; otherwise let all pass.")] = True
-    file: Annotated[str, setting("Use this list instead of the shipped one.")] = ""
+    file: Annotated[str, setting("Use this list instead of the shipped one.", names="a file")] = ""
 
 
 class NoiseFilter(Provider[NoiseSheet]):

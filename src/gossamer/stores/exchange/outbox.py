@@ -62,7 +62,7 @@ class AgentOutboxSheet(Sheet, frozen=True):
 
 
 class AgentOutbox(Provider[AgentOutboxSheet]):
-    """Holds the URLs that one agent owes the others. Contract: `exchanging.Outbox`."""
+    """Holds the URLs that one agent owes the others. Contracts: `exchanging.Outbox`, `exchanging.TakesBack`."""
 
     ledger: Uses[Ledger]
     designation: Uses[Designation]
@@ -126,6 +126,19 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
                 self._known.pop(one.key, None)
                 self._readings[one.agent].begin()
             self._more[one.agent].set()
+
+    def taken_back(self, tasks: Sequence[Task], group: Group) -> list[Task]:
+        """Owe those of some tasks no more that are owed, in this group, since they are ours; returns these."""
+        back = []
+        for task in tasks:
+            key = _key(task)
+            if group.get(OWED, task.host, key) is not None:
+                group.delete(OWED, task.host, key)
+                group.count("owed", -1)
+                # Its sender may have it on its way: when it is delivered, the space says that nothing is left to forget.
+                self._known.pop(key, None)
+                back.append(task)
+        return back
 
     # -- senders
 

@@ -35,6 +35,7 @@ class LentSheet(Sheet, frozen=True):
         setting(
             "Send crawlers for these hosts to these runtimes: host, or `*.` and a host, and the address of its runtime.",
             restart="crawlers are on their way",
+            names="a folder",
         ),
     ] = msgspec.field(default_factory=dict)
 

@@ -228,5 +228,5 @@ def test_every_setting_of_the_sheet_about_senders_is_read_with_its_units() -> No
     assert (sheet.keep, sheet.disk) == (7_200.0, 1_000_000_000)
     assert (sheet.limits.cpu, sheet.limits.memory, sheet.limits.kept) == (600.0, 256 << 20, 1_000_000)
     assert sheet.rules("library").hosts == ("a.test",) and sheet.rules("other").hosts is None
-    with pytest.raises(UsageError, match="senders.*hots.*hosts"):
+    with pytest.raises(UsageError, match=r"senders.*hots.*hosts"):
         parse_sheet('[senders.library]\nhots = ["a.test"]')

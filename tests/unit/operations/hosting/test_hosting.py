@@ -15,6 +15,7 @@ from gossamer.mobile.confined.keeper import ProcessLimits
 from gossamer.mobile.crawler import BringRules, MobileCrawler, MobileProgram, NamedProcessor, TravelLimits
 from gossamer.mobile.sources.owner import OwnerLimits, OwnerSheet, SenderRules
 from gossamer.mobile.wire import to_bytes
+from gossamer.model.zstd import zstd
 from gossamer.operations.hosting.diary import Diary
 from gossamer.operations.hosting.host import HostedLink, ResultShelf, RuntimeHost
 from gossamer.operations.hosting.store import JourneyNote, folder_of, kept_journeys
@@ -32,6 +33,12 @@ LARGE = 9 << 20
 def crawler(path: str = "/", **program: object) -> bytes:
     """A crawler of the site."""
     return to_bytes(MobileCrawler(MobileProgram(seeds=(f"{SITE}{path}",), **program)))  # type: ignore[arg-type]
+
+
+def framed(plain: bytes) -> bytes:
+    """Bytes as those of a crawler, whatever they unpack to."""
+    frame = zstd.compress(plain)
+    return b"GSMC\x01C" + len(frame).to_bytes(4) + frame
 
 
 @pytest.fixture
@@ -252,7 +259,13 @@ def test_senders_have_so_many_crawlers_at_once_and_no_more_than_they_may_leave(
             "processors",
         ),
         (crawler() + b"B\x00\x00\x00\x01x", "invalid"),
+        (framed(bytes(200 << 20)), "too_large"),
+        (framed(b"\x81\xa7program" + b"\x81\xa5seeds\xdd\x05\xf5\xe1\x00" + b"\xa1x" * 10_000_000), "invalid"),
+        (framed(b"\x81\xa7program" * 1_000_000), "invalid"),
+        (b"GSMC\x01C\xff\xff\xff\xff", "too_large"),
+        (b"GSMC\x01C\x00\x00\x10\x00x", "invalid"),
     ],
+    ids=["elsewhere", "processor", "results", "bomb", "endless seeds", "endless depth", "long", "cut"],
 )
 def test_what_cannot_run_is_refused_by_name_and_leaves_nothing(
     sheet: OwnerSheet, tmp_path: Path, data: bytes, reason: str
