@@ -1,8 +1,8 @@
 """A crawl that sends crawlers, and the runtime that runs them, killed again and again: results are those of a clean run.
 
 A runtime serves a folder of made pages on loopback, some of them relevant. Now the crawl is killed, now the runtime, now the line
-between them breaks off, at any moment of a journey. The last life is let live; then archive and tables are compared with the
-folder.
+between them breaks off, at any moment of a journey. Archive and tables of each crawl that comes to its end are compared with the
+folder; then another one begins.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class MobileKills(msgspec.Struct):
     kills: int = 0
     of_runtime: int = 0
     of_line: int = 0
+    crawls: int = 0
+    """That came to their end: each is compared, and then another one begins."""
     documents: int = 0
     wrong: list[str] = []
 
@@ -77,6 +79,12 @@ def run(kills: int, folder: Path, seed: int = 1) -> MobileKills:
         crawl = _begun(directory, line.port, key)
         while told.kills < kills:
             time.sleep(chance.uniform(0.2, LONGEST))
+            if crawl.poll() is not None:
+                # It came to its end alive: another one begins.
+                _judge(told, crawl, directory, root)
+                directory = folder / f"crawl-{told.crawls}"
+                crawl = _begun(directory, line.port, key)
+                continue
             victim = chance.choice(("crawl", "crawl", "runtime", "line"))
             if victim == "runtime":
                 _kill(runtime)
@@ -90,14 +98,20 @@ def run(kills: int, folder: Path, seed: int = 1) -> MobileKills:
                 crawl.communicate()
                 crawl = _begun(directory, line.port, key)
             told.kills += 1
-        output, _ = crawl.communicate(timeout=_PATIENCE)
+        _judge(told, crawl, directory, root)
     finally:
         _kill(runtime)
         line.__exit__(None, None, None)
+    return told
+
+
+def _judge(told: MobileKills, crawl: subprocess.Popen[bytes], directory: Path, root: Path) -> None:
+    """Wait for the end of a crawl's last life, and compare."""
+    output, _ = crawl.communicate(timeout=_PATIENCE)
+    told.crawls += 1
     if crawl.returncode or not output.strip() or json.loads(output)["state"] != "finished":
         told.wrong.append(f"the last life ended with {crawl.returncode}: {output.decode(errors='replace')[:500]}")
     _compare(told, directory, root)
-    return told
 
 
 def _free_port() -> int:
@@ -142,7 +156,7 @@ def _compare(told: MobileKills, directory: Path, root: Path) -> None:
     reader = ArchiveReader(directory)
     with Database(directory) as database:
         rows = list(database.ask("SELECT url, count(*) FROM pages_all WHERE outcome = 'ok' GROUP BY url"))
-    told.documents = len(rows)
+    told.documents += len(rows)
     told.wrong += [f"{url} is there {count} times" for url, count in rows if count > 1]
     found = {url for url, _ in rows}
     told.wrong += [f"{url} is missing" for url in sorted(wanted.keys() - found)]

@@ -46,7 +46,7 @@ _FIRST: Final = "/all.html"
 _PATIENCE: Final = 1_800
 
 
-class Measured(msgspec.Struct, frozen=True):
+class CrawlOverLine(msgspec.Struct, frozen=True):
     """One crawl over a line."""
 
     count: LineCount
@@ -108,7 +108,7 @@ def _by_share(report: BenchReport, bench: "_Bench", pages: int, size: int) -> No
             _row(table.add, f"{share} %", "mobile, main text", bench.mobile(share, USUAL_LINE, "text"), gzip, plain)
 
 
-def _row(add: object, share: str, name: str, one: Measured, gzip: Measured, plain: Measured) -> None:
+def _row(add: object, share: str, name: str, one: CrawlOverLine, gzip: CrawlOverLine, plain: CrawlOverLine) -> None:
     assert callable(add)
     cells = (f"{one.bytes:,}", f"{one.count.up:,}", f"{one.count.requests:,}", f"{one.seconds:.1f}")
     add(share, name, *cells, f"{one.bytes / gzip.bytes:.1%}", f"{one.bytes / plain.bytes:.1%}")
@@ -141,7 +141,7 @@ class _Bench:
 
     def stationary(
         self, share: int, line: tuple[float, float], *, is_packed: bool = True, per_host: int = 1
-    ) -> Measured:
+    ) -> CrawlOverLine:
         """Fetch all pages and keep those that are relevant."""
         with SlowLine(self._packed if is_packed else self._plain, *line) as slow:
             return self._crawled(
@@ -151,13 +151,13 @@ class _Bench:
                 *("--delay", "0", "--domain-delay", "0", "--ip-delay", "0", "--per-host", str(per_host)),
             )
 
-    def mobile(self, share: int, line: tuple[float, float], part: str = "whole") -> Measured:
+    def mobile(self, share: int, line: tuple[float, float], part: str = "whole") -> CrawlOverLine:
         """Send a crawler that brings those pages that are relevant."""
         with SlowLine(self._runtime, *line) as slow:
             runtime = f"{_HOST}=http://127.0.0.1:{slow.port}"
             return self._crawled(slow, share, "--mobile", "--runtime", runtime, "--bring", part)
 
-    def _crawled(self, line: SlowLine, share: int, *options: str) -> Measured:
+    def _crawled(self, line: SlowLine, share: int, *options: str) -> CrawlOverLine:
         self._number += 1
         place = self._folder / f"crawl-{self._number}"
         command = python.command(
@@ -179,7 +179,7 @@ class _Bench:
         if done.returncode not in (0, 4):
             raise UsageError(f"a crawl ended with status {done.returncode}: {done.stderr.decode()[-500:]}")
         told = msgspec.json.decode(done.stdout)
-        return Measured(line.count, told["seconds"], told["pages"])
+        return CrawlOverLine(line.count, told["seconds"], told["pages"])
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Lent hosts: their URLs are given to mobile crawlers, and not to the fetchers.
+"""Lent hosts: their URLs are for mobile crawlers, and not for the fetchers. Suite: `gossamer.testing.check_lending`.
 
 Place in the flow: the ledger of the stages puts the tasks of lent hosts here, in the group that found them. The crawler manager
-takes them, sends crawlers, and says what became of them. *Lent* is a state beside queued, in flight, owed and done (seed 001,
-3.1): a URL is in one of them.
+takes them, sends crawlers, and says what became of them. *Lent* is a state beside queued, in flight, owed and done (Agarwal and
+others, 3.1): a URL is in one of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from gossamer.model.task import Task
 #: and crawler.
 LENT = Space("lent", value_bytes=1 << 20, host_bytes=256 << 20)
 
-#: Crawlers on their way, under no host: the outbox and the inbox of the manager (seed 001, 3.1).
+#: Crawlers on their way, under no host: the outbox and the inbox of the manager (Agarwal and others, 3.1).
 CRAWLERS = Space("crawlers", value_bytes=8 << 20, common_bytes=512 << 20)
 
 

@@ -1,7 +1,7 @@
 """The runtime at home: crawlers run in this process, over a source of pages. Contract: `runtimes.RuntimeLink`.
 
-Place in the flow: home always has a runtime (seed 001, 3.1). Whoever sends crawlers elsewhere runs them here in the same words
-where no runtime stands. A crawler runs in a thread, and only as long as somebody wants its next batch, so that no more than
+Place in the flow: home always has a runtime (Agarwal and others, 3.1). Whoever sends crawlers elsewhere runs them here in the same
+words where no runtime stands. A crawler runs in a thread, and only as long as somebody wants its next batch, so that no more than
 :data:`MAX_HELD` batches of each wait in memory.
 """
 

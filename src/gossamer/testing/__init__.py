@@ -32,6 +32,7 @@ _HOMES = {
     "check_keeper": "keeping",
     "check_learner": "trapping",
     "check_ledger": "ledger",
+    "check_lending": "lending",
     "check_log_ins": "handling",
     "check_sessions": "handling",
     "check_mail": "mailing",

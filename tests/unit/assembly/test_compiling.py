@@ -62,6 +62,8 @@ ELSEWHERE |= {"designation", "masters", "policy", "place"}
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.
 ELSEWHERE |= {"recrawl", "recrawl_rate", "min_interval", "max_interval", "interval"}
+#: And these: tests/journeys/test_crawl_mobile.py.
+ELSEWHERE |= {"mobile", "runtime", "runtime_keys", "bring", "bring_elements", "irrelevant"}
 
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:

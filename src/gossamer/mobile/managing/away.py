@@ -39,7 +39,7 @@ Take = Callable[[CrawlerRecord, CrawlerBatch, int], Awaitable[CrawlerRecord]]
 """Commits a batch, and gives the record as it stands then; the number is the size of the batch, unpacked."""
 
 
-class JourneyEnd(msgspec.Struct, frozen=True):
+class CrawlerEnd(msgspec.Struct, frozen=True):
     """The end of a journey."""
 
     fate: Fate
@@ -74,12 +74,12 @@ class AwayCrawler:
     def __repr__(self) -> str:
         return f"<AwayCrawler {self.record.id} at {self.record.runtime}, batch {self.record.next}>"
 
-    async def travel(self) -> JourneyEnd:
+    async def travel(self) -> CrawlerEnd:
         """Bring it home. Returns when that is done, or will not be."""
         is_sent = False
         while True:
             if self._clock.steady() > self.record.ends:
-                return JourneyEnd("lost", "its time is up")
+                return CrawlerEnd("lost", "its time is up")
             try:
                 if not is_sent:
                     await self._send()
@@ -91,13 +91,13 @@ class AwayCrawler:
                     return end
             except RuntimeUnavailable as error:
                 if self._is_over():
-                    return JourneyEnd("lost", f"nothing was heard of the runtime: {error}")
+                    return CrawlerEnd("lost", f"nothing was heard of the runtime: {error}")
                 await self._clock.sleep(self._pause)
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
             except RuntimeRefused as error:
-                return JourneyEnd("refused", f"the runtime refuses it ({error.reason}): {error}")
+                return CrawlerEnd("refused", f"the runtime refuses it ({error.reason}): {error}")
             except (BatchRefused, BytesRefused) as error:
-                return JourneyEnd("refused", f"what the runtime sent is refused ({error.reason}): {error}")
+                return CrawlerEnd("refused", f"what the runtime sent is refused ({error.reason}): {error}")
 
     async def _send(self) -> None:
         """Send it, unless it was heard of; one that is known there already is not sent twice (promise 2 of the link)."""
@@ -105,17 +105,17 @@ class AwayCrawler:
             await self._link.send(self.record.id, self.record.data)
             self._heard()
 
-    async def _answered(self, answer: bytes | CrawlerStanding) -> JourneyEnd | None:
+    async def _answered(self, answer: bytes | CrawlerStanding) -> CrawlerEnd | None:
         """Take a batch in, or see where the crawler stands; the end, if that is one."""
         if isinstance(answer, bytes):
             batch, size = await asyncio.to_thread(_unpacked, answer)
             self.record = await self._take(self.record, batch, size)
             is_last = batch.summary is not None
             await self._acknowledge(is_last=is_last)
-            return JourneyEnd("home") if is_last else None
+            return CrawlerEnd("home") if is_last else None
         if answer.has_ended:
             why = f"{answer.state}{f' ({answer.reason})' if answer.reason else ''}{f': {answer.told}' if answer.told else ''}"
-            return JourneyEnd("lost", f"the runtime says that it is {why}"[:500])
+            return CrawlerEnd("lost", f"the runtime says that it is {why}"[:500])
         await self._clock.sleep(SHORTEST_WAIT)
         return None
 

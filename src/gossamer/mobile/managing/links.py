@@ -1,7 +1,7 @@
 """Links to the runtimes that a person configured, one for each address.
 
 Place in the flow: the crawler manager asks here. An address of http or https is a runtime elsewhere; any other is a folder of this
-machine, which a runtime at home serves: the home host always has one (seed 001, 3.1).
+machine, which a runtime at home serves: the home host always has one (Agarwal and others, 3.1).
 """
 
 from collections.abc import Callable

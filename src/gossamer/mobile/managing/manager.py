@@ -28,7 +28,7 @@ from gossamer.flow.component import Producer
 from gossamer.flow.ports import Out, Uses, UsesMany
 from gossamer.flow.receipt import Receipt, current
 from gossamer.mobile.crawler import MAX_SEEDS, CrawlerBatch, MobileCrawler
-from gossamer.mobile.managing.away import AwayCrawler, JourneyEnd
+from gossamer.mobile.managing.away import AwayCrawler, CrawlerEnd
 from gossamer.mobile.managing.book import CrawlerBook, CrawlerRecord
 from gossamer.mobile.managing.intake import BatchRefused, KnownAtHome, check_batch, visits_of
 from gossamer.mobile.managing.links import RuntimeLinks
@@ -310,7 +310,7 @@ class Crawlers(Producer[CrawlersSheet]):
 
     # -- what goes wrong
 
-    def _give_up(self, record: CrawlerRecord, end: JourneyEnd) -> None:
+    def _give_up(self, record: CrawlerRecord, end: CrawlerEnd) -> None:
         """A crawler will not come home: its URLs wait for another one, or are fetched from here."""
         tasks = self._tasks_of(record)
         with self.ledger.group() as group:
