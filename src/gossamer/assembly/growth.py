@@ -75,6 +75,8 @@ def why_fixed(graph: Graph) -> str:
     http = graph.providers.get("http")
     if http is not None and getattr(http.sheet, "cookies", "off") != "off":
         return "cookies are in the memory of its process"
+    if any(plan.use == "crawlers" for plan in graph.wiring.components.values()):
+        return "mobile crawlers come home to its process"
     if has_application(graph.wiring):
         return "a program of its own says what to fetch, and expects so many agents as it was told"
     return ""

@@ -102,11 +102,16 @@ def test_a_group_of_processes_has_the_cores_and_the_memory_of_its_quota(tmp_path
 
 @pytest.mark.parametrize(
     ("options", "why"),
-    [({}, ""), ({"cookies": "host"}, "cookies are in the memory"), ({"cookies": "off"}, "")],
+    [
+        ({}, ""),
+        ({"cookies": "host"}, "cookies are in the memory"),
+        ({"mobile": True, "runtime": ["a.test=http://127.0.0.1:1"]}, "mobile crawlers"),
+    ],
 )
-def test_a_crawl_that_would_forget_its_cookies_has_as_many_agents_as_a_person_says(
-    options: dict[str, Any], why: str
+def test_a_crawl_whose_process_has_what_others_lack_has_as_many_agents_as_a_person_says(
+    options: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GOSSAMER_RUNTIME_KEY", "0" * 64)
     graph = plan(compile_wiring(["http://a.test/"], build(CrawlOptions, options)), catalog())
     assert why_fixed(graph).startswith(why)
     assert bool(why_fixed(graph)) == bool(why)
