@@ -34,7 +34,9 @@ class LentSheet(Sheet, frozen=True):
         dict[str, str],
         setting(
             "Send crawlers for these hosts to these runtimes: host, or `*.` and a host, and the address of its runtime.",
-            restart="crawlers are on their way", names="a folder"),
+            restart="crawlers are on their way",
+            names="a folder",
+        ),
     ] = msgspec.field(default_factory=dict)
 
 
