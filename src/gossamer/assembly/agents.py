@@ -53,7 +53,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
     ledger = wiring.components[commit].providers["ledger"]
     if wiring.components[commit].settings.get("again"):
-        raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
+        raise UsageError("a random walk returns to pages, so its URLs cannot be divided; leave --agents at 1")
     others = [name for name in at_work(members) if name != agent]
     if not others:
         return _with_own_files(wiring, agent)

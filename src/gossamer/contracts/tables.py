@@ -217,7 +217,7 @@ def _column_of(row: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> C
     for said in getattr(hint, "__metadata__", ()):
         if isinstance(said, Column):
             return said
-    raise TypeError(f"{row.__name__}.{field.name} says nothing of itself; annotate it with column(...)")
+    raise TypeError(f"{row.__name__}.{field.name} has no description; annotate it with column(...)")
 
 
 def _spec(field: msgspec.structs.FieldInfo, said: Column) -> ColumnSpec:

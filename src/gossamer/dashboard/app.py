@@ -248,7 +248,7 @@ async def _host(request: Request, crawls: Crawls) -> object:
     shown = await crawls.named(request.path_params["key"])
     name = request.query_params.get("name", "")
     if not name:
-        raise UsageError("say which host: ?name=...")
+        raise UsageError("name a host: ?name=...")
     return await shown.run(picture_of, shown.directory, name[:253])
 
 

@@ -45,7 +45,7 @@ class _Laid(msgspec.Struct, frozen=True):
 class WarcArchive(Provider[WarcSheet]):
     """Writes `warcinfo`, `request`, `metadata`, `response`, `resource` and `revisit` records, one gzip member each.
 
-    Contract: `storing.Archive`. The first file is made at the first record: a refused crawl leaves nothing behind.
+    Contract: `storing.Archive`. It creates the first file at the first record, so a refused crawl leaves no file.
     """
 
     def __init__(self, sheet: WarcSheet | None = None) -> None:
@@ -290,7 +290,7 @@ def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
 
 
 class NoArchive(Provider[NoSettings]):
-    """Keeps nothing: `--no-warc`. Contract: `storing.Archive`, whose first promise it extends to every visit."""
+    """Archives nothing (`--no-warc`). Contract: `storing.Archive`, whose first promise it extends to every visit."""
 
     async def lay(self, visit: Visit) -> None:
         """Nothing."""

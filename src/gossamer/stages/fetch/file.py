@@ -37,7 +37,10 @@ class FileSheet(Sheet, frozen=True):
     max_body: Annotated[int, setting("Keep at most this many bytes of a file.", unit="bytes", ge=1)] = 16 << 20
     spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[
-        str, setting("Keep large bodies in this directory while they are used; empty: the system's own place.")
+        str,
+        setting(
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory."
+        ),
     ] = ""
 
 

@@ -47,9 +47,12 @@ class PlainSheet(Sheet, frozen=True):
     max_body: Annotated[int, setting("Keep at most this many bytes of a body.", unit="bytes", ge=1)] = 16 << 20
     spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[
-        str, setting("Keep large bodies in this directory while they are used; empty: the system's own place.")
+        str,
+        setting(
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory."
+        ),
     ] = ""
-    timings: Annotated[bool, setting("Keep for each answer when its phases ended.")] = False
+    timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False
 
 
 P = TypeVar("P", bound=PlainSheet)

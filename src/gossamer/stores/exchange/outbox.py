@@ -48,21 +48,21 @@ _decode = msgspec.msgpack.Decoder(Task).decode
 class AgentOutboxSheet(Sheet, frozen=True):
     """Settings of :class:`AgentOutbox`."""
 
-    agent: Annotated[str, setting("Keep the URLs of this agent's hosts here.", restart="it is who this agent is")] = (
-        agent_name(0)
-    )
+    agent: Annotated[
+        str, setting("Name of this agent; URLs of its own hosts stay here.", restart="it is who this agent is")
+    ] = agent_name(0)
     waiting: Annotated[
         int,
-        setting("Hold this many URLs for one agent in memory; others wait on the disk.", unit="URLs", ge=1),
+        setting("Hold at most this many URLs for one agent in memory; the rest wait on the disk.", unit="URLs", ge=1),
     ] = WAITING
     holds: Annotated[
         bool,
-        setting("Send nothing and forget nothing, while a checkpoint of all agents is made; the supervisor says when."),
+        setting("Send nothing and forget nothing. The supervisor sets this while it makes a checkpoint of all agents."),
     ] = False
 
 
 class AgentOutbox(Provider[AgentOutboxSheet]):
-    """Holds the URLs that one agent owes the others. Contract: `exchanging.Outbox`."""
+    """Holds the URLs that one agent found and others have to fetch. Contract: `exchanging.Outbox`."""
 
     ledger: Uses[Ledger]
     designation: Uses[Designation]
