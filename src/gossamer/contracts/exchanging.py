@@ -25,13 +25,13 @@ class OwedTask(msgspec.Struct, frozen=True):
 
 
 class Outbox(Protocol):
-    """Keeps what is owed, in the same group as the visit that it was found on.
+    """Keeps URLs owed to other agents, in the same group as the visit on which they were found.
 
     Promises:
-        1. What was owed in a group that is kept is taken by its agent's sender, sooner or later, also after a kill.
-        2. It is owed until it was said to be delivered; then it is forgotten, unless it was owed again at a lower depth.
-        3. How much is owed in all is the counter `owed`.
-        4. Memory is bounded, however much is owed and whichever agent does not answer.
+        1. If a group is kept, the sender for the agent takes the URLs that it owes, sooner or later, even after a kill.
+        2. A URL stays owed until `delivered` names it; then it is forgotten, unless it was owed again at a lower depth.
+        3. The counter `owed` holds the number of owed URLs.
+        4. Memory is bounded, even if much is owed or agents do not answer.
     """
 
     def is_ours(self, host: str) -> bool:
@@ -39,15 +39,16 @@ class Outbox(Protocol):
         ...
 
     def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
-        """Stage tasks of other agents' hosts; what has no room is counted as `cut:owed`. Returns what is to be given to `kept`."""
+        """Stage tasks of other agents' hosts; tasks without room are counted as `cut:owed`. Returns the argument for
+        `kept`."""
         ...
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
-        """Their group is kept; or, where it is not sure, may have been."""
+        """Their group is kept, or may have been if that is uncertain."""
         ...
 
     async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
-        """What is owed to an agent and was not taken yet, at least one, suspended while there is nothing."""
+        """URLs owed to an agent that were not taken yet, at least one; suspends until there is one."""
         ...
 
     def delivered(self, owed: Sequence[OwedTask]) -> None:

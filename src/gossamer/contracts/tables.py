@@ -49,7 +49,7 @@ _TYPES: dict[type, ColumnType] = {
 
 
 class RowSource(msgspec.Struct, frozen=True, gc=False):
-    """What a row is made of: one visit, and where its record is kept."""
+    """The source of a row: one visit, and the place of its record."""
 
     visit: Visit
     task: Task
@@ -65,7 +65,7 @@ Source = Callable[[RowSource], Any]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """What a field of a row type says of itself; :func:`column` makes it."""
+    """The declaration of a field of a row type; :func:`column` makes it."""
 
     doc: str
     of: Source | None
