@@ -16,20 +16,25 @@ from gossamer.cli.report import FOUND
 from gossamer.flow.sheet import properties
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 
-PAGE = (Path(__file__).parents[2] / "docs/operations.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "operations.md").read_text("utf-8")
+#: Pages with a unit: for a crawl, and for a runtime.
+UNITS = {"gossamer-news.service": PAGE, "gossamer-runtime.service": (DOCS / "runtime.md").read_text("utf-8")}
 
 
-def unit() -> str:
-    return PAGE.partition("```ini\n")[2].partition("```")[0]
+def unit(page: str) -> str:
+    return page.partition("```ini\n")[2].partition("```")[0]
 
 
-def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", UNITS)
+def test_the_unit_is_one_that_systemd_takes(name: str, tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed")
-    file = tmp_path / "gossamer-news.service"
+    file = tmp_path / name
     # The program and the user stand on no machine but the reader's.
-    text = unit().replace("/usr/local/bin/gossamer", sys.executable).replace("User=crawler", "User=root")
+    text = unit(UNITS[name]).replace("/usr/local/bin/gossamer", sys.executable)
+    text = re.sub("^User=.*$", "User=root", text, flags=re.MULTILINE)
     file.write_text(text, encoding="utf-8")
     done = subprocess.run([analyze, "verify", "--man=no", str(file)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -33,7 +33,7 @@ def web() -> Iterator[FakeWeb]:
         yield served
 
 
-def begun(web: FakeWeb, directory: Path, *, agents: int = 2) -> None:
+def begun(web: FakeWeb, directory: Path, *more: str, agents: int = 2) -> None:
     """Crawl with these agents until a third of the pages is there, and stop."""
     given = [
         "--scope",
@@ -46,6 +46,7 @@ def begun(web: FakeWeb, directory: Path, *, agents: int = 2) -> None:
         "127.0.0.0/8",
         "--traps",
         "report",
+        *more,
     ]
     line = python.command("gossamer", "crawl", web.url("http://www.h0.test/p0"), *map(str, given), "-o", str(directory))
     crawl = subprocess.Popen(

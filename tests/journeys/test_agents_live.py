@@ -104,7 +104,7 @@ def test_the_pages_are_those_of_one_agent_with_kills_joins_and_leaves(tmp_path: 
                 victim.kill()
                 await until(lambda deaths=deaths: job.supervisor.restarts > deaths)  # type: ignore[misc]
                 await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
-                job.resize(number)
+                job.others.resize(number)
                 await until(lambda number=number: len(job.supervisor.agents) == number)  # type: ignore[misc]
                 await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
 

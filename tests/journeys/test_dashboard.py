@@ -243,9 +243,10 @@ def test_every_setting_says_what_it_takes_and_several_change_together_or_not_at_
         good = {"politeness.delay": "3s", "frontier.concurrency": "4"}
         assert browser.order(key, "check-set", values=good)[0] == 200
         assert setting("politeness.delay")["value"] == 0.0, "what is only checked changes nothing"
-        for bad in ({"frontier.concurrency": "0"}, {"frontier.directory": "/tmp/x"}, {"nowhere.x": "1"}):
+        named = [{"noise": "/etc/passwd"}, {"links.parameters": "/etc/passwd"}, {"http.proxy": '["$HOME"]'}]
+        for bad in ({"frontier.concurrency": "0"}, {"frontier.directory": "/tmp/x"}, {"nowhere.x": "1"}, *named):
             for word in ("check-set", "set"):
-                assert browser.order(key, word, values={**good, **bad})[0] == 409
+                assert browser.order(key, word, values={**good, **bad}, by_form=False)[0] == 409
         assert setting("politeness.delay")["value"] == 0.0
         assert browser.order(key, "layout", places={"frontier": [1, 2]})[0] == 200
         assert browser.json(f"/api/crawls/{key}/layout") == {"places": {"frontier": [1.0, 2.0]}, "is_still": False}
@@ -301,6 +302,8 @@ def test_a_form_changes_the_graph_by_names_alone_and_takes_it_back(tmp_path: Pat
             {"components": {"x": {"use": "os:system"}}},
             {"components": {"x": {"use": "nowhere"}}},
             {"components": {"links": {"process": "elsewhere"}}},
+            {"components": {"links": {"settings": {"parameters": "/etc/passwd"}}}},
+            {"providers": {"files": {"use": "file", "settings": {"roots": ["/"]}}}},
             {"connectors": {"alike": {"address": "unix:/tmp/x"}}},
             {"connectors": {"alike": {"address": "tcp:10.0.0.1:80"}}},
             {"remove": ["components.frontier"]},
@@ -475,6 +478,78 @@ def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, envir
             assert log["said"], "what the crawl said to its person is not lost"
 
 
+def test_a_form_starts_a_crawl_below_the_folder_that_is_shown_as_the_command_would(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    environment.pop("GOSSAMER_CONTACT", None)
+    folder = tmp_path / "crawls"
+    folder.mkdir()
+    with FakeWeb({"/": "one"}) as web, dashboard(environment, folder) as (full, read):
+        assert read.json("/api/options")["folders"] == [str(folder)]
+
+        def start(**fields: Any) -> tuple[int, Any]:
+            form = {"folder": str(folder), "seeds": [web.url("/")], "options": {"max_pages": "1", "sitemaps": True}}
+            status, body = full.ask("/api/crawls", "POST", {**form, **fields})
+            return status, json.loads(body)
+
+        assert read.ask("/api/crawls", "POST", {"folder": str(folder), "seeds": [web.url("/")]})[0] == 403
+        status, told = start(name="mine")
+        assert (status, told["key"]) == (200, key_of(folder / "mine")), told
+        deadline = time.monotonic() + 30
+        while read.ask(f"/api/crawls/{told['key']}")[0] != 200 or read.json(f"/api/crawls/{told['key']}")["process"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert read.json(f"/api/crawls/{told['key']}")["pages"] == 1
+        while not any("1 page" in line for line in read.json(f"/api/crawls/{told['key']}/log")["said"]):
+            assert time.monotonic() < deadline, "what the crawl says to its person is kept"
+            time.sleep(0.05)
+        refused = {
+            "holds a crawl": {"name": "mine"},
+            "contact": {"name": "other", "seeds": ["http://192.0.2.1/"]},
+            "write it in full": {"seeds": ["file:///etc/"]},
+            "in no other": {"folder": str(tmp_path)},
+            "take letters": {"name": "../up"},
+            "no option": {"options": {"output": str(tmp_path / "x")}},
+            "max_pages": {"options": {"max_pages": "many"}},
+            "true or false": {"options": {"sitemaps": "yes"}},
+        }
+        for words, fields in refused.items():
+            status, told = start(**fields)
+            assert status == 400 and words in told["error"], (fields, told)
+    assert [path.name for path in folder.iterdir()] == ["mine"], "what was refused leaves nothing"
+
+
+def test_exports_are_made_by_a_form_downloaded_and_removed(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web:
+        folder = rested(web, tmp_path / "c")
+    with dashboard(environment, folder) as (full, read):
+        at = f"/api/crawls/{key_of(folder)}"
+        assert read.ask(f"{at}/exports", "POST", {"to": "csv"})[0] == 403
+        for bad in ({"to": "nowhere"}, {"to": "csv", "table": "../x"}, {"to": "csv", "output": "/tmp/x"}, {}):
+            assert full.ask(f"{at}/exports", "POST", bad)[0] == 400, bad
+        for form in ({"to": "csv"}, {"to": "jsonl", "table": "nowhere"}):
+            assert full.ask(f"{at}/exports", "POST", form)[0] == 200
+        deadline = time.monotonic() + 60
+        while any(one["state"] == "being made" for one in read.json(f"{at}/exports")["exports"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        made = {one["state"]: one for one in read.json(f"{at}/exports")["exports"]}
+        assert "no table 'nowhere'" in made["failed"]["said"]
+        name = made["ready"]["name"]
+        status, body = read.ask(f"{at}/exports/{name}")
+        assert (status, body) == (200, (tmp_path / "c-exports" / name).read_bytes())
+        assert web.url("/").encode() in body
+        (tmp_path / "c-exports" / "link").symlink_to("/etc/passwd")
+        for other in ("link", "..%2Fc%2Fcrawl.toml", "nowhere"):
+            assert read.ask(f"{at}/exports/{other}")[0] in (400, 404)
+        assert read.ask(f"{at}/remove-export", "POST", {"name": name})[0] == 403
+        assert full.ask(f"{at}/remove-export", "POST", {"name": "../c/crawl.toml"})[0] == 400
+        for one in made.values():
+            assert full.ask(f"{at}/remove-export", "POST", {"name": one["name"]})[0] == 200
+        assert read.json(f"{at}/exports")["exports"] == []
+    assert [path.name for path in (tmp_path / "c-exports").iterdir()] == ["link"]
+
+
 def children(process: int) -> list[int]:
     """The processes that this one has started and that run a dashboard."""
     found = subprocess.run(
@@ -554,7 +629,8 @@ def test_the_description_of_the_interface_names_every_address(tmp_path: Path, en
     from gossamer.dashboard.describing import openapi
 
     told = set(openapi()["paths"])
-    routes = {one.path for one in application(Crawls([])).routes if isinstance(one, Route)} - {"/", "/api/openapi.json"}
+    routes = {one.path for one in application(Crawls([])).routes if isinstance(one, Route)}
+    routes -= {"/", "/static/{name}", "/api/openapi.json"}
     orders = {f"/api/crawls/{{key}}/{word}" for word in ORDERS}
     assert told == (routes - {"/api/crawls/{key}/{order}"}) | orders
     text = json.dumps(openapi())
@@ -563,7 +639,7 @@ def test_the_description_of_the_interface_names_every_address(tmp_path: Path, en
 
 
 def test_the_front_end_is_small_and_loads_nothing_from_elsewhere() -> None:
-    from gossamer.dashboard.app import STATIC
+    from gossamer.dashboard.front import STATIC
 
     files = [path for path in STATIC.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 300_000

@@ -94,10 +94,12 @@ def served(environment: dict[str, str], place: Path) -> Iterator[tuple[str, str]
 
 
 @contextlib.contextmanager
-def crawling(environment: dict[str, str], web: FakeWeb, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def crawling(
+    environment: dict[str, str], web: FakeWeb, folder: Path, *options: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A crawl at work in a process of its own, which waits for a retry."""
     line = [sys.executable, "-m", "gossamer", "crawl", web.url("/"), "-o", str(folder), "--delay", "0", "--json"]
-    process = subprocess.Popen([*line, "--linger", "forever"], stdout=subprocess.PIPE, env=environment)
+    process = subprocess.Popen([*line, "--linger", "forever", *options], stdout=subprocess.PIPE, env=environment)
     try:
         yield process
     finally:
@@ -256,6 +258,76 @@ def test_settings_are_edited_checked_and_applied_together(
             page.wait_for_selector("main p:text('politeness.delay = 3.0')")
             assert page.input_value("#value-frontier\\.concurrency") == "3"
         assert [one for one in page.errors if "409" not in one] == []
+
+
+def test_a_crawl_is_started_and_exported_by_forms_and_a_refusal_is_shown(
+    page: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "crawls").mkdir()
+    with FakeWeb(PAGES) as web, served(environment, tmp_path / "crawls") as (full, _):
+        page.goto(full)
+        page.click("#start-one")
+        page.wait_for_selector("#do-start")
+        assert hindrances(page) == []
+        page.fill("#seeds", web.url("/"))
+        page.fill("#option-max_pages", "none at all")
+        page.press("#option-max_pages", "Enter")
+        page.wait_for_selector("p.trouble:text('max_pages')")
+        page.fill("#option-max_pages", "1")
+        page.click("summary")
+        page.fill("#find-option", "sitemaps")
+        page.check("#option-sitemaps")
+        page.click("#do-start")
+        page.wait_for_selector("#started")
+        assert "--max-pages=1 --sitemaps" in page.inner_text("main pre")
+        page.click("#started")
+        page.wait_for_selector("main strong:text-is('limit')")
+        page.click("text=Exports")
+        page.wait_for_selector("#do-export")
+        page.select_option("#export-to", "urls")
+        page.click("#do-export")
+        page.wait_for_selector("td a[download]")
+        assert hindrances(page) == []
+        with page.expect_download() as download:
+            page.click("td a[download]")
+        assert Path(download.value.path()).read_text() == f"{web.url('/')}\n"
+        page.click("button:text-is('Remove')")
+        page.wait_for_selector("main p:text('There is none yet.')")
+        assert [one for one in page.errors if "400" not in one] == []
+
+
+def test_a_person_sees_two_agents_and_changes_one(page: Any, tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c", "--agents", "2"):
+        while not (tmp_path / "c" / "crawl.toml").exists():
+            page.wait_for_timeout(50)
+        with served(environment, tmp_path / "c") as (full, _):
+            page.goto(full)
+            page.wait_for_selector("#agents td:text-is('agent-01')")
+            assert hindrances(page) == []
+            page.click("text=Settings")
+            page.wait_for_selector("#agent")
+            page.select_option("#unit", "frontier")
+            page.wait_for_selector("main h4:text-is('Instances')")
+            page.select_option("#agent", "agent-01")
+            page.wait_for_selector("th:text-is('changes')")
+            while page.input_value("#value-frontier\\.concurrency") != "32":
+                page.wait_for_timeout(50)
+            page.fill("#value-frontier\\.concurrency", "5")
+            page.press("#value-frontier\\.concurrency", "Tab")
+            page.click("#do-apply")
+            page.wait_for_selector("main p:text('agent-01 alone, until it begins again')")
+            page.wait_for_selector("th:text-is('setting concurrency')")
+            assert hindrances(page) == []
+            page.click("text=Topology")
+            page.click("#tell-fetch")
+            page.wait_for_selector("#told td:text-is('agent-01')")
+            page.click("text=Change the graph")
+            page.wait_for_selector("#agent")
+            assert serious(page) == []
+            page.click("text=Traps")
+            page.wait_for_selector("main p:text-is('Nothing is set aside.')")
+            assert hindrances(page) == []
+        assert page.errors == []
 
 
 def test_the_graph_is_a_picture_that_is_dragged_searched_and_remembered(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -218,6 +218,27 @@ def test_pages_that_use_works_or_marks_are_reported(run: Command, tmp_path: Path
     lines = run("web_monitor", "report", "crawl").splitlines()
     assert lines[0] == "3 uses of works, 1 of marks"
     assert "100% of weaver.txt" in lines[2]
+
+
+@pytest.mark.parametrize("run", ["14-element-monitor"], indirect=True)
+def test_a_change_of_one_element_is_told_and_what_changes_beside_it_is_not(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "monitor.toml").write_text(run("element_monitor", "wiring"))
+    visits = itertools.count()
+    prices = ["£1,250.00"]
+
+    def shop(request: FakeRequest) -> str:
+        return f'<p>visitor {next(visits)}</p><b class="price"> {prices[-1]} </b><b class="price">£7</b><a href="/about">a</a>'
+
+    with FakeWeb({"/": shop, "/about": lambda request: f"<p>no price here, {next(visits)}"}) as web:
+        watched = ["--recrawl", "every=0.1s", "--min-interval", "0.1s", "--linger", "0s", "-o", "crawl"]
+        crawl(run, web, "--wiring", "monitor.toml", "--set", "element.select=.price", *watched)
+        for price in ("£1,250.00", "£1,000.00\x1b[31m"):
+            prices.append(price)
+            run("gossamer", "resume", "crawl", "--quiet", "--linger", "0s")
+        address = web.url("/")
+    assert next(visits) >= 6, "each page was visited by each run"
+    [told] = run("element_monitor", "report", "crawl").splitlines()
+    assert told[21:] == f"{address}  '£1,250.00' -> '£1,000.00\\x1b[31m'  -20.0%"
 
 
 @pytest.mark.parametrize("run", ["09-topic-classifier"], indirect=True)

@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from gossamer.stores.members import members_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -98,6 +101,42 @@ def test_a_program_of_ones_own_says_what_to_fetch_next(tmp_path: Path) -> None:
         assert len(lines) == 7
         assert f"* ok {web.url('/house')} 'House spider'" in lines
         assert f"  ok {web.url('/moth')} 'A moth'" in lines
+
+
+@pytest.mark.parametrize("parts", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_applications_say_what_several_agents_fetch(parts: int, tmp_path: Path) -> None:
+    """Each page of a wanted host leads to the same path of the next host; of the last one nothing is followed."""
+    hosts = 6
+    pages = {
+        f"http://h{host}.test/p{page}": f"<title>{'Spider' if host < hosts - 1 else 'End'}</title>"
+        f'<a href="http://h{(host + 1) % hosts}.test/p{page}">x</a><a href="/p{page + 1}">y</a>'
+        for host in range(hosts)
+        for page in range(5)
+    }
+    script, directory = EXAMPLES / "04-own-application" / "application.py", tmp_path / "crawl"
+    with FakeWeb(pages) as web, TemporaryDirectory(prefix="gossamer-") as sockets, ExitStack() as running:
+        system = tmp_path / "system.toml"
+        system.write_text("\n".join(output(script, "wiring", sockets, "--parts", str(parts))), encoding="utf-8")
+        command = [sys.executable, "-m", "gossamer", "crawl", web.url("http://h0.test/p0"), "--wiring", str(system)]
+        command += ["--resolve", web.resolve, "--allow-network", "127.0.0.0/8", "--agents", "2", "--quiet"]
+        command += ["--depth", "0", "--scope", "any", "--delay", "0", "-o", str(directory)]
+        crawl = running.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        own = ["run", sockets, "spider", "--agents", "2", "--parts", str(parts)]
+        lines = [
+            running.enter_context(
+                subprocess.Popen([sys.executable, script, *own, "--part", str(part)], stdout=subprocess.PIPE, text=True)
+            )
+            for part in range(parts)
+        ]
+        if parts > 1:
+            while not {f"http://{one.host}{one.target}" for one in tuple(web.requests)} >= pages.keys():
+                time.sleep(0.05)
+            subprocess.run([sys.executable, "-m", "gossamer", "stop", directory], check=True)
+        said = [line for one in lines for line in one.communicate(timeout=60)[0].splitlines()]
+        assert crawl.wait(60) == (3 if parts > 1 else 0), crawl.stderr and crawl.stderr.read()
+        asked = sorted(line.split()[-2] for line in said if " ok " in line)
+    assert asked == sorted(pages), "each page was seen by one of them, once"
+    assert members_of(directory) == ("agent-00", "agent-01")
 
 
 @pytest.mark.parametrize("kind", ["filter", "synchronous", "semi-synchronous", "asynchronous"])

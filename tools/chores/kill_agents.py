@@ -1,4 +1,4 @@
-"""Kill agents and supervisors of one crawl, and prove that nothing was lost: `kill-agents [--kills N] [--supervisors M]`."""
+"""Kill agents, masters and supervisors of one crawl, and prove that nothing was lost: `kill-agents [--kills N] [--masters M]`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=20, help="of agents (default 20)")
     parser.add_argument("--supervisors", type=int, default=5, help="of supervisors (default 5)")
     parser.add_argument("--agents", type=int, default=2, help="how many agents crawl (default 2)")
+    parser.add_argument("--masters", type=int, default=0, help="how many divide the crawl (default 0: the ring does)")
+    parser.add_argument("--master-kills", type=int, default=0, help="of masters (default 0)")
     parser.add_argument("--seed", type=int, default=1, help="web and moments follow from it (default 1)")
     parser.add_argument("--concurrency", type=int, default=32, help="requests in flight of all agents (default 32)")
     parser.add_argument("--pages", type=int, default=5000, help="pages of the web (default 5000)")
@@ -34,7 +36,9 @@ def main(arguments: list[str]) -> int:
         folder = given.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         round_ = Round(given.seed, given.pages, given.delay, None, given.concurrency)
-        report = run(round_, given.agents, (given.kills, given.supervisors), folder)
+        report = run(
+            round_, given.agents, (given.kills, given.supervisors), folder, (given.masters, given.master_kills)
+        )
     told = [f"{name}: {text}" for name, texts in report.judgement.breaches.items() for text in texts]
     if given.json:
         print(msgspec.json.encode({**report.figures(), "told": told}).decode())

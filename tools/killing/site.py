@@ -72,6 +72,7 @@ class Round(msgspec.Struct, frozen=True):
             "allow-network": "127.0.0.0/8",
             "resolve": f"*.sim=127.0.0.1:{port}",
             "delay": f"{self.delay}s",
+            "agents": "1",
             "concurrency": str(self.concurrency),
             "per-host": str(self.per_host),
             **({} if self.depth is None else {"depth": str(self.depth)}),

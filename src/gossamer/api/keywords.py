@@ -86,8 +86,28 @@ class CrawlKeywords(TypedDict, total=False):
     """Keep at most this many links of a page."""
 
     agents: int | None
-    """Divide the hosts among so many processes, each with its own part of the crawl; one, unless told. Each of them
-    keeps a connection to each other one, so 64 are the most."""
+    """Divide the hosts among so many processes, each with its own part of the crawl; without it, a crawl begins with
+    one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each
+    other one, so 64 are the most."""
+
+    max_agents: int | None
+    """Let others join by themselves until this many agents work; default: as --agents, else as many as there are
+    cores."""
+
+    designation: Literal["ring", "master"] | None
+    """Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met
+    (master), with --agents. A crawl goes by the ring, unless told, and keeps to what it began with."""
+
+    masters: int | None
+    """Run so many masters, which share their table; one, unless told. With --designation master."""
+
+    policy: str
+    """Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or
+    one of your own. least-loaded, unless told."""
+
+    place: Sequence[str]
+    """With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest
+    or 192.0.2.0/24=oslo."""
 
     concurrency: int
     """Have at most this many requests in flight in all."""
@@ -258,3 +278,24 @@ class CrawlKeywords(TypedDict, total=False):
 
     no_warc: bool
     """Keep no archive."""
+
+    mobile: bool
+    """Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see
+    docs/mobile.md."""
+
+    runtime: Sequence[str]
+    """Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of
+    this machine, as example.org=/var/www/html; *.example.org stands for all hosts below."""
+
+    runtime_keys: str
+    """Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Otherwise
+    GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime."""
+
+    bring: tuple[Literal["whole", "text", "links", "fingerprint"], ...]
+    """Let crawlers bring this of a relevant page: whole (usual), text, links, fingerprint."""
+
+    bring_elements: Sequence[str]
+    """Let crawlers bring the elements that this CSS selector finds."""
+
+    irrelevant: Literal["counts", "rows"]
+    """Only count pages that crawlers leave where they are, or keep a row for each."""

@@ -30,6 +30,9 @@ _OWN_SETS = ("url-trie", "bloom-seen")
 #: What takes orders of processors.
 _ORDERS = "processor-orders"
 
+#: A program of the user's own that says what to fetch next. It stands in a process that somebody else starts.
+_APPLICATION = "application"
+
 #: The keeper that claims documents, and knows who else did.
 DIGESTS = "digests"
 
@@ -37,7 +40,7 @@ DIGESTS = "digests"
 _CAPACITY = 4_096
 
 
-def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str) -> Wiring:
+def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str, masters: Sequence[str] = ()) -> Wiring:
     """A copy of a crawl's wiring for one of its agents.
 
     Args:
@@ -45,6 +48,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         members: all agents, as :func:`gossamer.model.agents.member` reads them.
         agent: the name of the one that is to run it.
         folder: where agents meet; a socket of each lies in it.
+        masters: names those that say whose a host is. Without any, the ring does, and agents send each other what they find.
 
     Raises:
         WiringError: the wiring has no frontier, no commit, or something bears a name that is needed here.
@@ -55,23 +59,32 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk returns to pages, so its URLs cannot be divided; leave --agents at 1")
     others = [name for name in at_work(members) if name != agent]
-    if not others:
+    wiring = _with_applications(wiring, agent, is_first=agent == at_work(members)[0])
+    if not (others or masters):
         return _with_own_files(wiring, agent)
+    found = [unit for unit, plan in wiring.providers.items() if plan.use == _ORDERS]
+    receiver = _receiver(wiring.components[commit], agent, found)
+    if masters:
+        designation, owing, more = _by_master(wiring, agent, masters, at_work(members))
+        receiver.providers["domains"] = {"domains": ["taken"]}
+    else:
+        designation, owing, more = "ring", OUTBOX, {}
+    neighbours = masters or others
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
-        OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
+        OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": designation}, {"agent": agent}),
         DIGESTS: ProviderPlan("agent-digests", {"ledger": "ledger", "outbox": OUTBOX}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
+        **more,
     }
-    orders = [unit for unit, plan in wiring.providers.items() if plan.use == _ORDERS]
     components = {
-        "receive": _receiver(wiring.components[commit], agent, orders),
-        **{f"send-{other}": _sender(other) for other in others},
-        **{other: _neighbour(other, agent) for other in others},
+        "receive": receiver,
+        **{f"send-{other}": url_sender(other, owing) for other in neighbours},
+        **{other: agent_place(other, agent) for other in neighbours},
     }
     connectors = {
         "arrived": ConnectorPlan(),
-        **{_arrow(name): _connector(name, agent, folder) for name in (agent, *others)},
+        **{agent_arrow(name): agent_connector(name, agent, folder) for name in (agent, *neighbours)},
     }
     for table, new in (
         (wiring.providers, providers),
@@ -83,6 +96,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
     changed = {
         frontier: _with(wiring.components[frontier], {"arrived": "arrived"}),
         commit: _claiming(_with(wiring.components[commit], {})),
+        # What crawlers find out of their hosts may be another agent's.
+        **{name: _with(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
     }
     made = msgspec.structs.replace(
         wiring,
@@ -91,12 +106,39 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str)
         components={**wiring.components, **changed, **components},
     )
     for unit, plan in wiring.providers.items():
-        if plan.use == "politeness":
+        if plan.use == "politeness" and others:
             made = wirings.with_settings(made, unit, {"address_turns": True})
         elif plan.use == _ORDERS:
             bound = msgspec.structs.replace(plan, providers={**plan.providers, "outboxes": {"orders": [OUTBOX]}})
             made = msgspec.structs.replace(made, providers={**made.providers, unit: bound})
     return _with_own_files(made, agent)
+
+
+def has_application(wiring: Wiring) -> bool:
+    """Whether programs of the user's own say what to fetch next."""
+    return any(plan.use == _APPLICATION for plan in wiring.components.values())
+
+
+def only_applications(wiring: Wiring, process: str) -> bool:
+    """Whether nothing stands in a process but such programs."""
+    return all(plan.use == _APPLICATION for plan in wiring.components.values() if plan.process == process)
+
+
+def _with_applications(wiring: Wiring, agent: str, *, is_first: bool) -> Wiring:
+    """The wiring in which each agent sends its visits to the user's applications under its own name, and the first one takes
+    their tasks: where these belong to another one, it sends them on."""
+    components, connectors = dict(wiring.components), dict(wiring.connectors)
+    for name, plan in wiring.components.items():
+        if plan.use != _APPLICATION:
+            continue
+        visits = connectors[plan.ports["records"]]
+        named = msgspec.structs.replace(visits, options={**visits.options, "slot": _process(agent)})
+        connectors[plan.ports["records"]] = named
+        if not is_first and "urls" in plan.ports:
+            ports = {role: arrow for role, arrow in plan.ports.items() if role != "urls"}
+            components[name] = msgspec.structs.replace(plan, ports=ports)
+            connectors[plan.ports["urls"]] = ConnectorPlan(capacity=wiring.connectors[plan.ports["urls"]].capacity)
+    return msgspec.structs.replace(wiring, components=components, connectors=connectors)
 
 
 def _with_own_files(wiring: Wiring, agent: str) -> Wiring:
@@ -155,27 +197,54 @@ def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str]) -> Compo
         roles["orders"] = {"orders": list(orders)}
     return ComponentPlan(
         "receive-urls",
-        {"inbox": _arrow(agent), "outbox": "arrived"},
+        {"inbox": agent_arrow(agent), "outbox": "arrived"},
         {"ledger": "divided", **roles},
         dict(commit.settings),
     )
 
 
-def _sender(other: str) -> ComponentPlan:
-    return ComponentPlan("send-urls", {"outbox": _arrow(other)}, {"owed": "outbox"}, {"agent": other})
+def _by_master(
+    wiring: Wiring, agent: str, masters: Sequence[str], agents: Sequence[str]
+) -> tuple[str, str, dict[str, ProviderPlan]]:
+    """The providers of an agent that has masters: which one says whose a host is, from which one its senders take, and all of them.
+
+    Agents prefer different masters, so that these share the work.
+    """
+    first = agents.index(agent) % len(masters)
+    preferred = [*masters[first:], *masters[:first]]
+    return (
+        "held",
+        "master-links",
+        {
+            "held": ProviderPlan(
+                "held-domains", {"ledger": "ledger", "ring": "ring"}, {"agent": agent, **ring_rule(wiring)}
+            ),
+            "taken": ProviderPlan("taken-domains", {"held": "held", "outbox": OUTBOX}),
+            "master-links": ProviderPlan("master-links", {"behind": OUTBOX}, {"masters": preferred}),
+        },
+    )
 
 
-def _neighbour(other: str, agent: str) -> ComponentPlan:
-    return ComponentPlan("other-agent", {"urls": _arrow(other), "found": _arrow(agent)}, process=_process(other))
+def url_sender(to: str, owing: str) -> ComponentPlan:
+    """What sends an agent, or a master, what the provider `owing` has for it."""
+    return ComponentPlan("send-urls", {"outbox": agent_arrow(to)}, {"owed": owing}, {"agent": to})
 
 
-def _connector(to: str, agent: str, folder: str) -> ConnectorPlan:
-    options = {"kept": True, "slot": _process(agent)}
+def agent_place(other: str, own: str) -> ComponentPlan:
+    """The place of another agent, or of a master, in the wiring of this one."""
+    return ComponentPlan(
+        "other-agent", {"urls": agent_arrow(other), "found": agent_arrow(own)}, process=_process(other)
+    )
+
+
+def agent_connector(to: str, own: str, folder: str) -> ConnectorPlan:
+    """The connector that leads to an agent or a master, as this one has it."""
+    options = {"kept": True, "slot": _process(own)}
     return ConnectorPlan(f"unix:{folder}/{to}.sock", _CAPACITY, options)
 
 
-def _arrow(agent: str) -> str:
-    """The connector that leads to an agent."""
+def agent_arrow(agent: str) -> str:
+    """The connector that leads to an agent or a master."""
     return f"urls-{agent}"
 
 

@@ -17,6 +17,7 @@ from gossamer.assembly.focus import with_focus
 from gossamer.assembly.host_settings import put_hosts
 from gossamer.assembly.identity import contact_of, token_of, user_agent
 from gossamer.assembly.importance import with_opic
+from gossamer.assembly.mobile import with_mobile
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.assembly.recrawl import with_recrawl
@@ -48,6 +49,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "sitemaps": (("commit", "sitemaps"),),
     "max_pages_per_host": (("commit", "max_per_host"),),
     "max_time": (("frontier", "max_time"),),
+    "max_agents": (("frontier", "max_agents"),),
     "total_time": (("frontier", "total_time"),),
     "max_bytes": (("frontier", "max_bytes"),),
     "until": (("expressions", "until"),),
@@ -141,6 +143,15 @@ def _concurrency(builder: Builder) -> None:
     builder.wiring = with_fetchers(builder.wiring, builder.options.concurrency)
 
 
+def _agents(builder: Builder) -> None:
+    """As many as a person says, and nobody joins by himself; unless the person says how many may."""
+    number, most = builder.options.agents, builder.options.max_agents
+    if most is None:
+        builder.set_where_present("frontier", {"max_agents": number})
+    elif number is not None and most < number:
+        raise UsageError(f"--max-agents {most} is less than --agents {number}; leave one of them out")
+
+
 def _normalise(builder: Builder) -> None:
     builder.set("normalise", "links", {"normalise": normal_steps(builder.options.normalise)})
 
@@ -227,6 +238,11 @@ def _recrawl(builder: Builder) -> None:
     builder.wiring = with_recrawl(builder.wiring, builder.options)
 
 
+def _mobile(builder: Builder) -> None:
+    seeds = normal_seeds(builder.wiring, builder.seeds) if builder.seeds else ()
+    builder.wiring = with_mobile(builder.wiring, builder.options, seeds)
+
+
 def _documents(builder: Builder) -> None:
     builder.wiring = with_protocols(with_documents(builder.wiring, builder.options))
 
@@ -289,6 +305,7 @@ def _permission(builder: Builder) -> None:
 #: Option -> what it does, where that is more than settings that take its value; in this order.
 RULES: dict[str, Callable[[Builder], None]] = {
     "concurrency": _concurrency,
+    "agents": _agents,
     "normalise": _normalise,
     "noise": _noise,
     "filter": _filter,
@@ -307,6 +324,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
     _focus,
     _recrawl,
     put_hosts,
+    _mobile,
 )
 
 

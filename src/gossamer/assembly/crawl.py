@@ -19,9 +19,10 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.crawl_plan import CrawlPlan
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.damage import bring_back, refuse_without_ledger, restored_lines
-from gossamer.assembly.ending import RunEnding
+from gossamer.assembly.ending import RunEnding, came_to_nothing
 from gossamer.assembly.figures import RunFigures
 from gossamer.assembly.following import Following
+from gossamer.assembly.handing_over import HandingOver
 from gossamer.assembly.live_changes import LiveChanges
 from gossamer.assembly.lost_ledger import begin_anew
 from gossamer.assembly.mirrors import MirrorFolder
@@ -44,7 +45,6 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Record
 from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.tally import Tally
@@ -55,7 +55,9 @@ from gossamer.stores.members import refuse_divided
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.control.steering import Others
     from gossamer.assembly.control.wire import Answered, ControlRequest
 
 U = TypeVar("U")
@@ -104,6 +106,10 @@ class Crawl:
         self.fleet: Fleet | None = None
         self._figures: RunFigures | None = None
         self._changes: LiveChanges | None = None
+        self.handing_over = HandingOver(self)
+        """The way to rest, where several agents are to go on."""
+        self.others: Others | None = None
+        """Who lets other agents join. None where they cannot: a program runs it, in a process of its own."""
         self.told: Callable[[Record], None] | None = None
         """Called with the record of each URL as soon as it is committed; to be set before the run."""
         self.last_lines: tuple[str, ...] = ()
@@ -116,9 +122,10 @@ class Crawl:
 
     def _check_place(self) -> None:
         self._place.check()
-        if (self.options.agents or 1) > 1:
+        if self.options.is_divided:
             raise UsageError(
-                "a crawl that a program runs has one agent, in its own process; leave out `agents`, or run `gossamer crawl`"
+                "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
+                "`gossamer crawl`"
             )
         if self.options.resume:
             refuse_divided(self.directory)
@@ -179,6 +186,8 @@ class Crawl:
             async with self.tables.watching() if self.tables else contextlib.nullcontext():
                 work = fleet.watch_over(running.work())
                 await self._work.until_done(work, running, self.units.frontier, self._attended())
+            if self.handing_over.is_done:
+                return self.figures.summary()
             summary = self.figures.last_summary()
             is_vain = made and came_to_nothing(summary)
             self._tell_end(summary, is_kept=not is_vain)
@@ -288,11 +297,15 @@ class Crawl:
     @property
     def state_at_work(self) -> str:
         """`running`, `paused` or `stopping`."""
-        return "stopping" if self.is_stopping else "paused" if self.units.frontier.is_paused else "running"
+        return "stopping" if self.is_stopping else "paused" if self.handing_over.is_paused else "running"
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
         self._work.stop()
+
+    def finish(self) -> None:
+        """End as a crawl does that has nothing left: others go on with it."""
+        self._work.finish()
 
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
@@ -304,11 +317,11 @@ class Crawl:
 
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
-        self.units.frontier.pause()
+        self.handing_over.pause()
 
     def go_on(self) -> None:
         """Go on after :meth:`pause`."""
-        self.units.frontier.go_on()
+        self.handing_over.go_on()
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit, at once and for every later run.
@@ -360,7 +373,14 @@ class Crawl:
         from gossamer.assembly.control.standing import standing_of
 
         elsewhere = await self.fleet.figures() if units and self.fleet is not None else []
-        return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere)
+        alone = self.others.why_alone() if self.others is not None else "a program runs it, in a process of its own"
+        return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere, alone=alone)
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit, in whichever process. Raises UsageError: there is no such unit."""
+        from gossamer.assembly.control.instances import instances_of
+
+        return instances_of(name, self.graph_at_work, await self.fleet.figures() if self.fleet is not None else [])
 
     @property
     def graph_at_work(self) -> RunningGraph:
@@ -387,12 +407,6 @@ class Crawl:
     def providers(self, kind: type[U]) -> list[U]:
         """The providers of this class at work in the main process."""
         return self.units.providers(kind)
-
-
-def came_to_nothing(summary: Summary) -> bool:
-    """Whether nothing came, and what there was to ask for is still to be asked."""
-    is_unfinished = summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES)
-    return bool(summary.state == "incomplete" and not summary.fetched and not summary.limit and is_unfinished)
 
 
 def run(crawl: Crawl) -> Summary:

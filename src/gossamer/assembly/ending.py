@@ -22,8 +22,8 @@ TOLD_SEEDS = 20
 #: Rows of the log that are searched for the seeds: they are fetched first.
 LOOKED_AT = 10_000
 
-#: Outcomes that bring a document, or say that the one we have is still the one.
-_BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED)
+#: Outcomes that bring a document, or say that the one we have is still the one, or that there is one nobody wants.
+_BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED, Outcome.IRRELEVANT)
 
 #: Rules by which the user's own options keep a URL out: each is the name of its option, with what decided after a colon.
 _OPTIONS = frozenset({"only", "never", "filter"})
@@ -124,3 +124,9 @@ def _reason(row: Mapping[str, Any]) -> str:
     text = str(status) if status and not error else f"{outcome}; {error}".rstrip("; ")
     # Errors may quote what a server sent.
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def came_to_nothing(summary: Summary) -> bool:
+    """Whether nothing came, and what there was to ask for is still to be asked."""
+    is_unfinished = summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES)
+    return bool(summary.state == "incomplete" and not summary.fetched and not summary.limit and is_unfinished)

@@ -14,7 +14,7 @@ from gossamer.assembly.control.sizes import sizes_of, walked_sizes
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.ending import has_documents
 from gossamer.assembly.pulse import WATCHED, Counts, Pulse
-from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, owed_urls, peak_rss, unique_documents
+from gossamer.assembly.summary import Summary, cpu_seconds, cuts_of, peak_rss, unique_documents, urls_elsewhere
 from gossamer.assembly.units_at_work import UnitsAtWork
 from gossamer.contracts.fetching import ProxyHealth
 from gossamer.contracts.relevance import JUDGED, RELEVANT
@@ -38,7 +38,8 @@ class RunFigures:
         self._units = units
         self._work = work
         self._began = began
-        self._pages_before = 0
+        self.pages_before = 0
+        """Pages of earlier runs."""
         self.pulse = Pulse(self._count, lambda: sizes_of(units.ledger), lambda: walked_sizes(directory), SystemClock())
         """What the crawl does over the last seconds; by the machine's clock, since people look at it."""
 
@@ -47,19 +48,19 @@ class RunFigures:
 
     def begin(self) -> None:
         """The pages that are counted so far are of earlier runs."""
-        self._pages_before = self._counters().get("pages", 0)
+        self.pages_before = self._counters().get("pages", 0)
 
     def summary(self) -> Summary:
         """The summary as of now; its state is that of a crawl that would end here."""
         counters, frontier, cut_by = self._counters(), self._units.frontier, self._work.cut_by
-        queued = len(frontier.queues) + owed_urls(counters)
+        queued = len(frontier.queues) + urls_elsewhere(counters)
         limit = frontier.limit or cut_by
         state = self._state(counters, queued, limit)
         ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
         set_aside = self._set_aside(counters)
         seconds = time.monotonic() - self._began
         pages = counters.get("pages", 0)
-        here = pages - self._pages_before
+        here = pages - self.pages_before
         return Summary(
             crawl=str(self._directory),
             state=state,

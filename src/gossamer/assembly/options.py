@@ -17,7 +17,12 @@ _GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to goss
 _ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
-_AGENTS = "it runs in one process; stop it, and let agents join: gossamer resume DIR --agents N"
+_AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
+
+_MASTERS = "masters read it when they start; stop the crawl, and give it to gossamer resume"
+
+#: Masters of one crawl: two are enough for any one of them to be lost, and each agent keeps a connection to each.
+MOST_MASTERS = 8
 
 #: Agents of one crawl: each keeps a connection to each other one.
 MOST_AGENTS = 64
@@ -30,9 +35,15 @@ Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "rand
 class CrawlOptions(Sheet, frozen=True):
     """What `gossamer crawl` and `gossamer.crawl()` take, apart from the seeds."""
 
-    output: Annotated[str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE)] = (
-        ""
-    )
+    @property
+    def is_divided(self) -> bool:
+        """They ask for several agents, or for what only a crawl of several has."""
+        of_masters = self.designation == "master" or self.masters or self.policy or self.place
+        return (self.agents or 1) > 1 or bool(of_masters)
+
+    output: Annotated[
+        str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE, names="a folder")
+    ] = ""
     resume: Annotated[bool, setting("Go on with the crawl that the directory holds.", restart=_BEGINNING)] = False
     overwrite: Annotated[
         bool, setting("Remove the crawl that the directory holds, and start anew.", restart=_BEGINNING)
@@ -61,7 +72,7 @@ class CrawlOptions(Sheet, frozen=True):
     ] = ()
     noise: Annotated[
         str,
-        setting("Drop or keep links to advertisements and trackers, or drop those that a FILE lists."),
+        setting("Drop or keep links to advertisements and trackers, or drop those that a FILE lists.", names="a file"),
     ] = "drop"
     traps: Annotated[
         Literal["cut", "report"],
@@ -115,7 +126,8 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Divide the hosts among so many processes, each with its own part of the crawl; one, unless told. Each of them "
+                "Divide the hosts among so many processes, each with its own part of the crawl; without it, a crawl begins "
+                "with one, and others join when the processor is busy and several sites wait. Each of them "
                 f"keeps a connection to each other one, so {MOST_AGENTS} are the most.",
                 restart=_AGENTS,
                 ge=1,
@@ -124,6 +136,57 @@ class CrawlOptions(Sheet, frozen=True):
         ]
         | None
     ) = None
+    max_agents: (
+        Annotated[
+            int,
+            setting(
+                "Let others join by themselves until this many agents work; default: as --agents, else as many as there are cores.",
+                ge=1,
+                le=MOST_AGENTS,
+            ),
+        ]
+        | None
+    ) = None
+    designation: (
+        Annotated[
+            Literal["ring", "master"],
+            setting(
+                "Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met "
+                "(master), with --agents. A crawl goes by the ring, unless told, and keeps to what it began with.",
+                restart=_MASTERS,
+            ),
+        ]
+        | None
+    ) = None
+    masters: (
+        Annotated[
+            int,
+            setting(
+                "Run so many masters, which share their table; one, unless told. With --designation master.",
+                restart=_MASTERS,
+                ge=1,
+                le=MOST_MASTERS,
+            ),
+        ]
+        | None
+    ) = None
+    policy: Annotated[
+        str,
+        setting(
+            "Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or one "
+            "of your own. least-loaded, unless told.",
+            restart=_MASTERS,
+            names="code",
+        ),
+    ] = ""
+    place: Annotated[
+        tuple[str, ...],
+        setting(
+            "With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or "
+            "192.0.2.0/24=oslo (repeatable).",
+            restart=_MASTERS,
+        ),
+    ] = ()
     concurrency: Annotated[
         int, setting("Have at most this many requests in flight in all.", unit="requests", ge=1, le=4096)
     ] = 64
@@ -204,13 +267,17 @@ class CrawlOptions(Sheet, frozen=True):
     topic_page: Annotated[
         tuple[str, ...],
         setting(
-            "Look for pages that are about the same topic as this file (HTML or text) (repeatable).", restart=_GRAPH
+            "Look for pages that are about the same topic as this file (HTML or text) (repeatable).",
+            restart=_GRAPH,
+            names="a file",
         ),
     ] = ()
     relevance: Annotated[
         str,
         setting(
-            "Judge the relevance of pages with the installed part of this name, instead of by words.", restart=_GRAPH
+            "Judge the relevance of pages with the installed part of this name, instead of by words.",
+            restart=_GRAPH,
+            names="code",
         ),
     ] = ""
     tunnel: Annotated[
@@ -295,6 +362,7 @@ class CrawlOptions(Sheet, frozen=True):
             "USER:PASSWORD or `Bearer TOKEN` from the environment or a file, and keep it out of crawl.toml (repeatable).",
             restart=_SEEDS,
             secret=True,
+            names="a secret",
         ),
     ] = ()
     cookies: Annotated[
@@ -310,6 +378,7 @@ class CrawlOptions(Sheet, frozen=True):
             "Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), and keep those that servers "
             "set while the crawl runs.",
             restart=_BEGINNING,
+            names="a file",
         ),
     ] = ""
     proxy: Annotated[
@@ -320,10 +389,13 @@ class CrawlOptions(Sheet, frozen=True):
             "holds the content of neither. A proxy that fails is not used for a while. HTTP_PROXY and its like are "
             "ignored.",
             secret=True,
+            names="a secret",
         ),
     ] = ()
     http2: Annotated[bool, setting("Offer HTTP/2 to https servers.")] = False
-    ca_file: Annotated[str, setting("Trust the certificates in this file (PEM) instead of the system's.")] = ""
+    ca_file: Annotated[
+        str, setting("Trust the certificates in this file (PEM) instead of the system's.", names="a file")
+    ] = ""
     resolve: Annotated[
         tuple[str, ...],
         setting("Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable)."),
@@ -336,6 +408,7 @@ class CrawlOptions(Sheet, frozen=True):
             "Set delay, per-host, max-pages, min-interval, max-interval and header for single hosts; in a configuration file: "
             '`[hosts."*.example.org"]`.',
             restart=_BEGINNING,
+            names="a secret",
         ),
     ] = msgspec.field(default_factory=dict)
     page_requisites: Annotated[
@@ -381,7 +454,11 @@ class CrawlOptions(Sheet, frozen=True):
     ] = "auto"
     sinks: Annotated[
         str,
-        setting("While the crawl runs, write rows to the databases that this TOML file names.", restart=_BEGINNING),
+        setting(
+            "While the crawl runs, write rows to the databases that this TOML file names.",
+            restart=_BEGINNING,
+            names="a file",
+        ),
     ] = ""
     index: Annotated[
         bool,
@@ -393,6 +470,7 @@ class CrawlOptions(Sheet, frozen=True):
             "Also write the items that processors find to this file: .jsonl and .csv grow while the crawl runs; .json, .parquet "
             "and .xlsx are written when it stops. KIND=FILE takes only items of one kind (repeatable).",
             restart=_BEGINNING,
+            names="a file",
         ),
     ] = ()
     item_columns: Annotated[
@@ -422,6 +500,7 @@ class CrawlOptions(Sheet, frozen=True):
             "Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a "
             "server; includes --page-requisites.",
             restart=_BEGINNING,
+            names="a folder",
         ),
     ] = ""
     triple_store: Annotated[
@@ -429,6 +508,46 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "Also send triples to the store at this URL, by SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is its USER:PASSWORD.",
             restart=_BEGINNING,
+            names="a secret",
         ),
     ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=_GRAPH)] = False
+
+    mobile: Annotated[
+        bool,
+        setting(
+            "Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see "
+            "docs/mobile.md.",
+            restart=_GRAPH,
+        ),
+    ] = False
+    runtime: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of this "
+            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below (repeatable).",
+            restart=_GRAPH,
+            names="a folder",
+        ),
+    ] = ()
+    runtime_keys: Annotated[
+        str,
+        setting(
+            'Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Otherwise '
+            "GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime.",
+            restart=_GRAPH,
+            names="a file",
+        ),
+    ] = ""
+    bring: Annotated[
+        tuple[Literal["whole", "text", "links", "fingerprint"], ...],
+        setting("Let crawlers bring this of a relevant page: whole (usual), text, links, fingerprint.", restart=_GRAPH),
+    ] = ()
+    bring_elements: Annotated[
+        tuple[str, ...],
+        setting("Let crawlers bring the elements that this CSS selector finds (repeatable).", restart=_GRAPH),
+    ] = ()
+    irrelevant: Annotated[
+        Literal["counts", "rows"],
+        setting("Only count pages that crawlers leave where they are, or keep a row for each.", restart=_GRAPH),
+    ] = "counts"

@@ -7,9 +7,11 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import served
 from gossamer.flow.graph import Graph
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
-from gossamer.model.url import endpoint_of, scheme_of
+from gossamer.model.host_table import HostTable
+from gossamer.model.url import endpoint_of, host_of, scheme_of
 from gossamer.services.dns import GuardedResolver
 from gossamer.stages.frontier.sheet import FrontierSheet
+from gossamer.stores.lending.lent import LentSheet
 
 
 def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
@@ -37,12 +39,15 @@ async def check_addresses(
     sheets = [node.sheet for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)]
     proxied = any(sheet.proxied for sheet in sheets)
     unresolved = {scheme for sheet in sheets for scheme in sheet.unresolved}
+    lent = [HostTable(node.sheet.runtimes) for node in graph.providers.values() if isinstance(node.sheet, LentSheet)]
     for resolver in resolvers(graph):
         await resolver.start()
         try:
             for url in seeds:
                 if scheme_of(url) in unresolved:
                     continue  # its name is that of no machine
+                if any(table.get(host_of(url)) for table in lent):
+                    continue  # nobody asks it from here
                 try:
                     await _check(url, resolver, proxied=proxied)
                 except AddressRefused as error:

@@ -66,14 +66,15 @@ def unique_documents(counters: Mapping[str, int]) -> int:
     return counters.get("documents", 0) - counters.get("copies", 0)
 
 
-def owed_urls(counters: Mapping[str, int]) -> int:
-    """How many URLs wait to be sent to other agents, by the counters of a ledger; claims of documents are none."""
-    return counters.get("owed", 0) - counters.get("owed_claims", 0)
+def urls_elsewhere(counters: Mapping[str, int]) -> int:
+    """How many URLs wait outside of the queues, by the counters of a ledger: to be sent to other agents, where claims of documents
+    are none, or with mobile crawlers."""
+    return counters.get("owed", 0) - counters.get("owed_claims", 0) + counters.get("lent", 0)
 
 
 #: Counters of the ledger that count such cuts: budgets of hosts and domains, near-duplicates that were dropped, URLs of other
 #: agents that the outbox had no room for.
-_CUTS = ("cut:budget:", "cut:near-duplicate", "cut:owed")
+_CUTS = ("cut:budget:", "cut:near-duplicate", "cut:owed", "cut:lent", "cut:crawler:")
 
 
 def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: int) -> dict[str, int]:

@@ -18,7 +18,8 @@ import msgspec
 
 from gossamer.assembly.agency.membership import change_members
 from gossamer.assembly.compiling import shipped
-from gossamer.bench.commands import BenchedCrawl, begun, cpu_of_children, crawled
+from gossamer.bench.commands import ALONE, BenchedCrawl, begun, cpu_of_children, crawled
+from gossamer.bench.peers import nginx
 from gossamer.bench.report import BenchReport
 from gossamer.model.agents import agent_name
 from gossamer.model.task import Task
@@ -29,6 +30,9 @@ from gossamer.stores.members import write_members
 
 #: Pages of a crawl, and its hosts: some twenty seconds.
 PAGES, HOSTS = 20_000, 400
+
+#: Names under which a site is served.
+NAMES = 32
 
 #: Slow hosts, the seconds that each takes for an answer, and the pages of theirs that are fetched.
 SLOW, LATENCY = 1_000, 1.0
@@ -41,14 +45,21 @@ MOVED_HOSTS, MOVED_URLS = 10_000, 1_000_000
 _AT_ONCE = 10_000
 
 
-def run(pages: int = PAGES, repeats: int = 5) -> BenchReport:
-    """Measure all of it.
+def run(pages: int = PAGES, repeats: int = 5, site: Path | None = None) -> BenchReport:
+    """Measure all of it; or only what two agents gain on a site.
 
     Args:
         pages: of each crawl.
         repeats: runs of each kind.
+        site: a folder of pages, that nginx serves under :data:`NAMES` names.
+
+    Raises:
+        UsageError: nginx is not installed, or a crawl failed.
     """
     report = BenchReport("agents")
+    if site is not None:
+        _documentation(report, site, pages, repeats)
+        return report
     _crawls(report, pages, repeats)
     _moving(report, MOVED_HOSTS, MOVED_URLS * pages // PAGES)
     _slow(report, SLOW, max(2, SLOW_PAGES * pages // PAGES))
@@ -75,6 +86,34 @@ def _crawls(report: BenchReport, pages: int, repeats: int) -> None:
     ratios = report.table("two agents beside", "what", "pace", "CPU a page")
     for name in ("one agent", "two crawls"):
         ratios.add(name, f"{pace['two agents'] / pace[name]:.2f}", f"{cpu_each['two agents'] / cpu_each[name]:.2f}")
+
+
+def _documentation(report: BenchReport, site: Path, pages: int, repeats: int) -> None:
+    """The same pages on many hosts, each of a domain of its own, behind a server that costs little."""
+    kinds: dict[str, list[BenchedCrawl]] = {"one agent": [], "two agents": []}
+    with nginx(site) as port:
+        for _ in range(repeats):
+            kinds["one agent"].append(_under_names(port, [*ALONE, "--max-pages", str(pages)]))
+            kinds["two agents"].append(_under_names(port, ["--agents", "2", "--max-pages", str(pages)]))
+    table = report.table(f"{pages:,} pages of {site} under {NAMES} host names", "what", "pages/s", "ms of CPU a page")
+    for name, runs in kinds.items():
+        pace, cpu = (statistics.median(getattr(one, what) for one in runs) for what in ("pace", "cpu_each"))
+        table.add(name, f"{pace:,.0f}", f"{cpu:.2f}")
+    pairs = list(zip(*kinds.values(), strict=True))
+    ratios = report.table("two agents beside one, median of pairs", "pace", "CPU a page")
+    ratios.add(
+        f"{statistics.median(two.pace / one.pace for one, two in pairs):.2f}",
+        f"{statistics.median(two.cpu_each / one.cpu_each for one, two in pairs):.2f}",
+    )
+
+
+def _under_names(port: int, more: Sequence[str]) -> BenchedCrawl:
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        seeds = Path(folder, "seeds.txt")
+        seeds.write_text("".join(f"http://www.docs{number}.sim/\n" for number in range(NAMES)))
+        began, before = time.monotonic(), cpu_of_children()
+        told = msgspec.json.decode(begun(Path(folder, "crawl"), port, more, ["--seeds", str(seeds)]).communicate()[0])
+        return BenchedCrawl(told["pages"], time.monotonic() - began, cpu_of_children() - before)
 
 
 # -- hosts that move
@@ -134,7 +173,7 @@ def _slow(report: BenchReport, hosts: int, each: int) -> None:
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, _slow_server() as port:
         seeds = Path(folder, "seeds.txt")
         seeds.write_text("".join(f"http://h{number}.slow{number}.sim/0\n" for number in range(hosts)))
-        more = ["--concurrency", str(hosts), "--max-pages", str(hosts * each)]
+        more = [*ALONE, "--concurrency", str(hosts), "--max-pages", str(hosts * each)]
         began, before = time.monotonic(), cpu_of_children()
         process = begun(Path(folder, "crawl"), port, more, ["--seeds", str(seeds)])
         told = msgspec.json.decode(process.communicate()[0])

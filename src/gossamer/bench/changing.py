@@ -13,7 +13,7 @@ from gossamer.contracts.prioritizing import LEVELS
 from gossamer.stores.revisits.schedule import weight_of
 
 #: Pages of a host.
-PAGES_A_HOST = 100
+PAGES_A_HOST = 1_000
 
 #: What changes as a Poisson process in a web of mixed habits, at fixed times, in bursts; the rest never does.
 _POISSON, _PERIODIC, _BURSTS, _NEVER = range(4)
@@ -68,7 +68,7 @@ class ChangingPages:
         self._lied_at = self.now
 
     def url(self, page: int) -> str:
-        """The URL of a page; its host has a hundred of them."""
+        """The URL of a page; its host has a thousand of them."""
         return f"http://h{page // PAGES_A_HOST}.test/{page}"
 
     @staticmethod

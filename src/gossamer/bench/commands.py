@@ -17,6 +17,9 @@ from gossamer.bench.web import SEED, at, simulated
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
+#: A crawl that stays in one process, also where others would join by themselves.
+ALONE = ("--agents", "1")
+
 
 class BenchedCrawl(msgspec.Struct, frozen=True):
     """One or more crawls that ran beside each other."""
@@ -42,7 +45,7 @@ def crawled(pages: int, hosts: int, crawls: Sequence[Sequence[str]]) -> BenchedC
     Args:
         pages: of the web.
         hosts: of the web.
-        crawls: the options of each command, beside those that make it quick.
+        crawls: the options of each command, beside those that make it quick; without any it has one agent.
 
     Raises:
         UsageError: one of them failed.
@@ -52,7 +55,7 @@ def crawled(pages: int, hosts: int, crawls: Sequence[Sequence[str]]) -> BenchedC
         simulated(pages, hosts, "plain_robots=true", "trap_share=0") as port,
     ):
         began, before = time.monotonic(), cpu_of_children()
-        running = [begun(Path(folder, str(number)), port, more) for number, more in enumerate(crawls)]
+        running = [begun(Path(folder, str(number)), port, more or ALONE) for number, more in enumerate(crawls)]
         told = [(process.communicate()[0], process.returncode) for process in running]
         run = BenchedCrawl(0, time.monotonic() - began, cpu_of_children() - before)
     for out, code in told:

@@ -2,215 +2,67 @@
 
 Months of a web go by in minutes: pages change with rates drawn from a gamma distribution of shape 0.5, and are important by
 levels. The budget is told as visits for each mean change. Counted is importance-weighted freshness, after five visits a page.
-Beside ours stand the optimum that knows every rate, and the rules of Nutch and StormCrawler with as many requests.
+Beside ours stand the optimum that knows every rate, and the rules of Nutch and StormCrawler with as many requests. Each case has a
+process of its own, as many at once as there are processors.
 """
 
-import tempfile
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
+from gossamer.bench.recrawling import WARM_UP, FreshnessFigures, simulated
 from gossamer.bench.report import BenchReport
-from gossamer.contracts.revisiting import Outlook, RevisitPolicy
-from gossamer.flow.clock import SystemClock
+from gossamer.bench.rules import by_scaled_waits, in_due_order
+from gossamer.contracts.revisiting import Outlook
+from gossamer.flow import python
 from gossamer.model.change_rate import Belief, Evidence, RateGroup, Signals, believed, grouped, learnt, prior_of
-from gossamer.model.claims import Said
 from gossamer.model.known import KnownPage
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Response, Visit
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.revisits.ledger import RevisitLedger
 from gossamer.stores.revisits.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
-from gossamer.stores.revisits.schedule import RevisitSchedule
-from gossamer.stores.revisits.settings import RevisitSheet
 
 #: Visits for each mean change.
 BUDGETS = (0.3, 1.0, 3.0)
 
-#: Visits a page before counting begins, and while it goes on.
-WARM_UP, COUNTED = 5, 4
-
-#: Steps of the clock in the time in which the mean page is visited once.
-STEPS = 200
-
-#: Visits that are committed in one group.
-_GROUP = 256
-
-#: Visits that a rule makes of each page before its waits are taken, and those that are taken.
-_RULE_WARM_UP, _RULE_TAKEN = 30, 20
-
-
-T = TypeVar("T")
-
-
-def _groups(several: Iterable[T]) -> Iterator[list[T]]:
-    """As many at once as go into one group."""
-    left = iter(several)
-    while some := list(islice(left, _GROUP)):
-        yield some
+#: What the hosts of a web say, and what habits its pages have; the first is measured beside the optimum and other rules.
+_PLAIN, _SAID, _HALF_LIE, _ALL_LIE, _MIXED = (
+    "say nothing",
+    "say 80 % of changes, 80 % of it true",
+    "so, but half of them say always that all changed",
+    "all say always that all changed",
+    "mixed habits",
+)
+_WEBS = {
+    _PLAIN: WebOfChanges(),
+    _SAID: WebOfChanges(precision=0.8, recall=0.8),
+    _HALF_LIE: WebOfChanges(precision=0.8, recall=0.8, liars=0.5),
+    _ALL_LIE: WebOfChanges(liars=1.0),
+    _MIXED: WebOfChanges(is_mixed=True),
+}
 
 
-class FreshnessFigures(msgspec.Struct, frozen=True):
-    """What came of a simulated crawl."""
+class FreshnessCase(msgspec.Struct, frozen=True):
+    """A web, and how often its pages may be visited for each mean change."""
 
-    freshness: float
-    """Mean over the time that counts, weighted by importance."""
-    visits: float
-    """For each page and mean interval, over the time that counts: 1 where the rate was kept."""
-    days: float
-    """That went by on the simulated clock."""
-    seconds: float
-    """CPU seconds that it took."""
-    visited: int
+    web: WebOfChanges
+    budget: float
 
 
-class _SteppedClock(SystemClock):
-    """Stands where the simulated web stands."""
-
-    def __init__(self, pages: ChangingPages) -> None:
-        self._pages = pages
-
-    def steady(self) -> float:
-        return self._pages.now
+def _simulated(cases: Iterable[FreshnessCase]) -> list[FreshnessFigures]:
+    """Each in a process of its own, in order."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(_apart, cases))
 
 
-class _Crawl:
-    """A ledger with a schedule; one page is fetched in no time, as it is then."""
-
-    def __init__(self, folder: Path, pages: ChangingPages, mean_interval: float) -> None:
-        self._pages = pages
-        self.store = RocksLedger(LedgerSheet(directory=str(folder)))
-        self.store.open()
-        self.schedule = RevisitSchedule(
-            RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
-        )
-        self.schedule.policy = GreedyPolicy()
-        self.schedule.ledger = self.schedule.store = self.store
-        self.schedule.open()
-        self._ledger = RevisitLedger()
-        self._ledger.behind, self._ledger.revisits, self._ledger.clock = self.store, self.schedule, _SteppedClock(pages)
-        self._queues = LedgerFrontier()
-        self._queues.ledger = self.store
-        self.visited = 0
-
-    def seed(self, pages: NDArray[np.int64]) -> None:
-        """Queue pages that are new."""
-        with self.store.group() as group:
-            urls = group.offer([self._pages.url(int(page)) for page in pages])
-            group.push(Task(url, host_of(url), level=int(self._pages.levels[self._pages.page(url)])) for url in urls)
-
-    def signal(self, said: NDArray[np.int64]) -> None:
-        """Hosts say that these changed."""
-        now = self._pages.now
-        for some in _groups(said.tolist()):
-            with self.store.group() as group:
-                for page in some:
-                    url = self._pages.url(page)
-                    self.schedule.told(group, host_of(url), url, Said(now), now)
-
-    def step(self) -> None:
-        """Visit all that is due and may be visited."""
-        now = self._pages.now
-        while self.schedule.next_due() <= now and self.schedule.wake(now, 0):
-            pass
-        for some in _groups(self._popped()):
-            with self._ledger.group() as group:
-                for task in some:
-                    self._visit(group, task)
-
-    def _popped(self) -> Iterator[Task]:
-        for state in list(self._queues.admit(self._pages.now)):
-            while tasks := self._queues.pop(state.host):
-                yield from tasks
-
-    def _visit(self, group: object, task: Task) -> None:
-        page = self._pages.page(task.url)
-        version = int(self._pages.versions[page])
-        group.visited(Visit(task, Response(Outcome.OK, 200), digest=str(version)), None)  # type: ignore[attr-defined]
-        self._pages.seen[page] = version
-        self.visited += 1
-
-
-@contextmanager
-def _crawling(pages: ChangingPages, mean_interval: float) -> Iterator[_Crawl]:
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        crawl = _Crawl(Path(folder), pages, mean_interval)
-        try:
-            yield crawl
-        finally:
-            crawl.store.abandon()
-
-
-def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> FreshnessFigures:
-    """Crawl a web again and again with `adaptive`, with so many visits for each mean change, in so many steps of the clock to the
-    time in which the mean page is visited once."""
-    pages, interval = ChangingPages(web), web.mean / budget
-    began, count, fresh = time.process_time(), web.pages, list[float]()
-    with _crawling(pages, interval) as crawl:
-        # New pages are found over one interval, as a crawl finds them.
-        found = np.array_split(np.random.default_rng(web.seed).permutation(count), steps)
-        step, before = 0, 0
-        while step < steps * (WARM_UP + COUNTED):
-            said = pages.step(interval / steps)
-            if step < steps:
-                crawl.seed(found[step])
-            if len(said):
-                crawl.signal(said)
-            crawl.step()
-            step += 1
-            if step == steps * WARM_UP:
-                before = crawl.visited
-            if step > steps * WARM_UP:
-                fresh.append(pages.freshness)
-        seconds = time.process_time() - began
-        days = step * interval / steps / 86_400
-        kept = (crawl.visited - before) / count / COUNTED
-        return FreshnessFigures(float(np.mean(fresh)), kept, days, seconds, crawl.visited)
-
-
-def by_rule(policy: RevisitPolicy, web: WebOfChanges, budget: float, most: int = 4_000) -> float:
-    """The freshness of a rule with its intervals scaled to so many visits for each mean change.
-
-    The rule settles on each page's waits with as many visits as it wants. These waits, all scaled alike, then count: a rule whose
-    visits are more or fewer than the budget stands on its own proportions between pages.
-    """
-    pages = ChangingPages(msgspec.structs.replace(web, pages=min(web.pages, most)))
-    draw = np.random.default_rng(web.seed)
-    waits = np.array([_settled(policy, rate, draw) for rate in pages.rates.tolist()])
-    # A page's mean time between visits and its fresh part of that, at a scale that gives the right number of visits in all.
-    low, high = 1e-9, 1e9
-    for _ in range(100):
-        scale = (low * high) ** 0.5
-        made = (1 / (waits.mean(axis=1) * scale)).sum()
-        low, high = (scale, high) if made > len(waits) * budget / web.mean else (low, scale)
-    changes = pages.rates[:, None] * waits * scale
-    fresh = (-np.expm1(-changes)).sum(axis=1) / changes.sum(axis=1)
-    return float((pages.weights * fresh).sum() / pages.weights.sum())
-
-
-def _settled(policy: RevisitPolicy, rate: float, draw: np.random.Generator) -> list[float]:
-    """The waits of one page, when the rule knows it."""
-    known, waits, outlook = KnownPage(), list[float](), Outlook()
-    chances = draw.random(_RULE_WARM_UP + _RULE_TAKEN)
-    for chance in chances.tolist():
-        # Between a minute and a year, which are Nutch's own bounds.
-        wait = min(max(policy.interval(known, outlook), 60.0), 365 * 86_400.0)
-        waits.append(wait)
-        now = known.visited_at + wait
-        is_changed = chance < -np.expm1(-rate * wait)
-        known = KnownPage(visited_at=now, changed_at=now if is_changed else known.changed_at, waits=wait)
-    return waits[-_RULE_TAKEN:]
+def _apart(case: FreshnessCase) -> FreshnessFigures:
+    command = python.command("gossamer.bench.freshness", msgspec.json.encode(case).decode())
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=python.environment()).stdout
+    return msgspec.json.decode(told, type=FreshnessFigures)
 
 
 def _errors(shape: float, several: int = 2_000, visits: int = 10) -> tuple[float, float]:
@@ -253,46 +105,57 @@ def _decision(several: int = 20_000) -> float:
     return (time.process_time() - began) / several * 1e6
 
 
+def _plain(report: BenchReport, count: int, ours: dict[tuple[str, float], FreshnessFigures]) -> None:
+    table = report.table(
+        f"Importance-weighted freshness of {count:,} pages, after {WARM_UP} visits a page; rates of shape 0.5",
+        *("visits a mean change", "the optimum", "adaptive", "of the optimum", "visits made", "days", "us a visit"),
+    )
+    others = report.table(
+        "The rules of other crawlers with as many requests, by waits that are scaled and in the order in which pages are due",
+        *("visits a mean change", "Nutch", "StormCrawler", "adaptive above them"),
+        *("Nutch, in due order", "StormCrawler, in due order", "adaptive above them", "the optimum above them"),
+    )
+    for budget in BUDGETS:
+        web, figures = WebOfChanges(pages=count), ours[_PLAIN, budget]
+        pages = ChangingPages(web)
+        best = best_freshness(pages.rates, pages.weights, count * budget / web.mean)
+        table.add(
+            *(budget, f"{best:.3f}", f"{figures.freshness:.3f}", f"{figures.freshness / best:.1%}"),
+            *(f"{figures.visits:.3f}", f"{figures.days:.0f}", f"{figures.seconds / figures.visited * 1e6:.0f}"),
+        )
+        rules = NutchAdaptive(), StormCrawlerAdaptive()
+        scaled = [by_scaled_waits(rule, web, budget) for rule in rules]
+        due = [in_due_order(rule, web, budget) for rule in rules]
+        others.add(
+            *(budget, *(f"{one:.3f}" for one in scaled), f"{figures.freshness / max(scaled) - 1:.0%}"),
+            *(*(f"{one:.3f}" for one in due), f"{figures.freshness / max(due) - 1:.0%}", f"{best / max(due) - 1:.0%}"),
+        )
+
+
+def _others(report: BenchReport, ours: dict[tuple[str, float], FreshnessFigures]) -> None:
+    said = report.table(
+        "Hosts that say what changed", "hosts", "visits a mean change", "adaptive", "above none", "visits made"
+    )
+    mixed = report.table(
+        "Pages of mixed habits: Poisson, periodic, in bursts, never", "visits a mean change", "adaptive", "visits made"
+    )
+    for (name, budget), figures in ours.items():
+        freshness, visits = f"{figures.freshness:.3f}", f"{figures.visits:.3f}"
+        if name == _MIXED:
+            mixed.add(budget, freshness, visits)
+        elif name != _PLAIN:
+            said.add(name, budget, freshness, f"{figures.freshness / ours[_PLAIN, budget].freshness - 1:+.1%}", visits)
+
+
 def run(count: int = 20_000) -> BenchReport:
     """Measure with so many pages, and make the report."""
     report = BenchReport("freshness")
-    table = report.table(
-        f"Importance-weighted freshness of {count:,} pages, after {WARM_UP} visits a page; rates of shape 0.5",
-        *("visits a mean change", "the optimum", "adaptive", "of the optimum", "Nutch", "StormCrawler", "above them"),
-        *("visits made", "days", "us a visit"),
-    )
-    plain = dict[float, FreshnessFigures]()
-    for budget in BUDGETS:
-        web = WebOfChanges(pages=count)
-        pages = ChangingPages(web)
-        best = best_freshness(pages.rates, pages.weights, count * budget / web.mean)
-        ours = plain[budget] = simulated(web, budget)
-        rules = [by_rule(rule, web, budget) for rule in (NutchAdaptive(), StormCrawlerAdaptive())]
-        table.add(
-            *(budget, f"{best:.3f}", f"{ours.freshness:.3f}", f"{ours.freshness / best:.1%}"),
-            *(f"{rules[0]:.3f}", f"{rules[1]:.3f}", f"{ours.freshness / max(rules) - 1:.0%}", f"{ours.visits:.3f}"),
-            *(f"{ours.days:.0f}", f"{ours.seconds / ours.visited * 1e6:.0f}"),
-        )
-    said = report.table(
-        f"What sitemaps do, budget {BUDGETS[0]}", "hosts", "adaptive", "above none", "visits made", "days"
-    )
-    for name, web in (
-        ("say nothing", WebOfChanges(pages=count)),
-        ("say 80 % of changes, 80 % of it true", WebOfChanges(pages=count, precision=0.8, recall=0.8)),
-        (
-            "so, but half of them say always that all changed",
-            WebOfChanges(pages=count, precision=0.8, recall=0.8, liars=0.5),
-        ),
-        ("all say always that all changed", WebOfChanges(pages=count, liars=1.0)),
-    ):
-        figures = plain[BUDGETS[0]] if name == "say nothing" else simulated(web, BUDGETS[0])
-        over = figures.freshness / plain[BUDGETS[0]].freshness - 1
-        said.add(name, f"{figures.freshness:.3f}", f"{over:+.1%}", f"{figures.visits:.3f}", f"{figures.days:.0f}")
-    mixed = report.table(
-        "Pages of mixed habits: Poisson, periodic, in bursts, never", "visits a mean change", "adaptive"
-    )
-    for budget in BUDGETS:
-        mixed.add(budget, f"{simulated(WebOfChanges(pages=count, is_mixed=True), budget).freshness:.3f}")
+    keys = [(name, budget) for name in (_PLAIN, _SAID, _MIXED) for budget in BUDGETS]
+    keys += [(_HALF_LIE, BUDGETS[0]), (_ALL_LIE, BUDGETS[0])]
+    cases = [FreshnessCase(msgspec.structs.replace(_WEBS[name], pages=count), budget) for name, budget in keys]
+    ours = dict(zip(keys, _simulated(cases), strict=True))
+    _plain(report, count, ours)
+    _others(report, ours)
     rate = report.table("Rate of change after ten visits: median error", "shape", "ours", "Bayes, true prior", "ratio")
     for shape in (3.0, 1.0, 0.5):
         ours_error, exact = _errors(shape)
@@ -302,3 +165,8 @@ def run(count: int = 20_000) -> BenchReport:
     evidence = learnt(Belief(1.0, 1e5), Evidence(), 1e5, is_changed=True)
     cost.add("evidence of a page in the ledger", f"{len(msgspec.msgpack.encode(evidence)) - 1} bytes")
     return report
+
+
+if __name__ == "__main__":
+    asked = msgspec.json.decode(sys.argv[1], type=FreshnessCase)
+    sys.stdout.write(msgspec.json.encode(simulated(asked.web, asked.budget)).decode())

@@ -3,7 +3,9 @@
 The first load is that of the recently-seen tables: references to URLs by Zipf's law (Hunyadi 2007, formula 5.1), as links of pages
 are. The second has only URLs that come once, on hosts that come again, so that nothing is held back. The third has a new domain in
 every tenth URL, as at the beginning of a crawl. In the fourth, which is the second otherwise, each URL names a port, so that only
-the parser can tell whether it is canonical. Processor time of the whole process counts, with what the ledger does in threads.
+the parser can tell whether it is canonical. The second table is a whole master: the table of designations that masters share, and
+the mass communicator with its mail, from which a sender for each agent takes. Processor time of the whole process counts, with what
+the ledger does in threads.
 """
 
 import asyncio
@@ -17,17 +19,23 @@ from gossamer.bench.report import BenchReport
 from gossamer.flow.ends import In, Out
 from gossamer.flow.errors import EndOfItems
 from gossamer.flow.local import LocalConnector
+from gossamer.flow.receipt import Receipt, current
 from gossamer.flow.runner import Runner
 from gossamer.model.agents import Designated, agent_name
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.services.designation.policies import LeastLoaded
+from gossamer.services.designation.shared import SharedDesignations, SharedDesignationSheet
 from gossamer.services.designation.table import DesignationSheet, KeptDesignations
 from gossamer.services.host_names import GivenHostNames
+from gossamer.stages.communicating import MassCommunicator
 from gossamer.stages.marshaling.component import Marshal
+from gossamer.stages.sending import BATCH
 from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
+from gossamer.stores.exchange.mail import MassMail, MassMailSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.recent_urls import RecentUrlTable
+from gossamer.stores.shared_state import CrawlSharedState, SharedStateSheet
 
 #: URLs of one measurement, and how often each is repeated; the median is told.
 URLS, REPEATS = 300_000, 3
@@ -63,6 +71,13 @@ def run(urls: int = URLS, repeats: int = REPEATS) -> BenchReport:
             f"{1 - passed / len(load):.1%}",
             f"{domains:,}",
         )
+    whole = report.table(
+        f"A master with {AGENTS} agents, without the links between processes, median of {repeats} runs of processor time",
+        *("load", "us a URL", "URLs/s on one core"),
+    )
+    for name, load in loads(urls).items():
+        seconds = statistics.median(asyncio.run(_mastered(load)) for _ in range(repeats))
+        whole.add(name, f"{seconds / len(load) * 1e6:.2f}", f"{len(load) / seconds:,.0f}")
     return report
 
 
@@ -89,9 +104,7 @@ async def _marshaled(load: Sequence[Task]) -> tuple[float, int, int]:
     with tempfile.TemporaryDirectory() as folder:
         ledger = RocksLedger(LedgerSheet(directory=folder))
         await ledger.start()
-        marshal = Marshal()
-        marshal.recent, marshal.hosts = RecentUrlTable(), GivenHostNames()
-        marshal.constraints = ConstraintFilter(ConstraintSheet(never=("hu.*",)))
+        marshal = _marshal()
         members = tuple(agent_name(number) for number in range(AGENTS))
         table = marshal.designations = KeptDesignations(DesignationSheet(members=members))
         table.ledger, table.policy = ledger, LeastLoaded()
@@ -112,6 +125,60 @@ async def _marshaled(load: Sequence[Task]) -> tuple[float, int, int]:
         domains = int(table.metrics.counters["given"])
         await ledger.stop()
     return seconds, passed, domains
+
+
+async def _mastered(load: Sequence[Task]) -> float:
+    """Seconds of processor time of a whole master, until all that it passes on has been delivered."""
+    with tempfile.TemporaryDirectory() as folder:
+        shared = CrawlSharedState(SharedStateSheet(directory=folder))
+        await shared.start()
+        members = tuple(agent_name(number) for number in range(AGENTS))
+        marshal, communicator = _marshal(), MassCommunicator()
+        table = marshal.designations = SharedDesignations(SharedDesignationSheet(members=members))
+        table.shared, table.policy = shared, LeastLoaded()
+        await table.start()
+        mail = communicator.mail = MassMail(MassMailSheet(agents=members))
+        mail.shared, mail.designations = shared, table
+        await mail.start()
+        inbox = LocalConnector("inbox", Task, CAPACITY)
+        designated = LocalConnector("designated", Designated, CAPACITY)
+        marshal.bind({"inbox": In("inbox", inbox)}, {"outbox": Out("outbox", designated)})
+        communicator.bind({"inbox": In("inbox", designated)}, {})
+        work = [asyncio.create_task(Runner(one).run()) for one in (marshal, communicator)]
+        senders = [asyncio.create_task(_sent(mail, agent)) for agent in members]
+        feed = Out("inbox", inbox)
+        began = time.process_time()
+        for at in range(0, len(load), CAPACITY):
+            # As a frame from an agent: a receipt holds until all that it causes is safe.
+            receipt = Receipt(lambda: None)
+            token = current.set(receipt)
+            await feed.send_many(load[at : at + CAPACITY])
+            current.reset(token)
+            receipt.release()
+        feed.close()
+        await asyncio.gather(*work)
+        while not mail.is_empty:
+            await asyncio.sleep(0)
+        seconds = time.process_time() - began
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+        await mail.stop()
+        await shared.stop()
+    return seconds
+
+
+async def _sent(mail: MassMail, agent: str) -> None:
+    """Take what there is for an agent, which commits it at once."""
+    while True:
+        mail.delivered(await mail.take(agent, BATCH))
+
+
+def _marshal() -> Marshal:
+    marshal = Marshal()
+    marshal.recent, marshal.hosts = RecentUrlTable(), GivenHostNames()
+    marshal.constraints = ConstraintFilter(ConstraintSheet(never=("hu.*",)))
+    return marshal
 
 
 async def _taken(outbox: In[Designated]) -> int:

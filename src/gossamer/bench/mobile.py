@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from gossamer.bench.mobile_runtime import add_runtime
+from gossamer.bench.plot import lines_svg
 from gossamer.bench.report import BenchReport
+from gossamer.bench.traffic import SHARES, charted, measure
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram
 from gossamer.mobile.running import CrawlerRun
 from gossamer.mobile.wire import frames_of
@@ -35,6 +38,8 @@ LINE = 40
 
 #: Bytes of the pages that are taken out of a folder.
 SMALLEST, LARGEST = 25_000, 35_000
+#: The largest page of a whole crawl: larger ones are few, and say more of themselves than of crawls.
+LARGEST_CRAWLED = 1_000_000
 
 #: Runs, of which the quickest counts: nothing makes a run quicker than it is.
 REPEATS = 3
@@ -81,12 +86,13 @@ def made_pages(count: int) -> dict[str, bytes]:
     return pages
 
 
-def site_pages(folders: Sequence[Path], count: int) -> dict[str, bytes]:
-    """Path -> page, of the HTML files of folders that have 25 to 35 KB; in the order of their names."""
+def site_pages(folders: Sequence[Path], count: int, sizes: tuple[int, int] = (SMALLEST, LARGEST)) -> dict[str, bytes]:
+    """Path -> page, of the HTML files of folders that have so many bytes; in the order of their names."""
+    least, most = sizes
     found: dict[str, bytes] = {}
     for folder in folders:
         for file in sorted(folder.rglob("*.html")):
-            if len(found) < min(count, MAX_SEEDS) and file.is_file() and SMALLEST <= file.stat().st_size <= LARGEST:
+            if len(found) < min(count, MAX_SEEDS) and file.is_file() and least <= file.stat().st_size <= most:
                 found[f"/{folder.name}/{file.relative_to(folder).as_posix()}"] = file.read_bytes()
     return found
 
@@ -110,7 +116,21 @@ def run(pages: int = PAGES, folders: Sequence[Path] = ()) -> BenchReport:
     share = f"{sent / sum(map(len, site.values())):.1%}"
     cells = (f"{len(site) / packing:,.0f}", f"{packing / len(site) * 1e6:.0f}", f"{sent:,}", share)
     table.add("for comparison: each page by gzip -6, nothing judged", *cells)
+    # A whole crawl takes pages as they are, whatever their size.
+    measure(report, site_pages(folders, pages, (0, LARGEST_CRAWLED)) if folders else site)
+    quoted = {quote(path): page for path, page in site.items()}
+    add_runtime(report, quoted, _HOST, ROWS, REPEATS)
     return report
+
+
+def plots(report: BenchReport) -> dict[str, str]:
+    """What a mobile crawl brings over the line, beside what a stationary one does, as a drawing."""
+    labels = [str(share) for share in SHARES]
+    return {
+        "mobile.svg": lines_svg(
+            "Megabytes over the line", "per cent of the pages that are relevant", labels, charted(report)
+        )
+    }
 
 
 def _judged(site: Mapping[str, bytes], program: Mapping[str, Any]) -> tuple[float, int]:

@@ -9,8 +9,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from gossamer.assembly.control.agents import AgentStanding
 from gossamer.assembly.control.host_facts import HostKnown, HostNow, HostsNow, KeptOfHost
-from gossamer.assembly.control.messages import ReadGraph, ReadHost, ReadHosts, Status
+from gossamer.assembly.control.instances import UnitInstance, UnitInstances
+from gossamer.assembly.control.messages import ReadGraph, ReadHost, ReadHosts, ReadUnit, Status
 from gossamer.assembly.control.picture import GraphPicture, PictureConnector, PictureSetting, PictureUnit
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.standing import ConnectorFigures, CrawlStanding, UnitFigures
@@ -58,9 +60,17 @@ def standing_of(name: str, *, units: bool) -> CrawlStanding:
         pages=1_234_567,
         fetched=2_345_678,
         outcomes={"ok": 2_000_000, "server_error": 345_678},
+        each_agent=[
+            AgentStanding(agent_name(number), "running", 1, 10**4, 10**4, 10**9) for number in range(_agents_of(name))
+        ],
         units=[UnitFigures(f"unit-{number}", "links", figures) for number in range(UNITS)] if units else [],
         connectors=[ConnectorFigures(f"c-{number}", 10**6, 17, 256, 3.5) for number in range(UNITS)] if units else [],
     )
+
+
+def _agents_of(name: str) -> int:
+    """The large crawl, which is the first, has many; others have one."""
+    return AGENTS if name.endswith("-000") else 0
 
 
 def picture() -> GraphPicture:
@@ -89,6 +99,13 @@ def picture() -> GraphPicture:
     return GraphPicture(units, connectors, [agent_name(number) for number in range(AGENTS)])
 
 
+def instances() -> list[UnitInstance]:
+    """One instance of a unit in each agent."""
+    settings = {f"setting_{number}": number for number in range(SETTINGS)}
+    metrics = {f"counted_{number}": 1e6 + number for number in range(SETTINGS)}
+    return [UnitInstance(1, metrics, settings, agent_name(number)) for number in range(AGENTS)]
+
+
 class SpokenFor:
     """A crawl that answers what browsers make a dashboard ask."""
 
@@ -102,6 +119,8 @@ class SpokenFor:
                 return told(standing_of(self._name, units=request.units))
             case ReadGraph():
                 return told(picture())
+            case ReadUnit():
+                return told(UnitInstances(request.name, instances()))
             case ReadHosts():
                 return told(HostsNow({name: HostNow(5.0, "setting", "delay") for name in request.names}))
             case ReadHost():

@@ -32,13 +32,14 @@ BENCHES = {
     "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
+    "places": "round trips that it saves to fetch hosts from near by, with rules made of measured latencies, by simulation",
     "agents": "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
     "dashboard": "its answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
     "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
-    "mobile": "a mobile crawler beside the data: pages judged a second on one core, and what comes home",
+    "mobile": "mobile crawlers: pages judged a second; bytes, requests and seconds beside a stationary crawl; some minutes",
     "tries": "the disk trie by itself, as a set and as a queue, with and without its cache",
     "focus": "how much of what a focused crawl fetches is relevant, beside a crawl by breadth",
     "order": "how early importance is found: by breadth, by OPIC, at best; and what OPIC costs a page",
@@ -72,6 +73,9 @@ SIZED = frozenset(
 #: Benchmarks that take folders of pages.
 SITED = frozenset({"mobile", "peers", "spiders"})
 
+#: Benchmarks that draw their figures.
+DRAWN = frozenset({"exchange", "mobile"})
+
 #: Pages of the site that `peers` makes where none is named: each crawler then takes seconds.
 PEER_PAGES = 2_000
 
@@ -83,10 +87,15 @@ PEER_PAGES = 2_000
     "sites",
     multiple=True,
     metavar="DIR",
-    help="peers, spiders: serve and crawl this folder; mobile: judge its pages (repeatable).",
+    help="peers, spiders: serve and crawl this folder; agents: by one agent and by two, under many names; mobile: judge its "
+    "pages (repeatable).",
 )
 @click.option(
-    "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="peers, spiders: runs of each crawler."
+    "--repeats",
+    type=click.IntRange(1, 20),
+    default=3,
+    show_default=True,
+    help="peers, spiders, agents with --site: runs of each crawler.",
 )
 @click.option(
     "--profile",
@@ -110,7 +119,10 @@ PEER_PAGES = 2_000
     "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
 )
 @click.option(
-    "--plots", "plots_folder", metavar="FOLDER", help="exchange: Also draw the figures, as SVG files in this folder."
+    "--plots",
+    "plots_folder",
+    metavar="FOLDER",
+    help="exchange, mobile: Also draw the figures, as SVG files in this folder.",
 )
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
@@ -140,11 +152,13 @@ def bench(
     name = ALIASES.get(name, name)
     if name not in BENCHES:
         raise click.UsageError(f"no benchmark {name!r}{nearest(name, BENCHES)}")
-    if plots_folder is not None and name != "exchange":
-        raise click.UsageError(f"--plots: {name} draws nothing; exchange does")
+    if plots_folder is not None and name not in DRAWN:
+        raise click.UsageError(f"--plots: {name} draws nothing; {' and '.join(sorted(DRAWN))} do")
     module = importlib.import_module(f"gossamer.bench.{name.replace('-', '_')}")
     if name in SITED:
         report = _of_sites(module, sites, repeats, profiles, pages)
+    elif name == "agents" and sites:
+        report = module.run(pages or module.PAGES, repeats, _folder(sites[0]))
     elif name in SIZED and pages is not None:
         report = module.run(pages)
     elif name == "seen":

@@ -14,8 +14,7 @@ from gossamer.cli.telling import tell
 from gossamer.flow import python
 
 if TYPE_CHECKING:
-    from gossamer.assembly.agency.crawl import DividedCrawl
-    from gossamer.assembly.crawl import Crawl
+    from gossamer.cli.crawl import AnyCrawl
 
 #: Seconds between two looks whether the crawl has begun, and that the dashboard has to end.
 LOOK, GRACE = 0.1, 3.0
@@ -45,7 +44,7 @@ def check_dashboard(address: str | None) -> None:
 
 
 @contextlib.asynccontextmanager
-async def dashboard_beside(job: "Crawl | DividedCrawl", address: str | None) -> AsyncIterator[None]:
+async def dashboard_beside(job: "AnyCrawl", address: str | None) -> AsyncIterator[None]:
     """Show the crawl in the browser while the block runs, if there is an address; empty: a free port of this machine."""
     if address is None:
         yield
@@ -58,7 +57,7 @@ async def dashboard_beside(job: "Crawl | DividedCrawl", address: str | None) -> 
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _shown(job: "Crawl | DividedCrawl", address: str) -> None:
+async def _shown(job: "AnyCrawl", address: str) -> None:
     while not job.working:
         await asyncio.sleep(LOOK)
     child = await asyncio.create_subprocess_exec(

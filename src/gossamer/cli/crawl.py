@@ -21,9 +21,13 @@ from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 if TYPE_CHECKING:
     from gossamer.assembly.agency.crawl import DividedCrawl
     from gossamer.assembly.crawl import Crawl
+    from gossamer.assembly.growing import GrowingCrawl
     from gossamer.assembly.options import CrawlOptions
     from gossamer.assembly.summary import Summary
     from gossamer.flow.wiring import Wiring
+
+    AnyCrawl = Crawl | DividedCrawl | GrowingCrawl
+    """A crawl with any number of agents."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -163,21 +167,21 @@ def resume(
 
 def _job(
     seeds: Sequence[str], options: "CrawlOptions", wiring: "Wiring | None", settings: Mapping[str, Mapping[str, Any]]
-) -> "Crawl | DividedCrawl":
-    """The crawl that these options ask for: in this process, or divided among several."""
-    from gossamer.assembly.crawl import Crawl
+) -> "AnyCrawl":
+    """The crawl that these options ask for: in this process, until others join, or divided among several from the beginning."""
+    if options.resume or options.is_divided:
+        from gossamer.assembly.agency.crawl import DividedCrawl
+        from gossamer.assembly.agency.roster import is_divided
 
-    if not options.resume and options.agents in (None, 1):
-        return Crawl(seeds, options, wiring=wiring, settings=settings, report=_say)
-    from gossamer.assembly.agency.crawl import DividedCrawl
-    from gossamer.assembly.agency.roster import is_divided
+        if is_divided(options):
+            return DividedCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
+    from gossamer.assembly.growing import GrowingCrawl
 
-    kind = DividedCrawl if is_divided(options) else Crawl
-    return kind(seeds, options, wiring=wiring, settings=settings, report=_say)
+    return GrowingCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
 
 
 def run_job(
-    job: "Crawl | DividedCrawl",
+    job: "AnyCrawl",
     leaving: Leaving,
     *,
     as_json: bool,
@@ -204,13 +208,16 @@ def run_job(
     return summary.exit_code
 
 
-def _tell_urls(job: "Crawl | DividedCrawl") -> None:
+def _tell_urls(job: "AnyCrawl") -> None:
     """Have a line told for each URL. Several agents keep their records to themselves, so that is said instead."""
     from gossamer.assembly.crawl import Crawl
+    from gossamer.assembly.growing import GrowingCrawl
     from gossamer.cli.progress import url_teller
     from gossamer.stores.rowlog import LOG_PATH
 
-    if isinstance(job, Crawl):
+    if isinstance(job, GrowingCrawl):
+        job.tell_each(url_teller(job))
+    elif isinstance(job, Crawl):
         job.told = url_teller(job)
     else:
         log = job.directory / LOG_PATH
@@ -222,7 +229,7 @@ def _say(line: str) -> None:
 
 
 async def run_interruptible(
-    job: "Crawl | DividedCrawl", leaving: Leaving, *, show: bool, dashboard: str | None = None
+    job: "AnyCrawl", leaving: Leaving, *, show: bool, dashboard: str | None = None
 ) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
 
@@ -258,7 +265,7 @@ async def run_interruptible(
         leaving.take()
 
 
-def _print_undone(job: "Crawl | DividedCrawl", summary: "Summary") -> None:
+def _print_undone(job: "AnyCrawl", summary: "Summary") -> None:
     """What was not done, why, and the command that would do it; then the warnings once more."""
     from gossamer.assembly.ending import option_name
 
@@ -283,7 +290,7 @@ def _print_undone(job: "Crawl | DividedCrawl", summary: "Summary") -> None:
         print(f"warning:  {line}")
 
 
-def _print_report(job: "Crawl | DividedCrawl", summary: "Summary", verbose: bool) -> None:
+def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
     outcomes = ", ".join(
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )

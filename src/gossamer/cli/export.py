@@ -12,15 +12,13 @@ import click
 from gossamer.cli.output import tell_damage
 from gossamer.cli.telling import tell, tell_plain
 from gossamer.model.errors import UsageError
+from gossamer.query.export_forms import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS
 
 if TYPE_CHECKING:
     from gossamer.query.database import Database
 
 #: URLs whose document can be read again from the archive, or could be fetched again.
 _URLS = "SELECT DISTINCT url FROM pages WHERE outcome IN ('ok', 'truncated', 'not_modified') ORDER BY url"
-
-#: Forms of the triples of a crawl (`--rdf`).
-TRIPLES = ("nquads", "turtle", "jsonld", "rdfxml")
 
 #: Seconds to wait for the process that feeds the triple store of a running crawl.
 _PATIENCE = 300.0
@@ -31,7 +29,7 @@ _PATIENCE = 300.0
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["wacz", "csv", "jsonl", "parquet", "cdxj", "urls", "folder", *TRIPLES]),
+    type=click.Choice(list(EXPORT_FORMS)),
     required=True,
     help=(
         "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
@@ -72,9 +70,9 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     from gossamer.query.places import crawl_directory
 
     place = crawl_directory(directory)
-    if form == "folder":
+    if form == FOLDER_FORM:
         return _folder(place, Path(output or f"{place.resolve().name}-mirror"))
-    if form in TRIPLES:
+    if form in TRIPLE_FORMS:
         with _writing(output):
             _triples(place, form, output)
         return 0
@@ -94,7 +92,7 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
                 database.write_parquet(_all_of(database, table), Path(output or ""))
             else:
                 _rows(database, form, table, output, raw)
-            status = tell_damage(database.damage_to(table if form in ("csv", "jsonl", "parquet") else "pages"))
+            status = tell_damage(database.damage_to(table if form in TABLE_FORMS else "pages"))
     if output is not None:
         tell_plain(f"wrote {output}")
     return status

@@ -28,6 +28,10 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Send no more requests to hosts or domains."),
+    "designations": (
+        "gossamer.cli.designations",
+        "Show which agent has which domain, or give a domain to another one.",
+    ),
     "ask": ("gossamer.cli.steering", "Send a running crawl a request that an installed package defines."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
     "traps": ("gossamer.cli.traps", "List URLs that were set aside as likely traps; confirm or release them."),

@@ -37,7 +37,15 @@ def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: floa
         width: columns of the terminal.
         at: seconds since the epoch.
     """
-    lines = [*_head(now), *_plot(speeds, width), *_problems(now), *_figures(now), *_waits(now, at), *_hosts(now)]
+    lines = [
+        *_head(now),
+        *_plot(speeds, width),
+        *_problems(now),
+        *_figures(now),
+        *_waits(now, at),
+        *_hosts(now),
+        *_agents(now),
+    ]
     for line in lines:
         line.truncate(max(1, width), overflow="ellipsis")
     return lines
@@ -52,7 +60,10 @@ def _head(now: "CrawlStanding") -> Iterator[Text]:
     speed = showing.shown_speed(now) if now.is_at_work else f"{now.pages_per_second:.1f} pages/s"
     yield _line("pages", f"{now.pages:,}  {speed}  {now.fetched:,} fetched, {now.unique_documents:,} unique")
     slots = f"  {now.in_flight:,} of {now.concurrency:,} slots" if now.concurrency else ""
-    yield _line("queue", f"{now.queued:,} of {now.discovered:,} discovered  {show_count(now.hosts, 'host')}{slots}")
+    yield _line(
+        "queue",
+        f"{now.queued:,} of {now.discovered:,} discovered  {show_count(now.hosts, 'host')}{slots}{showing.shown_links(now)}",
+    )
 
 
 def _plot(speeds: Sequence[float], width: int) -> Iterator[Text]:
@@ -97,6 +108,13 @@ def _hosts(now: "CrawlStanding") -> Iterator[Text]:
         yield _line("slowed", ", ".join(f"{one.host} {show_seconds(one.delay)} ({one.reason})" for one in now.slowed))
     if now.blocked:
         yield _line("blocked", ", ".join(now.blocked[:MOST]))
+
+
+def _agents(now: "CrawlStanding") -> Iterator[Text]:
+    for number, one in enumerate(now.each_agent[:MOST]):
+        yield _line("agents" if number == 0 else "", showing.shown_agent(one))
+    if len(now.each_agent) > MOST:
+        yield _line("", f"and {len(now.each_agent) - MOST} more")
 
 
 def _line(title: str, text: str, style: str = "") -> Text:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from gossamer.cli.telling import beneath, has_gone, tell_plain
 
 if TYPE_CHECKING:
-    from gossamer.assembly.agency.crawl import DividedCrawl
     from gossamer.assembly.control.standing import CrawlStanding
-    from gossamer.assembly.crawl import Crawl
+    from gossamer.cli.crawl import AnyCrawl
     from gossamer.model.visit import Record
 
 #: Seconds between lines where nobody looks at a terminal.
@@ -33,7 +32,7 @@ REASONS = 3
 
 
 @contextlib.asynccontextmanager
-async def progress_display(job: "Crawl | DividedCrawl") -> AsyncIterator[None]:
+async def progress_display(job: "AnyCrawl") -> AsyncIterator[None]:
     """Show progress while the block runs."""
     task = asyncio.create_task(_shown(job))
     try:
@@ -43,7 +42,7 @@ async def progress_display(job: "Crawl | DividedCrawl") -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _shown(job: "Crawl | DividedCrawl") -> None:
+async def _shown(job: "AnyCrawl") -> None:
     """Show progress until the reader goes: then the crawl stops gracefully, as any program does behind `| head`."""
     try:
         await (_panel(job) if sys.stderr.isatty() else _lines(job))
@@ -52,7 +51,7 @@ async def _shown(job: "Crawl | DividedCrawl") -> None:
             job.stop()
 
 
-async def _lines(job: "Crawl | DividedCrawl") -> None:
+async def _lines(job: "AnyCrawl") -> None:
     is_first = True
     while True:
         await asyncio.sleep(LINE_INTERVAL)
@@ -91,7 +90,7 @@ def line_of(now: "CrawlStanding", at: float) -> str:
     return f"{show_seconds(now.seconds)}{state}: {'; '.join(filter(None, parts))}"
 
 
-async def _panel(job: "Crawl | DividedCrawl") -> None:
+async def _panel(job: "AnyCrawl") -> None:
     from gossamer.cli.panel import Panel, size_of
 
     def write(text: str) -> None:
@@ -148,7 +147,7 @@ def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
     return [fitted(pieces, width) for pieces in lines]
 
 
-def url_teller(job: "Crawl | DividedCrawl") -> "Callable[[Record], None]":
+def url_teller(job: "AnyCrawl") -> "Callable[[Record], None]":
     """What tells one line for each URL that is committed; when its reader has gone the crawl stops."""
     is_told = True
 

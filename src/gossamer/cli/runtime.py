@@ -33,9 +33,54 @@ _serve = click.option(
 _sheet = click.option("--config", "sheet", metavar="FILE", help="Read the owner's sheet from this TOML file.")
 
 
-@click.group()
-def runtime() -> None:
-    """Run mobile crawlers beside the data (docs/mobile.md)."""
+_state = click.option(
+    "--state", metavar="DIR", default="", help="The directory of the runtime, where --state of `runtime` named one."
+)
+
+
+@click.group(invoke_without_command=True)
+@_serve
+@_sheet
+@click.option(
+    "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
+)
+@click.option(
+    "--listen", metavar="HOST:PORT", default="", help="Listen for senders here; 127.0.0.1:8643 if nothing else is said."
+)
+@click.option("--tls", is_flag=True, help="Speak TLS on a loopback address, too; elsewhere it always is.")
+@click.option("--state", metavar="DIR", default="", help="Keep keys, crawlers and results in DIR.")
+@click.option(
+    "--weak-isolation", is_flag=True, help="Run crawlers on a machine that cannot shut them in (docs/runtime.md)."
+)
+@click.pass_context
+def runtime(
+    context: click.Context,
+    serve: tuple[str, ...],
+    sheet: str | None,
+    allowed: tuple[str, ...],
+    listen: str,
+    tls: bool,
+    state: str,
+    weak_isolation: bool,
+) -> int | None:
+    """Run mobile crawlers beside the data (docs/mobile.md).
+
+    Without a subcommand: take crawlers of the senders that were admitted, until Ctrl-C, run them within the owner's sheet, and keep
+    their results until the senders have them (docs/runtime.md).
+
+    \b
+    gossamer runtime admit library
+    gossamer runtime --serve https://example.org=/var/www/html --listen 0.0.0.0:8643
+
+    Exit status: 0; 2 where something cannot be served, or crawlers cannot be shut in; 5 where another runtime uses the directory.
+    """
+    if context.invoked_subcommand is None:
+        from gossamer.cli.hosting import host
+
+        return host(serve, sheet, allowed, listen, state, tls=tls, is_weak=weak_isolation)
+    if serve or sheet or allowed or listen or tls or state or weak_isolation:
+        raise UsageError(f"write the options behind the subcommand: gossamer runtime {context.invoked_subcommand} ...")
+    return None
 
 
 @runtime.command()
@@ -100,15 +145,75 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
 
     Exit status: 0; 2 where something cannot be served; 4 where a crawler would reach no document.
     """
+    from gossamer.mobile.confined.keeper import walls_here
     from gossamer.operations.reaching import reach
 
     with _opened_runtime(sheet, serve) as runtime:
         found = reach(runtime, seeds, max_urls)
+    walls = walls_here()
     if as_json:
-        print(msgspec.json.encode(found).decode())
+        isolation = {"isolation": str(walls), "is_isolated": walls.is_whole}
+        print(msgspec.json.encode({**msgspec.structs.asdict(found), **isolation}).decode())
     else:
         _show_reach(found)
+        print(f"Isolation of crawlers: {'' if walls.is_whole else 'not whole; '}{shown(str(walls))}")
     return 0 if found.reachable else INCOMPLETE
+
+
+@runtime.command()
+@_state
+@click.option(
+    "--events", type=click.IntRange(min=0), default=10, show_default=True, help="Show so many events of the log."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def status(state: str, events: int, as_json: bool) -> int:
+    """Show which crawlers a runtime here has, what they were given, and what they brought home.
+
+    \b
+    gossamer runtime status
+
+    Exit status: 0; 2 where no runtime has run.
+    """
+    from gossamer.cli.hosting import show_status
+
+    return show_status(state, events, as_json=as_json)
+
+
+@runtime.command()
+@click.argument("sender", metavar="SENDER")
+@_state
+def admit(sender: str, state: str) -> int:
+    """Let SENDER send crawlers to the runtime here, and print its key.
+
+    Only a hash of the key is kept, so copy the key now. A sender that is admitted again gets a new key, and the old one opens
+    nothing any more. A runtime that is running knows the change at once.
+
+    \b
+    gossamer runtime admit library
+
+    Exit status: 0; 2 where the name cannot be used.
+    """
+    from gossamer.cli.hosting import admit_sender
+
+    return admit_sender(sender, state)
+
+
+@runtime.command()
+@click.argument("sender", metavar="SENDER")
+@_state
+def dismiss(sender: str, state: str) -> int:
+    """Let SENDER send no more crawlers, and have no more results.
+
+    \b
+    gossamer runtime dismiss library
+
+    Exit status: 0; 2 where there is no such sender.
+    """
+    from gossamer.operations.hosting.senders import Senders
+    from gossamer.operations.hosting.serving import state_folder
+
+    Senders(state_folder(state)).dismiss(sender)
+    return 0
 
 
 @runtime.command()

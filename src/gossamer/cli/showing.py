@@ -11,6 +11,7 @@ from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 from gossamer.model.outcome import ERRORS
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.agents import AgentStanding
     from gossamer.assembly.control.problems import Problem
     from gossamer.assembly.control.sizes import DataSet
     from gossamer.assembly.control.standing import CrawlStanding
@@ -21,6 +22,17 @@ NAME = 60
 
 #: Bytes a second from which on growth is worth a word.
 GROWS = 1.0
+
+
+def shown_agent(one: "AgentStanding") -> str:
+    """One of several agents."""
+    at_work = f", {one.recent_pages_per_second:.1f} pages/s, {one.in_flight:,} in flight" if one.process else ""
+    return f"{one.name}: {one.state}, {one.pages:,} pages, {one.queued:,} queued{at_work}"
+
+
+def shown_links(now: "CrawlStanding") -> str:
+    """How many of the links that pages had in this run were new; empty where nobody counts them."""
+    return f", {now.new_links / now.links:.0%} of {now.links:,} links new" if now.links else ""
 
 
 def shown_wait(wait: "Wait", now: float, directory: str) -> str:
@@ -41,6 +53,7 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
         "delay": f"{hosts} left alone between requests (delay by {wait.reason}), next request{soon}{named}",
         "look_ups": f"{show_count(wait.hosts, 'name')} being looked up",
         "slow_pages": f"{show_count(wait.urls, 'slow page')} in flight for up to {show_seconds(wait.seconds)}{named}",
+        "crawlers": f"{urls} lent to mobile crawlers, {wait.hosts} on their way",
         "set_aside": f"{urls} set aside as parts of traps (gossamer traps {shlex.quote(directory)})",
     }
     return texts.get(wait.why, wait.why)

@@ -88,9 +88,13 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
         f"speed:    {_speed(now)} in {show_seconds(now.seconds)}",
         f"queue:    {now.queued} of {now.discovered} discovered"
         + (f", {now.in_flight} in flight" if now.is_at_work else "")
+        + showing.shown_links(now)
         + (f", {left}" if left and not now.limits else ""),
         f"hosts:    {now.hosts}",
     ]
+    is_told = now.is_at_work and (now.agents > 1 or now.alone)
+    number = [f"{now.agents}" + (f": {now.alone}" if now.alone else "")] if is_told else []
+    lines += _hanging("agents:   ", [*number, *map(showing.shown_agent, now.each_agent)])
     if now.judged:
         lines.append(f"harvest:  {now.relevant / now.judged:.0%} ({now.relevant} of {now.judged} pages relevant)")
     if now.outcomes:

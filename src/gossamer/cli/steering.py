@@ -32,13 +32,15 @@ from gossamer.model.errors import UsageError
 #: finish what it fetches.
 LONGEST = 300.0
 
+_ONE_AGENT = "Change this one of several agents alone, until it begins again."
+
 
 def _do(directory: str, request: ControlRequest, timeout: float = 30.0) -> None:
     with Control(Path(directory), timeout) as control:
         print(control.do(request))
 
 
-def _pairs(pairs: Sequence[str], example: str) -> dict[str, str]:
+def pairs_of(pairs: Sequence[str], example: str) -> dict[str, str]:
     """KEY=VALUE, each once; `example` is for who writes something else."""
     values: dict[str, str] = {}
     for pair in pairs:
@@ -123,7 +125,8 @@ def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) ->
 @click.option(
     "--host", metavar="HOST", help="Change delay, per-host or max-pages of this host, or of all below *.DOMAIN."
 )
-def set_(directory: str, pairs: Sequence[str], host: str | None) -> None:
+@click.option("--agent", metavar="NAME", default="", help=_ONE_AGENT)
+def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> None:
     """Change settings of a running crawl, at once and for every later run.
 
     KEY is UNIT.SETTING, as `gossamer topology` shows them, or an option of `gossamer crawl`. Either all of them are
@@ -135,9 +138,11 @@ def set_(directory: str, pairs: Sequence[str], host: str | None) -> None:
     gossamer set mycrawl --host slow.example.org delay=30s
     """
     if host is not None:
-        _do(directory, SetHost(host, _pairs(pairs, "delay=30s")))
+        if agent:
+            raise click.UsageError("a host belongs to one agent, which obeys by itself; leave --agent out")
+        _do(directory, SetHost(host, pairs_of(pairs, "delay=30s")))
         return
-    _do(directory, Change(_pairs(pairs, "delay=5s or frontier.concurrency=16")))
+    _do(directory, Change(pairs_of(pairs, "delay=5s or frontier.concurrency=16"), agent))
 
 
 @click.command()
@@ -145,7 +150,8 @@ def set_(directory: str, pairs: Sequence[str], host: str | None) -> None:
 @click.argument("change", metavar="[CHANGE.toml]", default="")
 @click.option("--check", is_flag=True, help="Only show what CHANGE.toml would change.")
 @click.option("--undo", is_flag=True, help="Undo the last change; settings that were changed since then stay changed.")
-def rewire(directory: str, change: str, check: bool, undo: bool) -> None:
+@click.option("--agent", metavar="NAME", default="", help=_ONE_AGENT)
+def rewire(directory: str, change: str, check: bool, undo: bool, agent: str) -> None:
     """Change the graph of a running crawl while it works: add, replace and remove units and connectors.
 
     CHANGE.toml has the syntax of a wiring; `-` reads standard input. An entry with `use` (for a connector: `address`) adds a
@@ -161,7 +167,7 @@ def rewire(directory: str, change: str, check: bool, undo: bool) -> None:
     if bool(change) == undo or (check and undo):
         raise click.UsageError("give either CHANGE.toml or --undo")
     if undo:
-        _do(directory, Undo(), LONGEST)
+        _do(directory, Undo(agent), LONGEST)
         return
     try:
         with click.open_file(change, encoding="utf-8") as file:
@@ -172,7 +178,7 @@ def rewire(directory: str, change: str, check: bool, undo: bool) -> None:
         told = f"has {len(text)} characters; a change has at most {MAX_CHANGE}" if text.strip() else "is empty"
         raise UsageError(f"{change}: {told}; see `gossamer rewire --help`")
     kind = CheckRewire if check else Rewire
-    _do(directory, kind(text, Path(change).name), LONGEST)
+    _do(directory, kind(text, Path(change).name, agent), LONGEST)
 
 
 @click.command()
@@ -208,7 +214,7 @@ def ask(directory: str, name: str, pairs: Sequence[str]) -> None:
     """
     import msgspec
 
-    values = _pairs(pairs, "host=example.org")
+    values = pairs_of(pairs, "host=example.org")
     try:
         kind = offered_request(name)
         if kind is None:

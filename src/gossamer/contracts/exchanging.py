@@ -1,15 +1,16 @@
-"""The outbox keeps URLs of other agents' hosts until these have committed them. Suite: `gossamer.testing.check_outbox`.
+"""URLs of other agents' hosts are kept until these have committed them. Suites: `gossamer.testing.check_outbox`, `check_mail`.
 
-Place in the flow: groups of the ledger owe them (:mod:`gossamer.stores.exchange.ledger`), one sender for each other agent takes
-them and says what was delivered.
+Place in the flow: groups of the ledger owe them (:mod:`gossamer.stores.exchange.ledger`), one sender for each other agent, or for
+each master, takes them and says what was delivered. A master has the same senders behind its mail.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from gossamer.contracts.ledger import Group
+from gossamer.model.agents import Designated
 from gossamer.model.task import Task
 
 
@@ -24,7 +25,24 @@ class OwedTask(msgspec.Struct, frozen=True):
     """As it is kept: one that was owed again meanwhile, at a lower depth, differs."""
 
 
-class Outbox(Protocol):
+class Owing(Protocol):
+    """What a sender of URLs takes them from.
+
+    Promises:
+        1. What is owed is taken by its agent's sender, sooner or later, until it was said to be delivered.
+        2. Memory is bounded, even if much is owed or agents do not answer.
+    """
+
+    async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
+        """URLs owed to an agent that were not taken yet, at least one; suspends until there is one."""
+        ...
+
+    def delivered(self, owed: Sequence[OwedTask]) -> None:
+        """The agent has committed what one `take` has returned; it is forgotten soon."""
+        ...
+
+
+class Outbox(Owing, Protocol):
     """Keeps URLs owed to other agents, in the same group as the visit on which they were found.
 
     Promises:
@@ -47,10 +65,50 @@ class Outbox(Protocol):
         """Their group is kept, or may have been if that is uncertain."""
         ...
 
-    async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
-        """URLs owed to an agent that were not taken yet, at least one; suspends until there is one."""
+
+class Mail(Owing, Protocol):
+    """Holds what a master sends to agents, and puts it on the disk where an agent is away.
+
+    Promises:
+        1. What was posted is taken by the agent's sender. Its receipt is held until the agent has
+           committed it, or it is on the disk.
+        2. Memory is bounded, and nobody waits long for an agent that is away.
+        3. What is on the disk is sent by this master or, if this one is gone, by another one.
+        4. What is on the disk for an agent that has left goes to the agent that its domain is given to then.
+    """
+
+    async def post(self, tasks: Sequence[Designated]) -> None:
+        """Take tasks for their agents, under the receipt that is current; those of agents that are away are written at once.
+
+        Raises:
+            DiskFull: they cannot be written. None was posted.
+        """
         ...
 
-    def delivered(self, owed: Sequence[OwedTask]) -> None:
-        """The agent has committed them: a group that comes soon forgets them."""
+
+class TakesBack(Protocol):
+    """An outbox whose agent may be given what it owes."""
+
+    def taken_back(self, tasks: Sequence[Task], group: Group) -> list[Task]:
+        """Owe those of some tasks no more that are owed, in this group, since they are ours; returns these."""
+        ...
+
+
+class HoldsDomains(Protocol):
+    """Knows which domains a master has given to this agent."""
+
+    def hold(self, hosts: Iterable[str], group: Group) -> None:
+        """Hold the domains of these hosts from this group on."""
+        ...
+
+
+class DomainTaker(Protocol):
+    """Notes which domains a master has given to this agent."""
+
+    def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Task]:
+        """Note the domains of tasks that a master has sent, in the group that is to have them.
+
+        Returns:
+            Those that this agent itself has found and owed to the master: they are seen here, and yet to be queued.
+        """
         ...

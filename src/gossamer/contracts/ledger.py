@@ -66,7 +66,10 @@ class Queueing(Protocol):
         ...
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
-        """Keep the row of a task that was popped and end its flight; False, and nothing, where it is not in flight."""
+        """Keep the row of a task that was popped and end its flight; False, and nothing, where it is not in flight.
+
+        What a mobile crawler brought (`visit.response.brought`) was not popped, and has no flight to end.
+        """
         ...
 
     def tried(self, visit: Visit) -> None:
@@ -80,6 +83,10 @@ class Queueing(Protocol):
     def give_up(self, task: Task) -> bool:
         """End a flight as if its task had never been met: if its URL is found again, it is new. False if there is no
         flight."""
+        ...
+
+    def undo(self, row: DocumentRow) -> None:
+        """Forget the row of a URL and queue it again, as it was found; what was counted as kept counts no more."""
         ...
 
     def begun(self, task: Task) -> None:

@@ -9,14 +9,17 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assembly.control.client import Control, NotRunning
+from gossamer.assembly.control.instances import UnitInstances
 from gossamer.assembly.control.messages import (
     BlockHosts,
     Change,
     CheckChange,
     Checkpoint,
     Continue,
+    Decide,
     Pause,
     ReadGraph,
+    ReadUnit,
     SetHost,
     Stop,
     Undo,
@@ -39,6 +42,7 @@ ORDERS: dict[str, type[ControlRequest]] = {
     "check-set": CheckChange,
     "set-host": SetHost,
     "block": BlockHosts,
+    "decide": Decide,
     "undo": Undo,
 }
 
@@ -57,8 +61,9 @@ def read_order(word: str, body: bytes) -> ControlRequest:
         raise UsageError(f"there is no such order; known: {', '.join(ORDERS)}")
     try:
         given = msgspec.json.decode(body or b"{}", type=dict[str, object])
-        # The word in the address says which message it is, and nothing in the body does.
-        return msgspec.convert({**given, "do": kind.__struct_config__.tag}, kind)
+        # The word in the address says which message it is, and nothing in the body does; nor who asks.
+        fixed = {"do": kind.__struct_config__.tag, **({"by_form": True} if "by_form" in kind.__struct_fields__ else {})}
+        return msgspec.convert({**given, **fixed}, kind)
     except msgspec.MsgspecError as error:
         raise UsageError(f"{word}: {error}") from None
 
@@ -73,13 +78,17 @@ def carry_out(directory: Path, request: ControlRequest) -> str:
         with Control(directory, PATIENCE, changing=0.0) as control:
             return control.do(request)
     except NotRunning:
-        if isinstance(request, BlockHosts | Checkpoint):
+        if isinstance(request, BlockHosts | Checkpoint | Decide):
             return _at_rest(directory, request)
         raise
 
 
-def graph_of(directory: Path) -> GraphPicture:
+def graph_of(directory: Path, agent: str = "") -> GraphPicture:
     """The graph of a crawl: by its own word while it runs, otherwise as its directory keeps it.
+
+    Args:
+        directory: of the crawl.
+        agent: tell how the graph of this agent stands, where several are at work.
 
     Raises:
         GossamerError: there is no crawl, or its wiring is damaged.
@@ -87,7 +96,7 @@ def graph_of(directory: Path) -> GraphPicture:
     """
     try:
         with Control(directory, PATIENCE, changing=0.0) as control:
-            told: GraphPicture = control.told(ReadGraph(), GraphPicture)
+            told: GraphPicture = control.told(ReadGraph(agent), GraphPicture)
             return told
     except NotRunning:
         # What follows imports every part that the wiring names.
@@ -97,8 +106,25 @@ def graph_of(directory: Path) -> GraphPicture:
         return graph_picture(plan(with_roles(read_wiring(directory)), catalog()), at_work(members_of(directory)))
 
 
-def _at_rest(directory: Path, request: BlockHosts | Checkpoint) -> str:
+def instances_of(directory: Path, name: str) -> UnitInstances:
+    """The instances of a unit of a running crawl, of all its agents.
+
+    Raises:
+        GossamerError: there is no such unit, or no crawl runs.
+    """
+    with Control(directory, PATIENCE, changing=0.0) as control:
+        told: UnitInstances = control.told(ReadUnit(name), UnitInstances)
+        return told
+
+
+def _at_rest(directory: Path, request: BlockHosts | Checkpoint | Decide) -> str:
     from gossamer.assembly.control import resting
+
+    if isinstance(request, Decide):
+        from gossamer.assembly.suspicions import decide_at_rest
+
+        decide_at_rest(directory, request.confirm, request.release)
+        return "it holds from now on; a crawl that is resumed fetches what was released"
 
     if isinstance(request, BlockHosts):
         return resting.block(directory, request.names)

@@ -78,7 +78,7 @@ class ShownCrawl:
         self._run, self._run_long = run, run_long or run
         self._watch: CrawlWatch | None = None
         self._asking, self._reading = asyncio.Lock(), asyncio.Lock()
-        self._told: dict[bool, tuple[float, CrawlStanding]] = {}
+        self._told: dict[tuple[bool, str], tuple[float, CrawlStanding]] = {}
         self._hosts: HostList | None = None
         self._listing: asyncio.Task[None] | None = None
         self._trouble = ""
@@ -88,20 +88,20 @@ class ShownCrawl:
     def __repr__(self) -> str:
         return f"<ShownCrawl {self.key}>"
 
-    async def standing(self, *, units: bool = False, fresh: float = FRESH) -> CrawlStanding:
-        """How it stands, as of `fresh` seconds ago at most. Raises as :meth:`CrawlWatch.look`."""
+    async def standing(self, *, units: bool = False, agent: str = "", fresh: float = FRESH) -> CrawlStanding:
+        """How it, or one of its agents, stands, as of `fresh` seconds ago at most. Raises as :meth:`CrawlWatch.look`."""
         async with self._asking:
-            at, found = self._told.get(units, (-fresh, None))
+            at, found = self._told.get((units, agent), (-fresh, None))
             if found is None or time.monotonic() - at >= fresh:
-                found = await self._run(self._look, units)
-                self._told[units] = time.monotonic(), found
+                found = await self._run(self._look, units, agent)
+                self._told[units, agent] = time.monotonic(), found
             return found
 
-    def _look(self, units: bool) -> CrawlStanding:
+    def _look(self, units: bool, agent: str) -> CrawlStanding:
         try:
             if self._watch is None:
                 self._watch = CrawlWatch(self.directory)
-            return self._watch.look(units=units)
+            return self._watch.look(units=units, agent=agent)
         except OSError as error:
             raise CrawlDirectoryError(f"{self.directory} cannot be read: {error.strerror or error}") from None
 
@@ -189,24 +189,26 @@ class Crawls:
         self._listed: dict[str, ShownCrawl] = {}
         """Those whose hosts are listed, the one that was asked for last at the end."""
         self._shown: dict[str, ShownCrawl] = {}
-        self._looked = -LOOK_AROUND
+        self._looked, self._looking = -LOOK_AROUND, asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"<Crawls: {len(self._shown)}>"
 
     async def all(self) -> Mapping[str, ShownCrawl]:
         """Those that are there now, by their keys; a new one is found within ten seconds."""
-        if time.monotonic() - self._looked >= LOOK_AROUND:
-            self._looked = time.monotonic()
-            found = await self._run(self._find)
-            keys = {key_of(path): path for path in found}
-            for gone in self._shown.keys() - keys.keys():
-                self._listed.pop(gone, None)
-                self._shown.pop(gone).close()
-            for key, path in keys.items():
-                if key not in self._shown:
-                    self._shown[key] = ShownCrawl(key, path, self._run, self._run_long)
-                self._shown[key].site = found[path]
+        # Who comes while somebody looks waits for what that one finds.
+        async with self._looking:
+            if time.monotonic() - self._looked >= LOOK_AROUND:
+                self._looked = time.monotonic()
+                found = await self.run(self._find)
+                keys = {key_of(path): path for path in found}
+                for gone in self._shown.keys() - keys.keys():
+                    self._listed.pop(gone, None)
+                    self._shown.pop(gone).close()
+                for key, path in keys.items():
+                    if key not in self._shown:
+                        self._shown[key] = ShownCrawl(key, path, self.run, self._run_long)
+                    self._shown[key].site = found[path]
         return self._shown
 
     def _find(self) -> dict[Path, str]:
@@ -218,6 +220,11 @@ class Crawls:
                 if path.resolve() not in given and len(found) < MOST and is_own(path):
                     found[path] = site
         return found
+
+    def folders(self) -> list[Path]:
+        """The folders of crawls among the places and sites: a crawl can be started there."""
+        found = dict.fromkeys([*self._places, *(place for place in self._sites() if is_own(place))])
+        return [place for place in found if place.is_dir() and not (place / CRAWL_FILE).is_file()]
 
     def look_anew(self) -> None:
         """Look for crawls at the next question: the list of sites has changed."""
@@ -245,7 +252,8 @@ class Crawls:
     async def _run_long(self, work: Callable[..., T], *given: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._listers, work, *given)
 
-    async def _run(self, work: Callable[..., T], *given: object) -> T:
+    async def run(self, work: Callable[..., T], *given: object) -> T:
+        """Do something in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
 
     def close(self) -> None:

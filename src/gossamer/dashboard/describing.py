@@ -6,14 +6,18 @@ from typing import Any
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.assembly.control.instances import UnitInstances
 from gossamer.assembly.control.picture import GraphPicture
 from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.suspicions import Suspicions
 from gossamer.dashboard.asking import ORDERS
 from gossamer.dashboard.crawls import ListedHosts
+from gossamer.dashboard.exporting import Exports, ExportWish, NamedExport
 from gossamer.dashboard.jobs import JobDone, LogTail, Restore
 from gossamer.dashboard.layouts import Layout
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
 from gossamer.dashboard.sites import KeptSites, ListedSites
+from gossamer.dashboard.starting import NewCrawl, StartedCrawl, StartForm
 from gossamer.dashboard.tables import KeptQuestions, ReportNames
 from gossamer.operations.hosts import HostPicture
 from gossamer.operations.replay_addresses import REPLAY, ReplayAsked
@@ -39,6 +43,8 @@ def openapi() -> dict[str, Any]:
         Layout,
         Answerable,
         TripleAnswer,
+        UnitInstances,
+        Suspicions,
     )
     of_changes = (
         Offered,
@@ -51,11 +57,19 @@ def openapi() -> dict[str, Any]:
         JobDone,
         ListedSites,
         KeptSites,
+        StartForm,
+        NewCrawl,
+        StartedCrawl,
+        Exports,
+        ExportWish,
+        NamedExport,
     )
     schemas, parts = msgspec.json.schema_components([*kinds, *of_changes, *ORDERS.values()], ref_template=_REF)
-    standing, story, archived, hosts, host, graph, layout, answerable, triples = schemas[: len(kinds)]
-    names, rewiring, rewired, reports, questions, log, restore, done, sites, kept_sites, *orders = schemas[len(kinds) :]
+    standing, story, archived, hosts, host, graph, layout, answerable, triples, instances, traps = schemas[: len(kinds)]
+    names, rewiring, rewired, reports, questions, log, restore, done, sites, kept_sites, *more = schemas[len(kinds) :]
+    start_form, new_crawl, started, exports, wish, named, *orders = more
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
+    agent = _query("agent", "Ask this agent alone, of several that are at work.")
     paths: dict[str, Any] = {
         "/api/session": _get("Say what the asker may do.", {"type": "object"}),
         "/api/sites": {
@@ -69,12 +83,17 @@ def openapi() -> dict[str, Any]:
                 "responses": {"303": {"description": "the address"}},
             }
         },
-        "/api/crawls": _get("List the crawls, and how each stands.", {"type": "array", "items": {"type": "object"}}),
+        "/api/options": _get("Give the form of a new crawl: folders and options.", start_form),
+        "/api/crawls": {
+            **_get("List the crawls, and how each stands.", {"type": "array", "items": {"type": "object"}}),
+            **_post("Start a crawl.", new_crawl, started),
+        },
         "/api/crawls/{key}": _get(
             "Say how a crawl stands, as `gossamer status --json` does.",
             standing,
             crawl,
             _query("units", "Also say what every unit has counted, where it is 1."),
+            agent,
         ),
         "/api/crawls/{key}/samples": _get(
             "Give the samples of the last hours by column, as the table `samples` has them.",
@@ -103,7 +122,15 @@ def openapi() -> dict[str, Any]:
             "Give the graph: units with every setting, its value, bounds and text, and connectors with their ends.",
             graph,
             crawl,
+            agent,
         ),
+        "/api/crawls/{key}/unit": _get(
+            "Give every instance of a unit, in all agents, with what it has counted and its settings.",
+            instances,
+            crawl,
+            _query("name", "The name of the unit."),
+        ),
+        "/api/crawls/{key}/traps": _get("List what was set aside as parts of traps, and why.", traps, crawl),
         "/api/crawls/{key}/layout": {
             **_get("Give the places of units in the picture of the graph, as this user left them.", layout, crawl),
             **_post("Keep them.", layout, layout, crawl),
@@ -149,6 +176,18 @@ def openapi() -> dict[str, Any]:
         "/api/crawls/{key}/log": _get("Give the last visits of the log, and what a resumed crawl said.", log, crawl),
         "/api/crawls/{key}/resume": _post("Let a crawl at rest go on.", {"type": "object"}, done, crawl),
         "/api/crawls/{key}/restore": _post("Let a crawl at rest go back to a checkpoint.", restore, done, crawl),
+        "/api/crawls/{key}/exports": {
+            **_get("List the exports of a crawl, and the forms in which it can be exported.", exports, crawl),
+            **_post("Have an export made.", wish, exports, crawl),
+        },
+        "/api/crawls/{key}/exports/{name}": {
+            "get": {
+                "summary": "Download an export.",
+                "parameters": [crawl, {**crawl, "name": "name"}],
+                "responses": {"200": {"description": "the file", "content": {"application/octet-stream": {}}}},
+            }
+        },
+        "/api/crawls/{key}/remove-export": _post("Remove an export, or give it up.", named, exports, crawl),
         "/api/crawls/{key}/story": _get(
             "Tell the story of a URL, as `gossamer why --json` does.", story, crawl, _query("url", "The URL.")
         ),

@@ -5,29 +5,18 @@ Place in the flow: :mod:`app` asks here. A crawl that is resumed is a process of
 """
 
 import contextlib
-import subprocess
-import time
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl, holder
-from gossamer.flow import python
-from gossamer.model.errors import GossamerError, UsageError
+from gossamer.dashboard.beginning import CONSOLE, TAIL, begin, said_since
+from gossamer.model.errors import UsageError
 from gossamer.stores.rowlog import LOG_PATH
 
-#: Seconds that a crawl may take to listen, before the browser is told that it is on its way; and between two looks.
-BEGINNING, _LOOK = 15.0, 0.05
-
-#: Exit statuses of a crawl that did go on: it finished, was stopped, or is incomplete.
-_WENT_ON = (0, 3, 4)
-
-#: What a resumed crawl says to its person goes here, inside the crawl directory.
-CONSOLE = "logs/console.log"
-
-#: Bytes at the end of the log that are read, and lines that are shown.
-TAIL, LINES = 1 << 18, 200
+#: Lines of the log that are shown.
+LINES = 200
 
 
 class Restore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,26 +64,14 @@ def resume(directory: Path) -> JobDone:
     path.parent.mkdir(exist_ok=True)
     with path.open("ab") as console:
         begun = console.seek(0, 2)
-        child = subprocess.Popen(
-            python.command("gossamer", "resume", str(directory)),
-            env=python.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=console,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + BEGINNING
-    while child.poll() is None and time.monotonic() < deadline:
-        with contextlib.suppress(GossamerError), Control(directory, 1.0, changing=0.0):
-            return JobDone(f"the crawl goes on, as process {child.pid}")
-        time.sleep(_LOOK)
-    if child.returncode is None:
+        beginning = begin(["resume", str(directory)], directory, console)
+    if beginning.is_listening:
+        return JobDone(f"the crawl goes on, as process {beginning.process}")
+    if beginning.status is None:
         return JobDone("the crawl begins to go on")
-    with path.open("rb") as console:
-        console.seek(begun)
-        said = console.read(TAIL).decode("utf-8", "replace").strip()
-    if child.returncode not in _WENT_ON:
-        raise UsageError(said.rpartition("\n")[2] or f"gossamer resume ended with status {child.returncode}")
+    said = said_since(path, begun)
+    if beginning.has_failed:
+        raise UsageError(said.rpartition("\n")[2] or f"gossamer resume ended with status {beginning.status}")
     return JobDone(f"the crawl went on, and has ended: {said.partition(chr(10))[0]}")
 
 

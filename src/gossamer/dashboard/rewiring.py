@@ -72,6 +72,8 @@ class Rewiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     change: ChangeForm
     apply: bool = False
     """Do it; otherwise only say what it would change."""
+    agent: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    """The one of several agents that alone is changed, until it begins again; empty: the whole crawl."""
 
 
 class Rewired(msgspec.Struct, frozen=True):
@@ -110,7 +112,8 @@ def rewire(directory: Path, body: bytes) -> Rewired:
     except msgspec.MsgspecError as error:
         raise UsageError(f"change: {error}") from None
     text = text_of(form.change)
-    request: ControlRequest = Rewire(text, "the form") if form.apply else CheckRewire(text, "the form")
+    kind = Rewire if form.apply else CheckRewire
+    request: ControlRequest = kind(text, "the form", form.agent, by_form=True)
     with Control(directory, PATIENCE, changing=0.0) as control:
         return Rewired(text, control.do(request), form.apply)
 

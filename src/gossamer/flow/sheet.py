@@ -41,7 +41,9 @@ class NoSettings(Sheet, frozen=True):
     """The sheet of a unit that has nothing to set."""
 
 
-def setting(doc: str, *, unit: str = "", restart: str = "", secret: bool = False, **bounds: Any) -> msgspec.Meta:
+def setting(
+    doc: str, *, unit: str = "", restart: str = "", secret: bool = False, names: str = "", **bounds: Any
+) -> msgspec.Meta:
     """What a field of a sheet says of itself.
 
     Args:
@@ -49,9 +51,12 @@ def setting(doc: str, *, unit: str = "", restart: str = "", secret: bool = False
         unit: `s`, `bytes`, `bytes/s` (then text such as `10m` or `16MB` is understood) or a noun (`requests`).
         restart: why the setting can change only with a restart; empty means that it is live.
         secret: it may hold a password: who shows sheets does not show its value.
+        names: what of this machine a value can name, as `a file`, `code` or `a secret`; a browser may not give one.
         bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
     """
-    return msgspec.Meta(description=doc, extra={"unit": unit, "restart": restart, "secret": secret}, **bounds)
+    return msgspec.Meta(
+        description=doc, extra={"unit": unit, "restart": restart, "secret": secret, "names": names}, **bounds
+    )
 
 
 class Property(msgspec.Struct, frozen=True):
@@ -70,6 +75,8 @@ class Property(msgspec.Struct, frozen=True):
     """As `>= 1, <= 10`; empty where there are none."""
     secret: bool = False
     """Its value is not to be shown."""
+    names: str = ""
+    """What of this machine a value can name, as `a file`; empty where it names nothing."""
 
     @property
     def kind(self) -> str:
@@ -182,6 +189,7 @@ def _properties(sheet: type) -> tuple[Property, ...]:
                 reason=restart,
                 bounds=bounds,
                 secret=bool(extra.get("secret")),
+                names=str(extra.get("names", "")),
             )
         )
     return tuple(found)

@@ -50,6 +50,9 @@ def check_crawler(crawler: MobileCrawler) -> None:
         known = ", ".join(map(str, VERSIONS))
         raise CrawlerRefused("version", f"{program.version} is unknown here; this build knows {known}")
     _check_seeds(program.seeds)
+    _check_seeds(program.around, "around")
+    if len(crawler.facts.depths) not in (0, len(program.seeds)):
+        raise CrawlerRefused("facts.depths", "give one for each seed, or none")
     for place, url in enumerate(crawler.facts.known):
         try:
             canonical(url)
@@ -96,13 +99,13 @@ def compiled(crawler: MobileCrawler, gate: Gate) -> Expression | None:
         raise CrawlerRefused(gate, str(error)) from None
 
 
-def _check_seeds(seeds: tuple[str, ...]) -> None:
+def _check_seeds(seeds: tuple[str, ...], name: str = "seeds") -> None:
     for place, seed in enumerate(seeds):
         try:
             url = canonical(seed)
         except UnreadableUrl as error:
-            raise CrawlerRefused(f"seeds[{place}]", f"{error}; write it in full, as https://example.org/") from None
+            raise CrawlerRefused(f"{name}[{place}]", f"{error}; write it in full, as https://example.org/") from None
         if not url.startswith(SCHEMES) or not host_of(url):
             raise CrawlerRefused(
-                f"seeds[{place}]", f"{url[:100]!r} is no http or https URL; write https://example.org/"
+                f"{name}[{place}]", f"{url[:100]!r} is no http or https URL; write https://example.org/"
             )

@@ -46,6 +46,7 @@ Parameter = Word | int | float
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Digest = Annotated[str, Meta(pattern=DIGEST_PATTERN)]
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
+Depth = Annotated[int, Meta(ge=0, le=65_535)]
 Bytes = Annotated[int, Meta(ge=1, le=1 << 50)]
 Whole = Annotated[str, Meta(max_length=MAX_DOCUMENT)]
 Short = Annotated[str, Meta(max_length=MAX_SHORT)]
@@ -60,7 +61,7 @@ its text."""
 class TravelLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How far a crawler goes. At whichever limit it comes to, it ends and says so."""
 
-    depth: Annotated[int, Meta(ge=0, le=65_535)] | None = None
+    depth: Depth | None = None
     """Links from the nearest seed."""
     pages: Annotated[int, Meta(ge=1, le=MAX_PAGES)] = 100_000
     """Successful HTML documents, relevant or not."""
@@ -100,6 +101,8 @@ class MobileProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     name: Name = "crawler"
     scope: Literal["page", "prefix", "host", "domain"] = "host"
     """As `--scope` of a crawl; a crawler has no business everywhere."""
+    around: Annotated[tuple[Url, ...], Meta(max_length=MAX_SEEDS)] = ()
+    """Draw the scope around these URLs; empty: around the seeds."""
     traversal: Literal["breadth", "depth", "host-breadth"] = "breadth"
     follow: _Expression = ""
     """Follow a link only if this is true of it; empty: every link in scope."""
@@ -122,6 +125,8 @@ class MobileProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
 class CrawlerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a crawler knows when it starts."""
 
+    depths: Annotated[tuple[Depth, ...], Meta(max_length=MAX_SEEDS)] = ()
+    """Of each seed, counted as home counts; 0 where none is given."""
     known: Annotated[tuple[Url, ...], Meta(max_length=MAX_KNOWN)] = ()
     """URLs that home knows: the crawler does not ask for them."""
     fingerprints: Annotated[tuple[Digest, ...], Meta(max_length=MAX_KNOWN)] = ()
@@ -165,7 +170,7 @@ class BroughtPage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """A relevant document as it comes home. Everything in it was written by strangers, the runtime among them."""
 
     url: Url
-    depth: Annotated[int, Meta(ge=0, le=65_535)] = 0
+    depth: Depth = 0
     source: Annotated[str, Meta(max_length=MAX_URL_BYTES)] = ""
     relation: Short = "seed"
     status: Annotated[int, Meta(ge=0, le=999)] = 200
@@ -192,6 +197,8 @@ class BroughtPage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     text: Whole | None = None
     simhash: int = 0
     """Fingerprint of the text, 64 bits; 0 where there is none."""
+    is_expanded: bool = True
+    """False where `expand` let none of its links be followed."""
     links: Annotated[tuple[BroughtLink, ...], Meta(max_length=10_000)] = ()
     elements: Annotated[tuple[BroughtElement, ...], Meta(max_length=10_000)] = ()
     items: Annotated[tuple[BroughtItem, ...], Meta(max_length=10_000)] = ()
@@ -250,6 +257,8 @@ class CrawlerBatch(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     rows: Annotated[tuple[IrrelevantRow, ...], Meta(max_length=MAX_IN_BATCH)] = ()
     external: Annotated[tuple[Url, ...], Meta(max_length=MAX_IN_BATCH)] = ()
     """URLs out of scope, each once in the crawler's life."""
+    depths: Annotated[tuple[Depth, ...], Meta(max_length=MAX_IN_BATCH)] = ()
+    """Of each of these URLs, where the program limits the depth; empty where it does not."""
     summary: JourneySummary | None = None
     """Of the whole journey, in the last batch."""
 

@@ -40,10 +40,10 @@ class Itinerary:
         self.discovered = 0
         """URLs that were found, beside those that home knows."""
 
-    def begin(self, seed: str) -> None:
-        """Add a seed, whether home knows it or not; `seed` is canonical."""
+    def begin(self, seed: str, depth: int = 0) -> None:
+        """Add a seed, whether home knows it or not; `seed` is canonical, and `depth` is the one that home has met it at."""
         if self._depths.get(seed, _DONE) == _DONE:
-            self._add(Task(seed, host_of(seed)))
+            self._add(Task(seed, host_of(seed), depth))
 
     def lead(self, source: Task, links: Iterable[Link]) -> dict[str, int]:
         """Add what a page leads to; how many links a limit kept out, by its name (`depth`, `urls`)."""

@@ -17,6 +17,7 @@ from gossamer.mobile.crawler import MobileCrawler, NamedProcessor
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import DOCUMENTS, Outcome
 from gossamer.model.task import Task
+from gossamer.model.url import canonical
 from gossamer.model.visit import Link, Response, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.sniffing import media_type_of
@@ -68,7 +69,8 @@ class PageJudge:
         program = crawler.program
         gates: tuple[Gate, ...] = ("follow", "expand", "store")
         self._program = _ProgramFilter({gate: compiled(crawler, gate) for gate in gates})
-        self._scope = _Noting(ScopeFilter(ScopeSheet(scope=program.scope, seeds=tuple(seeds))))
+        around = tuple(map(canonical, program.around)) or tuple(seeds)
+        self._scope = _Noting(ScopeFilter(ScopeSheet(scope=program.scope, seeds=around)))
         self._filters: tuple[UrlFilter, ...] = (
             SchemeFilter(),
             self._scope,

@@ -22,6 +22,7 @@ from gossamer.mobile.crawler import (
 from gossamer.mobile.journey import Itinerary
 from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge
 from gossamer.mobile.wire import BATCH
+from gossamer.model.leading import task_of
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import canonical
@@ -62,8 +63,9 @@ class CrawlerRun:
         self._digest = program.digest
         self._judge = PageJudge(crawler, seeds, installed or {})
         self._itinerary = Itinerary(program.traversal, program.limits, map(canonical, crawler.facts.known))
-        for seed in seeds:
-            self._itinerary.begin(seed)
+        depths = dict(zip(map(canonical, program.seeds), crawler.facts.depths, strict=False))
+        for seed in sorted(seeds, key=lambda seed: depths.get(seed, 0)):
+            self._itinerary.begin(seed, depths.get(seed, 0))
         self._have = frozenset(crawler.facts.fingerprints)
         self._firsts: dict[str, str] = {}
         """Digest of a relevant document -> its first URL."""
@@ -83,6 +85,7 @@ class CrawlerRun:
         self._pages: list[BroughtPage] = []
         self._rows: list[IrrelevantRow] = []
         self._outside: list[str] = []
+        self._outside_depths: list[int] = []
         self._size = 0
 
     # -- what is asked for
@@ -118,7 +121,7 @@ class CrawlerRun:
             counts["bytes"] += len(response.document)
             counts["pages"] += found.visit.is_page
             counts["not_expanded"] += not found.is_expanded
-            self._settle(found.visit, found.document)
+            self._settle(found)
         self._follow(found)
         return self._batch(None) if self._size >= BATCH else None
 
@@ -139,17 +142,21 @@ class CrawlerRun:
         return self._batch(summary)
 
     def _batch(self, summary: JourneySummary | None) -> CrawlerBatch:
-        taken = tuple(self._pages), tuple(self._rows), tuple(self._outside)
+        taken = tuple(self._pages), tuple(self._rows), tuple(self._outside), tuple(self._outside_depths)
         batch = CrawlerBatch(self._digest, self._sequence, self._crawler.id, *taken, summary)
         self._sequence += 1
         self._begin_batch()
         return batch
 
-    def _settle(self, visit: Visit, document: Document) -> None:
+    def _settle(self, found: JudgedVisit) -> None:
         """Take the document along if it is relevant, otherwise count it."""
+        visit, document = found.visit, found.document
+        assert document is not None
         rule = self._judge.irrelevance(visit)
         if not rule:
             page = self._page(visit, document)
+            if not found.is_expanded:
+                page = msgspec.structs.replace(page, is_expanded=False)
             self._pages.append(page)
             size = size_of(page)
             self._size += size
@@ -190,6 +197,8 @@ class CrawlerRun:
                 continue
             self._external.add(link.url)
             self._outside.append(link.url)
+            if self._crawler.program.limits.depth is not None:
+                self._outside_depths.append(task_of(visit.task, link.url, link.relation).depth)
             self._size += _ENTRY + len(link.url)
 
     def _drop(self, name: str) -> None:

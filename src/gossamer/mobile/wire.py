@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, TypeVar
 
 import msgspec
 
+from gossamer.contracts.runtimes import MAX_FRAME
 from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.crawler import VERSION, VERSIONS, CrawlerBatch, MobileCrawler
 from gossamer.model.zstd import zstd
@@ -32,7 +33,7 @@ WINDOW_LOG = 23
 #: The least that zstd takes.
 _SMALLEST_WINDOW_LOG = 10
 #: Bytes of a frame, packed and unpacked: a batch that is nearly full when the largest page comes, which has text and elements, too.
-MAX_PACKED = 64 << 20
+MAX_PACKED = MAX_FRAME
 MAX_UNPACKED = 96 << 20
 #: Compression level: the next ones take twice the time for one part in a hundred of pages' bytes.
 LEVEL = 3
@@ -72,21 +73,30 @@ def packed(value: MobileCrawler | CrawlerBatch) -> bytes:
     Raises:
         BytesRefused: the value is larger than a frame may be.
     """
+    frame = frame_of(value)
+    return _HEAD.pack(_BATCH if isinstance(value, CrawlerBatch) else _CRAWLER, len(frame)) + frame
+
+
+def frame_of(value: MobileCrawler | CrawlerBatch) -> bytes:
+    """One independent frame, without a head.
+
+    Raises:
+        BytesRefused: the value is larger than a frame may be.
+    """
     plain = msgspec.msgpack.encode(value)
     if len(plain) > MAX_UNPACKED:
         raise BytesRefused("too_large", f"{len(plain)} bytes are more than a frame may hold ({MAX_UNPACKED})")
     parameter = zstd.CompressionParameter
     # No larger than the frame: a window costs its size in memory on both sides.
     window = min(WINDOW_LOG, max(_SMALLEST_WINDOW_LOG, len(plain).bit_length()))
-    frame = zstd.compress(
+    return zstd.compress(
         plain,
         options={parameter.compression_level: LEVEL, parameter.window_log: window, parameter.checksum_flag: 1},
     )
-    return _HEAD.pack(_BATCH if isinstance(value, CrawlerBatch) else _CRAWLER, len(frame)) + frame
 
 
 def unpacked(frame: bytes, kind: type[Sent]) -> Sent:
-    """The value in a frame, without its head. Needs :data:`MAX_UNPACKED` bytes at most, whatever the frame claims.
+    """The value in a frame without its head. Needs :data:`MAX_UNPACKED` bytes at most, whatever the frame claims.
 
     Raises:
         BytesRefused: it is damaged, too large, or no such value.

@@ -5,10 +5,13 @@ the document's digest (:mod:`gossamer.stores.exchange.digests`). A digest belong
 a name that no host can have.
 """
 
+from functools import cache
 from hashlib import blake2b
+from itertools import product
 
 import msgspec
 
+from gossamer.model.domains import domain_point
 from gossamer.model.kept import DocumentRow
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
@@ -43,7 +46,7 @@ class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False, order=False)
     @property
     def host(self) -> str:
         """The name that the digest lies under. RFC 6761 gives `invalid` to nobody, so that no host of the web has it."""
-        return f"digests-{self.digest[:_NAMED_BY].lower()}.invalid"
+        return _name(self.digest[:_NAMED_BY].lower())
 
     @property
     def key(self) -> bytes:
@@ -54,6 +57,25 @@ class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False, order=False)
     def copy_key(self) -> bytes:
         """The key of a later claim: it lies behind the first one."""
         return self.key + blake2b(self.url.encode("utf-8", "surrogatepass"), digest_size=_MARK_BYTES).digest()
+
+
+def _name(beginning: str) -> str:
+    return f"digests-{beginning}.invalid"
+
+
+#: The characters of digests (base32, RFC 4648) in lower case.
+_CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+@cache
+def digest_names() -> dict[int, str]:
+    """The names that digests lie under, by their points on the circle of domains.
+
+    They belong to agents by the ring, also where a table gives all other domains to agents: they are no load. A domain that shares
+    a point with one of them has its agent, since what lies at one point moves as a whole.
+    """
+    names = (_name("".join(two)) for two in product(_CHARACTERS, repeat=_NAMED_BY))
+    return {domain_point(name): name for name in names}
 
 
 def packed(claim: Claim) -> bytes:

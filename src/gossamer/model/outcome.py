@@ -32,6 +32,8 @@ class Outcome(StrEnum):
     GONE_AFTER_RETRIES = "gone_after_retries"
     INTERRUPTED = "interrupted"
     """A request that may not be sent twice was perhaps sent when the process was killed: nobody knows what became of it."""
+    IRRELEVANT = "irrelevant"
+    """A mobile crawler judged the document at its runtime, and left it there."""
 
 
 class Traits(msgspec.Struct, frozen=True):
@@ -77,6 +79,7 @@ TRAITS: Mapping[Outcome, Traits] = MappingProxyType(
         Outcome.BLOCKED: _DECIDED,
         Outcome.GONE_AFTER_RETRIES: _FAILURE,
         Outcome.INTERRUPTED: Traits(is_error=True),
+        Outcome.IRRELEVANT: _DECIDED,
     }
 )
 

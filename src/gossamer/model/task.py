@@ -105,6 +105,8 @@ class Committed(msgspec.Struct, frozen=True, gc=False):
     """Of a robots.txt request: the site that can be judged by it now."""
     is_goal: bool = False
     """It is the page at which the crawl ends."""
+    is_brought: bool = False
+    """A mobile crawler brought it: it was never handed out, and had no slot."""
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):

@@ -11,6 +11,7 @@ import msgspec
 from gossamer.model import body as bodies
 from gossamer.model import mime as mimes
 from gossamer.model.body import Body
+from gossamer.model.brought import Brought
 from gossamer.model.change import Comparison
 from gossamer.model.claims import Said
 from gossamer.model.notes import Note
@@ -74,6 +75,8 @@ class Response(msgspec.Struct, frozen=True):
     """What of it was read although its standard does not allow it."""
     session: str = ""
     """Who asked, where a spider keeps sessions."""
+    brought: Brought | None = None
+    """How it came, if a mobile crawler brought it; None for an answer to a request of ours."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""
@@ -269,6 +272,12 @@ class Visit(msgspec.Struct, frozen=True):
     def is_answered(self) -> bool:
         """A server's answer came in, whole or with a body that broke off: there is something to archive."""
         return bool(self.response.response_head or self.response.headers)
+
+    @property
+    def is_part(self) -> bool:
+        """A mobile crawler brought a part of the document: its body was made of the document, which stayed where it is."""
+        brought = self.response.brought
+        return brought is not None and brought.is_part
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.model.brought import Brought
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
@@ -84,8 +85,14 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
         cut=row["truncated"] or "",
         error=row["error"] or "",
         session=row.get("session") or "",
+        brought=_brought(row),
         notes=tuple(map(Note, (row["notes"] or "").split())),
     )
+
+
+def _brought(row: Mapping[str, Any]) -> Brought | None:
+    form = row.get("brought")
+    return Brought(row["crawler"], row["runtime"], "", 0, form) if form else None
 
 
 class ArchivedTexts:
@@ -104,6 +111,8 @@ class ArchivedTexts:
             visit = archived_visit(self._reader, row)
         except (UsageError, CrawlDirectoryError):
             return None
+        if visit.is_part:
+            return visit.response.content[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
         document = Document(visit, choice=self._choice)
         if mime in HTML_TYPES:
             return document.text

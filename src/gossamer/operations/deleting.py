@@ -11,6 +11,7 @@ rows, index and committed ends stay true. Lines of logs are overwritten in the s
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from gossamer.query.convert import convert
 from gossamer.query.places import COUNTED, INDEX_DIRECTORY, TABLES
 from gossamer.query.removing import check_tables, remove_rows
 from gossamer.query.schema import tables_of
+from gossamer.services.designation.shared import SCHEMA as DESIGNATIONS
+from gossamer.services.designation.shared import designated, forget_domains
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stages.fetch.cookie_log import COOKIES, forget_cookies
 from gossamer.stores.deletions import (
@@ -41,12 +44,16 @@ from gossamer.stores.deletions import (
     unfinished,
     write_places,
 )
+from gossamer.stores.exchange.held import let_go
+from gossamer.stores.exchange.mail import SCHEMA as MAIL
+from gossamer.stores.exchange.mail import delete_mail
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
 from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.recovery import QUARANTINE
 from gossamer.stores.revisits.deleting import forget_known
 from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
+from gossamer.stores.shared_state import SHARED, SharedFile, forget_copies
 from gossamer.stores.trims import refuse_unfinished_trim
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_mending import DELETED as DELETED_RECORD
@@ -144,6 +151,7 @@ class _Deleting:
             self._never_again,
             self._find_hosts,
             self._ledger,
+            self._masters,
             self._archive,
             self._logs,
             self._cookies,
@@ -245,6 +253,21 @@ class _Deleting:
                 tasks=self._deletion.tasks + done.tasks,
                 again=self._deletion.again + done.again,
             )
+
+    def _masters(self) -> None:
+        """What masters share has domains that were given away, and URLs that wait for agents."""
+        target = self._deletion.target
+        if not (self._directory / SHARED).exists():
+            return
+        forget_copies(self._directory)
+        with closing(SharedFile(self._directory)) as shared:
+            shared.open(DESIGNATIONS + MAIL)
+            gone = {domain: agent for domain, agent in designated(shared.reading) if target.has_host(domain)}
+            for ledger in self._ledgers:  # before the table forgets which they are
+                let_go(ledger, list(gone))
+            with shared.erasing() as connection:
+                delete_mail(connection, target.has)
+                forget_domains(connection, gone)
 
     def _logs(self) -> None:
         """Overwrite lines. Logs of items that were skipped may name anything anywhere, so a line goes that holds the name."""

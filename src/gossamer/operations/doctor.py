@@ -12,8 +12,9 @@ import resource
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -22,6 +23,7 @@ from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import holder
 from gossamer.assembly.control.places import folders, is_private
 from gossamer.assembly.identity import contact_of
+from gossamer.assembly.machine import free_memory
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.tuning import OPEN_FILES
 from gossamer.flow.quantities import show_bytes, show_count
@@ -29,6 +31,9 @@ from gossamer.model.errors import GossamerError, ResolutionFailed
 from gossamer.query.places import crawl_directory
 from gossamer.services.cares import DnsResolver, DnsSheet
 from gossamer.stages.fetch.driver import version as libcurl_version
+
+if TYPE_CHECKING:
+    from gossamer.flow.confining.walls import Walls
 
 Verdict = Literal["ok", "note", "bad"]
 
@@ -72,6 +77,7 @@ def examine(directory: str, host: str) -> list[Finding]:
         _memory,
         lambda: _disk(place),
         _runtime_folder,
+        _isolation,
         lambda: _names(host),
         lambda: _identity(os.environ),
     ]
@@ -114,11 +120,9 @@ def _open_files() -> Iterator[Finding]:
 
 
 def _memory() -> Iterator[Finding]:
-    try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
-        free = int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return  # a system that does not tell it this way
+    free = free_memory()
+    if free is None:
+        return  # a system that does not say so
     if free >= LITTLE_MEMORY:
         yield Finding("ok", "memory", f"{show_bytes(free)} available")
     else:
@@ -147,6 +151,23 @@ def _runtime_folder() -> Iterator[Finding]:
     else:
         advice = "set XDG_RUNTIME_DIR to a folder that is yours alone (mode 0700)"
         yield Finding("bad", "control", "no folder is private enough for the socket that takes commands", advice)
+
+
+@cache
+def _walls() -> "Walls":
+    from gossamer.mobile.confined.keeper import walls_here  # few commands need it
+
+    return walls_here()
+
+
+def _isolation() -> Iterator[Finding]:
+    """By a process that shuts itself in, as those of mobile crawlers do."""
+    walls = _walls()
+    if walls.is_whole:
+        yield Finding("ok", "isolation", str(walls))
+    else:
+        advice = "see docs/runtime.md, Isolation; crawls do not need it"
+        yield Finding("note", "isolation", f"a runtime cannot shut crawlers in here: {walls}", advice)
 
 
 def _names(host: str) -> Iterator[Finding]:

@@ -53,8 +53,8 @@ from gossamer.stores.tables.catalog import table_named
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
-       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, warc_file, warc_offset,
-       warc_length, visit
+       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, brought, crawler,
+       runtime, warc_file, warc_offset, warc_length, visit
 FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
 """
 
@@ -265,8 +265,8 @@ class _Source:
             except (UsageError, CrawlDirectoryError):
                 self.unreadable += 1
                 continue
-            if row["bytes"] and not visit.response.body:
-                # Its body was not to be kept: what was found in it at that time is all that is known.
+            if visit.is_part or (row["bytes"] and not visit.response.body):
+                # Its body was not to be kept, or is a part of the document: what was found at that time is all that is known.
                 continue
             self.documents += 1
             yield visit

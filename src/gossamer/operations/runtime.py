@@ -3,8 +3,10 @@
 Place in the flow: `gossamer runtime` opens a :class:`Runtime` and gives each crawler the pages of :meth:`Runtime.pages`.
 """
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,7 +14,7 @@ from typing import Self
 from gossamer.contracts.sourcing import PageSource
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.mobile.sources.files import FileSource
-from gossamer.mobile.sources.gate import GatedPages, ServedSite
+from gossamer.mobile.sources.gate import GatedPages, ServedSite, SharedRobots
 from gossamer.mobile.sources.owner import OwnerSheet, ServedHost
 from gossamer.mobile.sources.server import ServerSource
 from gossamer.mobile.sources.stored import CrawlSource, WarcSource
@@ -46,7 +48,7 @@ class Runtime:
         self._sheet = sheet
         self._clock = clock or SystemClock()
         self._rest = rest
-        self._robots = ObeyRobots()
+        self._robots = SharedRobots(ObeyRobots())
         self.hosts = sheet.hosts()
         self._refusals = sheet.refusals()
         self._sites: dict[str, ServedSite] = {}
@@ -61,20 +63,33 @@ class Runtime:
         limit = self._sheet.limits.max_page_size
         if host.kind == "server":
             return ServedSite(
-                ServerSource(host.place, host.host, limit=limit, scheme=host.scheme), host.scheme, self._sheet.delay
+                ServerSource(host.place, host.host, limit=limit, scheme=host.scheme),
+                host.scheme,
+                self._sheet.delay,
+                turn=threading.Lock(),
             )
         if host.kind == "files":
             ignores = host.host in self._sheet.ignore_htaccess
             return ServedSite(FileSource(Path(host.place), limit=limit, ignores_htaccess=ignores), host.scheme)
-        return ServedSite(_stored(Path(host.place), limit))
+        return ServedSite(_stored(Path(host.place), limit), turn=threading.Lock())
 
-    def pages(self) -> GatedPages:
-        """What one crawler may have, with nothing used up."""
-        return GatedPages(self._site, self._robots, self._clock, self._refusals, self._sheet.limits, self._rest)
+    def pages(self, hosts: Collection[str] | None = None, rest: Callable[[float], None] | None = None) -> GatedPages:
+        """What one crawler may have, with nothing used up; crawlers in other threads may ask at the same time.
 
-    def serves(self, url: str) -> bool:
-        """Whether the host of a canonical URL is served."""
-        return self._site(site_of(url).partition("://")[2]) is not None
+        Args:
+            hosts: the only ones that it may visit; None for all that are served.
+            rest: waits this many seconds for this crawler.
+        """
+        sites = self._site if hosts is None else partial(self._site_among, frozenset(hosts))
+        return GatedPages(sites, self._robots, self._clock, self._refusals, self._sheet.limits, rest or self._rest)
+
+    def serves(self, url: str, hosts: Collection[str] | None = None) -> bool:
+        """Whether the host of a canonical URL is served, and is one of these where they are given."""
+        host = site_of(url).partition("://")[2]
+        return self._site(host) is not None and (hosts is None or host in hosts)
+
+    def _site_among(self, hosts: frozenset[str], host: str) -> ServedSite | None:
+        return self._site(host) if host in hosts else None
 
     def _site(self, host: str) -> ServedSite | None:
         # An archive has no host of its own: it stands for all that are not served in another way.

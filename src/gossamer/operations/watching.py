@@ -41,14 +41,19 @@ class CrawlWatch:
     def __repr__(self) -> str:
         return f"<CrawlWatch of {self.directory}>"
 
-    def look(self, *, units: bool = False) -> CrawlStanding:
+    def look(self, *, units: bool = False, agent: str = "") -> CrawlStanding:
         """How the crawl stands now; with `units` also what every unit of a running one has counted.
+
+        Args:
+            units: also tell of units.
+            agent: tell of this one alone, of several that run.
 
         Raises:
             CrawlDirectoryError: a running crawl does not answer, or the ledger of one that rests is missing or damaged.
+            SteeringRefused: it has no such agent.
         """
         try:
-            return self._asked(units)
+            return self._asked(Status(units, agent))
         except NotRunning:
             self.close()
             return self._read()
@@ -78,8 +83,8 @@ class CrawlWatch:
         if control is not None:
             control.close()
 
-    def _asked(self, units: bool) -> CrawlStanding:
-        found: CrawlStanding = self._connected().told(Status(units), CrawlStanding)
+    def _asked(self, request: Status) -> CrawlStanding:
+        found: CrawlStanding = self._connected().told(request, CrawlStanding)
         self._resting = None
         return found
 

@@ -18,6 +18,7 @@ from gossamer.contracts.tables import VISIT, TableSpec
 from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.places import reading, run_of_name, table_files
 from gossamer.query.schema import select_from_log, tables_of
+from gossamer.query.text_rows import TextRows, is_textual
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import CommittedMark, Segment, committed, open_runs, segments
 
@@ -213,16 +214,22 @@ class _PartReader:
         self._connection = connection
         self._table = table
         self._chosen = ", ".join(f'"{name}"' for name in consumer.columns) or "*"
+        self._wanted = consumer.columns
         self._rows_at_once = consumer.rows_at_once
         self._held: list[Row] = []
         self.columns: tuple[str, ...] = ()
 
     def open(self, part: _Part, start: int, skip: int) -> int:
         """Begin to read from byte `start` of a row log, leaving out so many rows; returns where the log ends."""
-        name = self._folder / f"part-{next(self._numbers)}{part.path.suffix}"
-        sql, end = _sql_of(part, name, self._table, start)
-        self._answer = self._connection.execute(f"SELECT {self._chosen} FROM ({sql}) OFFSET {max(0, skip)}")
-        self.columns = tuple(column[0] for column in self._answer.description or ())
+        if part.is_log and self._table is not None and is_textual(self._table, self._wanted):
+            self.columns, end = self._wanted, _size(part)
+            self._more = _skipped(TextRows(self._table, self._wanted).of(part.path, start, end), max(0, skip))
+        else:
+            name = self._folder / f"part-{next(self._numbers)}{part.path.suffix}"
+            sql, end = _sql_of(part, name, self._table, start)
+            answer = self._connection.execute(f"SELECT {self._chosen} FROM ({sql}) OFFSET {max(0, skip)}")
+            self.columns = tuple(column[0] for column in answer.description or ())
+            self._more = _fetched(answer)
         self._visit = self.columns.index(VISIT) if VISIT in self.columns else None
         return end
 
@@ -230,9 +237,9 @@ class _PartReader:
         """The next rows, those of one visit together; none at the end."""
         rows, characters = self._held, _characters(self._held)
         self._held = []
-        while more := self._answer.fetchmany(_ROWS_READ):
+        for more, length in self._more:
             rows += more
-            characters += _characters(more)
+            characters += length
             if len(rows) >= self._rows_at_once or characters >= _MOST_CHARACTERS:
                 whole = self._whole(rows)
                 if whole:
@@ -249,6 +256,22 @@ class _PartReader:
         while whole and last is not None and rows[whole - 1][self._visit] == last:
             whole -= 1
         return whole
+
+
+def _fetched(answer: Connection) -> Iterator[tuple[list[Row], int]]:
+    """Rows of an answer of DuckDB, some at a time, with their characters."""
+    while more := answer.fetchmany(_ROWS_READ):
+        yield more, _characters(more)
+
+
+def _skipped(some: Iterator[tuple[list[Row], int]], skip: int) -> Iterator[tuple[list[Row], int]]:
+    """The same without the first rows."""
+    for rows, length in some:
+        if skip >= len(rows):
+            skip -= len(rows)
+        else:
+            yield rows[skip:] if skip else rows, length
+            skip = 0
 
 
 def _sql_of(part: _Part, name: Path, table: TableSpec | None, start: int) -> tuple[str, int]:

@@ -39,20 +39,24 @@ class NotXml(Exception):
 
 
 def html_elements(tree: "LexborHTMLParser") -> Iterator[Element]:
-    """The elements of a parsed page. What stands in `template` is not among them."""
+    """The elements of a parsed page that have attributes, and those without that end one before them: what stands behind an
+    element must not be taken for a part of it. What stands in `template` is not among them."""
     root = tree.root
     if root is None:
         return
     open_elements: list[int] = []
     pop, push = open_elements.pop, open_elements.append
+    last = 0
     for node in root.traverse(include_text=False):
         parent = node.parent
         above = parent.mem_id if parent is not None else 0
         while open_elements and open_elements[-1] != above:
             pop()
         attributes = node.attributes
-        if attributes or not open_elements:
-            yield len(open_elements), node.tag or "", attributes, node
+        depth = len(open_elements)
+        if attributes or depth <= last:
+            last = depth
+            yield depth, node.tag or "", attributes, node
         push(node.mem_id)
 
 

@@ -70,6 +70,7 @@ class Reader:
 
     def read(self, elements: Iterable[Element]) -> None:
         """Gather what all elements say; what is over a limit is left out and counted."""
+        deepest = -1  # what was met last, and is open as far as is known
         try:
             for depth, tag, attributes, content in elements:
                 if (
@@ -79,6 +80,11 @@ class Reader:
                     or depth == 0
                 ):
                     self._meet(depth, tag, attributes, content)
+                    deepest = depth
+                elif depth <= deepest:
+                    # It says nothing, but what stands in it is no part of what has ended before it.
+                    self._leave(depth)
+                    deepest = depth - 1
             self._leave(-1)
         except Full:
             pass  # counted; what was gathered before stays

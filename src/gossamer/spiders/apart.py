@@ -22,7 +22,7 @@ from gossamer.spiders.running import gather
 class FileHandlerSheet(Sheet, frozen=True):
     """Which handler it is."""
 
-    file: Annotated[str, setting("The file of the spider.")] = ""
+    file: Annotated[str, setting("The file of the spider.", names="code")] = ""
     handler: Annotated[str, setting("The name of the handler.")] = ""
     labels: Annotated[tuple[str, ...], setting("The labels that the spider answers to.")] = ()
     keeps_sessions: Annotated[bool, setting("Take requests that name a session.")] = False

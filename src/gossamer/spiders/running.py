@@ -40,7 +40,7 @@ class SpiderSheet(Sheet, frozen=True):
     """Settings of :class:`SpiderHandlers`."""
 
     file: Annotated[
-        str, setting("File from which the spider was loaded; messages name it when the crawl is resumed.")
+        str, setting("File from which the spider was loaded; messages name it when the crawl is resumed.", names="code")
     ] = ""
     threads: Annotated[
         int,

@@ -2,7 +2,8 @@
 
 The crawl is the crawling *system*: it knows how to fetch politely. The application stands in a process that somebody else starts
 (`process = "outside"`), sends tasks, and receives each committed visit with its document. Neither knows how the other
-is made; `examples/04-own-application` is such a program. This class is never run: it tells the wiring what flows.
+is made; `examples/04-own-application` is such a program. Of several agents each sends its visits, and the first one takes the
+tasks: it brings those of the others' hosts there as it does with links. This class is never run: it tells the wiring what flows.
 """
 
 from collections.abc import Iterable
@@ -19,6 +20,8 @@ class Application(AsynchronousFilter[NoSettings]):
 
     records: In[Record]
     urls: Out[Task]
+
+    optional = frozenset({"urls"})
 
     def on_records(self, record: Record) -> None:
         """A committed visit."""

@@ -2,13 +2,14 @@
 
 Place in the flow: beside the ring of the crawl. The commit puts URLs into the outbox (:mod:`gossamer.stores.exchange`); a
 sender takes them in batches. A batch has a receipt of its own, which the connector holds until the other agent has committed it.
+An agent that has masters has a sender for each of these, and a master has one for each agent.
 """
 
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated
 
-from gossamer.contracts.exchanging import Outbox
+from gossamer.contracts.exchanging import Owing
 from gossamer.flow.component import AsynchronousFilter, Producer
 from gossamer.flow.ports import In, Out, Uses
 from gossamer.flow.receipt import Receipt, current
@@ -29,7 +30,7 @@ class SendUrls(Producer[SendUrlsSheet]):
     """Sends one other agent the URLs that wait for it in the outbox."""
 
     outbox: Out[Task]
-    owed: Uses[Outbox]
+    owed: Uses[Owing]
 
     async def produce(self) -> AsyncIterator[Task]:
         """What is owed, for ever. What is on its way when the crawl ends stays owed, and is sent again."""

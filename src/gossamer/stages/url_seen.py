@@ -37,4 +37,5 @@ class UrlSeen(Filter[UrlSeenSheet]):
         found = [links[identity] for identity in unseen]
         new = tuple(task_of(source, link.url, link.relation, link.request) for link in found)
         self.metrics.counters["looked_up"] += len(links)
+        self.metrics.counters["new"] += len(new)
         return (msgspec.structs.replace(visit, new=new),)

@@ -14,9 +14,11 @@ import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
+from gossamer.model.brought import PART_DIGEST, PART_TYPES, BroughtForm
 from gossamer.model.outcome import Outcome
 from gossamer.stores.printable import printable
 from gossamer.stores.surt import surt
@@ -42,6 +44,8 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
     digest: str = ""
     duplicate_of: str = ""
     noarchive: bool = False
+    brought: BroughtForm | Literal[""] = ""
+    """How it came, if a mobile crawler brought it."""
     request: str = ""
     """What was asked for beside the URL: replay tools ask for GETs."""
     warc_file: str = ""
@@ -77,13 +81,15 @@ def index_line(capture: Capture) -> bytes | None:
     """The line of a capture, its newline included; None where the archive holds no copy that could be shown."""
     if not capture.warc_file or capture.noarchive or not (capture.request or "GET").startswith("GET"):
         return None
+    part = PART_TYPES.get(capture.brought) if capture.brought else None
     is_revisit = capture.duplicate_of or capture.outcome is Outcome.NOT_MODIFIED
+    is_http = capture.url.startswith("http") and not capture.brought
     entry = IndexEntry(
         url=capture.url,
-        mime="warc/revisit" if is_revisit else capture.mime or "unk",
+        mime="warc/revisit" if is_revisit else part or capture.mime or "unk",
         # A `resource` record has none, whatever code an FTP server said: the dash of all CDX formats, as pywb's indexer does.
-        status=str(capture.status) if capture.url.startswith("http") and capture.status else "-",
-        digest=f"sha1:{capture.digest}" if capture.digest else "-",
+        status=str(capture.status) if is_http and capture.status else "-",
+        digest=f"sha1:{capture.digest.removeprefix(PART_DIGEST)}" if capture.digest else "-",
         length=str(capture.warc_length),
         offset=str(capture.warc_offset),
         filename=capture.warc_file.rpartition("/")[2],

@@ -29,7 +29,8 @@ class LoggedSeenSheet(Sheet, frozen=True):
     """Settings that such sets have in common."""
 
     directory: Annotated[
-        str, setting("Keep the set in this crawl directory, in `state/AGENT/` below it.", restart=_OPEN)
+        str,
+        setting("Keep the set in this crawl directory, in `state/AGENT/` below it.", restart=_OPEN, names="a folder"),
     ] = "."
     agent: Annotated[str, setting("Keep the set of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
     gathered: Annotated[

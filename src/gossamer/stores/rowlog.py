@@ -41,7 +41,11 @@ class JsonLogSheet(Sheet, frozen=True):
 
     directory: Annotated[
         str,
-        setting("Use this crawl directory; the log is `logs/NAME.jsonl` in it.", restart="it is part of the open file"),
+        setting(
+            "Use this crawl directory; the log is `logs/NAME.jsonl` in it.",
+            restart="it is part of the open file",
+            names="a folder",
+        ),
     ] = "."
     name: Annotated[
         str,

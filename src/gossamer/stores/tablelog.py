@@ -31,7 +31,10 @@ class TableLogSheet(Sheet, frozen=True):
     """Settings of :class:`TableLog`."""
 
     directory: Annotated[
-        str, setting("Use this crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE)
+        str,
+        setting(
+            "Use this crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE, names="a folder"
+        ),
     ] = "."
     agent: Annotated[str, setting("Keep the rows of this agent.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = (
         "agent-00"

@@ -21,7 +21,8 @@ import msgspec
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.body import SpoolFile, StoredBody
-from gossamer.model.visit import Location, Visit
+from gossamer.model.brought import Brought
+from gossamer.model.visit import Location, Response, Visit
 from gossamer.reading.robots_tags import NO_COPY, keeps_copy
 from gossamer.stores.files import AppendFile, LastWrites
 from gossamer.stores.warc_files import UNVERIFIED, WARC_DIRECTORY, WarcFiles, WarcLane, WarcSheet
@@ -43,7 +44,7 @@ class _Laid(msgspec.Struct, frozen=True):
 
 
 class WarcArchive(Provider[WarcSheet]):
-    """Writes `warcinfo`, `request`, `metadata`, `response`, `resource` and `revisit` records, one gzip member each.
+    """Writes `warcinfo`, `request`, `metadata`, `response`, `resource`, `conversion` and `revisit` records, one gzip member each.
 
     Contract: `storing.Archive`. It creates the first file at the first record, so a refused crawl leaves no file.
     """
@@ -235,7 +236,7 @@ class WarcArchive(Provider[WarcSheet]):
         else:  # another group was kept meanwhile that has the same document
             self._unlay()
             records = self._exchange(visit, form)
-        if form is RecordForm.WHOLE:
+        if form is RecordForm.WHOLE and not visit.is_part:
             self._remember(visit.digest, self._sent_at(visit))
         return records
 
@@ -247,6 +248,8 @@ class WarcArchive(Provider[WarcSheet]):
         lines = _beside(visit, form) if self.sheet.metadata else {}
         if visit.response.is_unverified:
             lines["tls"] = UNVERIFIED
+        if visit.response.brought is not None:
+            lines = {**lines, **_of_journey(visit.response, visit.response.brought)}
         known = self._dates.get(visit.digest, 0.0)
         return exchange(visit, self._sent_at(visit), form, original_at=max(known, 0.0), lines=lines)
 
@@ -287,6 +290,20 @@ def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
     if lines:
         lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"
     return lines
+
+
+def _of_journey(response: Response, brought: Brought) -> dict[str, str]:
+    """Who brought a document, and what the runtime claims of it: without a request of ours there is nothing else to believe."""
+    claimed = {"status": response.status, "headers": response.headers}
+    return {
+        "runtime": brought.runtime,
+        "crawler": brought.crawler,
+        "program": f"sha256:{brought.program}",
+        "sequence": str(brought.sequence),
+        "claimedDigest": f"sha1:{brought.digest}",
+        "claimedSize": str(brought.size),
+        "claimedHead": msgspec.json.encode(claimed).decode(),
+    }
 
 
 class NoArchive(Provider[NoSettings]):

@@ -34,7 +34,7 @@ class WarcSheet(Sheet, frozen=True):
     """Settings of :class:`WarcArchive`."""
 
     directory: Annotated[
-        str, setting("Use this crawl directory; records lie in `warc/` below it.", restart=_IN_USE)
+        str, setting("Use this crawl directory; records lie in `warc/` below it.", restart=_IN_USE, names="a folder")
     ] = "."
     prefix: Annotated[
         str,
@@ -53,6 +53,7 @@ class WarcSheet(Sheet, frozen=True):
             "Also write archive files to these directories on other disks, in turn with the crawl directory; `warc/` "
             "holds links to them. A disk that fails is left out, and the next one takes its group.",
             restart=_IN_USE,
+            names="a folder",
         ),
     ] = ()
     rotate_bytes: Annotated[

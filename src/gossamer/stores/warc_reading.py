@@ -43,7 +43,7 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """`response`, `resource`, `revisit`, `request`, `metadata` or `warcinfo`."""
+        """`response`, `resource`, `conversion`, `revisit`, `request`, `metadata` or `warcinfo`."""
         return self.fields.get("warc-type", "")
 
     @property

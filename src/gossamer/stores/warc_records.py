@@ -22,6 +22,7 @@ import msgspec
 from isal import igzip_lib, isal_zlib
 
 from gossamer.model.body import Body, StoredBody, pieces
+from gossamer.model.brought import PART_DIGEST, PART_TYPES
 from gossamer.model.dates import utc_text
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Visit, sha1_base32
@@ -49,7 +50,9 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _CONTROL_BYTE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _NOT_IN_URI = re.compile(rb"[^\x21-\x7e]|[<>\"]")
-_MIME = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
+_MIME_WITH_CHARSET = re.compile(
+    r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}(?: ?; ?charset=\"?[A-Za-z0-9_.:+-]{1,60}\"?)?"
+)
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 
 
@@ -211,26 +214,38 @@ def exchange(
 
 
 def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, original_at: float) -> Written:
-    """The records of what did not come by HTTP: a `resource` record holds the document alone (section 6.4)."""
-    response, mime = visit.response, visit.response.mime
-    kind = mime if _MIME.fullmatch(mime) else "application/octet-stream"
+    """The records of what did not come by HTTP: a `resource` record holds the document alone (section 6.4).
+
+    A part that a mobile crawler made of a document is a `conversion` (section 6.8).
+    """
+    response = visit.response
+    kind, record = _kind(visit), "conversion" if visit.is_part else "resource"
     if form is RecordForm.HEAD_ONLY:
-        answer = member(f"{_cut('unspecified')}WARC-Type: resource\r\n{fields}Content-Type: {kind}\r\n", b"")
+        answer = member(f"{_cut('unspecified')}WARC-Type: {record}\r\n{fields}Content-Type: {kind}\r\n", b"")
         return Written(before + answer, len(before), len(answer))
     fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
     if form is RecordForm.DUPLICATE:
         answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, b"", kind)
         return Written(before + answer, len(before), len(answer))
-    fields = f"WARC-Type: resource\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"
+    fields = f"WARC-Type: {record}\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"
     if type(response.body) is StoredBody:
         return Written(before, len(before), 0, member_pieces(fields, b"", response.body))
     answer = member(fields, response.body)
     return Written(before + answer, len(before), len(answer))
 
 
+def _kind(visit: Visit) -> str:
+    """The media type of what did not come by HTTP. A mobile crawler tells what the site said, with the character encoding."""
+    response = visit.response
+    if response.brought is not None and response.brought.is_part:
+        return f"{PART_TYPES[response.brought.form]}; charset=utf-8"
+    told = response.content_type if response.brought is not None else response.mime
+    return told if _MIME_WITH_CHARSET.fullmatch(told) else "application/octet-stream"
+
+
 def _digest(visit: Visit) -> str:
     """The digest is ours, but it crossed stages: what is not base32 must not reach a field."""
-    digest = visit.digest
+    digest = visit.digest.removeprefix(PART_DIGEST)
     return digest if digest.isalnum() and digest.isascii() else sha1_base32(visit.response.body)
 
 

@@ -34,7 +34,7 @@ _MOST_TOLD = 64 << 10
 _END_OF_HEAD = b"\r\n\r\n"
 
 #: Kinds of records that hold an answer.
-CAPTURES = frozenset({"response", "revisit", "resource"})
+CAPTURES = frozenset({"response", "revisit", "resource", "conversion"})
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class Span(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """`response`, `resource`, `revisit`, `request`, `metadata` or `warcinfo`."""
+        """`response`, `resource`, `conversion`, `revisit`, `request`, `metadata` or `warcinfo`."""
         return self.fields.get("warc-type", "")
 
     @property

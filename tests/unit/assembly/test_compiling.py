@@ -26,6 +26,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "strategy": ("depth", {"traversal": "depth"}),
     "robots": ("ignore", {"robots": "ignore-robots"}),
     "hosts": ({"a.test": {"delay": "5s"}}, {"politeness.delays": {"a.test": 5.0}}),
+    "agents": (3, {"frontier.max_agents": 3}),
     "retries": (2, {"politeness.retries": [10.0, 600.0]}),
     "proxy": ("http://a.test:1", {"http.proxy": ["http://a.test:1"], "frontier.proxied": True}),
     "header": (["X-A: 1"], {"http.header": ("X-A: 1",)}),
@@ -41,7 +42,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 #: Options that are no matter of the wiring: where the crawl is kept, and how a run begins.
-ELSEWHERE = {"output", "overwrite", "resume", "accept_loss", "release", "agents", "i_own_these_hosts", "rdf"}
+ELSEWHERE = {"output", "overwrite", "resume", "accept_loss", "release", "i_own_these_hosts", "rdf"}
 ELSEWHERE |= {
     "cookie_file",
     "items",
@@ -53,6 +54,8 @@ ELSEWHERE |= {
     "sinks",
     "index",
 }
+#: They are matters of masters: tests/unit/assembly/test_masters.py.
+ELSEWHERE |= {"designation", "masters", "policy", "place"}
 #: They put parts into the wiring together: tests/journeys/test_order.py.
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.

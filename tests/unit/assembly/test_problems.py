@@ -142,6 +142,13 @@ def test_a_host_name_is_no_option_of_a_command() -> None:
     assert shlex.split(found.command) == ["gossamer", "block", "my crawl", "--", "-f.test"]
 
 
+def test_what_is_set_aside_names_the_hosts_with_most_of_it() -> None:
+    waits = [Wait("set_aside", 100, names=["trap.test", "*.invented.test"])]
+    [found] = problems_of(standing(set_aside=100, waits=waits))
+    assert found.evidence.endswith("; most at trap.test, *.invented.test")
+    assert found.hosts == ["trap.test"], "a domain has no page of its own"
+
+
 def test_every_command_that_helps_is_a_command() -> None:
     told = {problem.command for _, changes, _ in CASES for problem in problems_of(standing(**changes))}
     assert {shlex.split(command)[1] for command in told if command} <= {*COMMANDS}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
-from gossamer.bench.freshness import by_rule, simulated
+from gossamer.bench.recrawling import simulated
+from gossamer.bench.rules import by_scaled_waits, in_due_order
 from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet, NutchAdaptive
 
 DAY = 86_400.0
@@ -36,7 +37,14 @@ def test_hosts_say_as_much_and_as_truly_as_the_web_was_told_to_let_them() -> Non
 def test_a_rule_has_as_many_visits_as_ours_whatever_it_asks_for() -> None:
     web = WebOfChanges(pages=300)
     often, seldom = (FixedInterval(FixedIntervalSheet(every=every)) for every in (60.0, 30 * DAY))
-    assert by_rule(often, web, 1.0) == pytest.approx(by_rule(seldom, web, 1.0), rel=1e-6)
+    assert by_scaled_waits(often, web, 1.0) == pytest.approx(by_scaled_waits(seldom, web, 1.0), rel=1e-6)
+
+
+def test_in_due_order_pages_that_wait_alike_are_visited_in_turn() -> None:
+    web, rule = WebOfChanges(pages=300, shape=50.0), FixedInterval(FixedIntervalSheet(every=DAY))
+    # All pages change about once between two visits that are a day apart.
+    assert in_due_order(rule, web, 1.0) == pytest.approx(1 - np.exp(-1), abs=0.02)
+    assert in_due_order(rule, web, 1.0) == pytest.approx(by_scaled_waits(rule, web, 1.0), abs=0.02)
 
 
 def test_adaptive_comes_near_the_optimum_and_is_far_above_nutchs_rule() -> None:
@@ -45,4 +53,4 @@ def test_adaptive_comes_near_the_optimum_and_is_far_above_nutchs_rule() -> None:
     best = best_freshness(pages.rates, pages.weights, web.pages * budget / web.mean)
     assert ours.visits == pytest.approx(1, abs=0.1)
     assert 0.9 * best < ours.freshness < 1.05 * best
-    assert ours.freshness > 1.25 * by_rule(NutchAdaptive(), web, budget)
+    assert ours.freshness > 1.25 * by_scaled_waits(NutchAdaptive(), web, budget)

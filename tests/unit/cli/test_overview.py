@@ -3,6 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
+from gossamer.assembly.control.agents import AgentStanding, agent_standing
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowedHost, SlowHost
 from gossamer.assembly.control.waits import Wait
@@ -23,8 +24,14 @@ def standing(name: str = "mycrawl") -> CrawlStanding:
         queued=7_000,
         in_flight=64,
         concurrency=64,
+        links=50_000,
+        new_links=9_000,
         hosts=12,
         process=7,
+        each_agent=[
+            AgentStanding("agent-00", "running", process=8, pages=1_000, queued=7_000),
+            agent_standing("agent-01", None),
+        ],
         recent_pages_per_second=12.5,
         disk_free=10**11,
         waits=[Wait("unreachable", hosts=1, names=["bad.test"])],
@@ -46,6 +53,9 @@ def test_the_overview_has_the_numbers_of_status_and_the_problems_with_what_helps
         "12.5 pages/s",
         "7,000 of 9,000 discovered",
         "64 of 64 slots",
+        "18% of 50,000 links new",
+        "agent-00: running, 1,000 pages, 7,000 queued",
+        "agent-01: silent",
         "500 server_error",
         "no.test",
     ):

@@ -19,6 +19,8 @@ def test_on_a_sound_machine_nothing_is_bad(monkeypatch: pytest.MonkeyPatch) -> N
     assert [finding for finding in findings if finding.verdict == "bad"] == []
     assert "me@example.org" in about(findings, "contact")[0].text
     assert about(findings, "names")[0].text.startswith("localhost is ")
+    (isolation,) = about(findings, "isolation")
+    assert (isolation.verdict == "ok") == isolation.text.startswith("no files by ")
 
 
 def test_proxies_of_the_environment_are_named_since_crawls_do_not_use_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from gossamer.model.errors import UsageError
@@ -49,6 +50,13 @@ def test_every_host_is_on_one_page(many: HostList) -> None:
     found = [name for offset in range(0, 3_000, 100) for name in names(many.page(sort="pages", offset=offset))]
     assert len(found) == 3_000
     assert len(set(found)) == 3_000
+
+
+@pytest.mark.parametrize("spread", [5, 10**13, 2**62])
+def test_equal_hosts_come_as_they_were_met_however_far_numbers_lie_apart(spread: int) -> None:
+    drawn = np.random.default_rng(1).integers(-spread, spread, 1_000)
+    for keys in (drawn, drawn + 10**15 % spread, drawn[:1], drawn[:0]):
+        assert host_list._places(keys).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 def test_pages_far_behind_go_on_where_those_near_the_beginning_end(many: HostList) -> None:

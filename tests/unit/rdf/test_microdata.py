@@ -35,6 +35,18 @@ def test_an_item_says_what_its_properties_say(read: Any) -> None:
     }
 
 
+def test_what_stands_in_a_neighbour_without_attributes_is_no_part_of_the_item_before_it(said: Any) -> None:
+    page = (
+        '<p itemscope itemid="#1" itemtype="http://schema.org/T"><i itemprop="n">in</i></p><div><i itemprop="n">out</i></div>'
+        '<div><b lang="de">x</b><p itemscope itemid="#2"><i itemprop="http://s.test/n">two</i></p></div>'
+    )
+    assert said(page) == {
+        (f"{PAGE}#1", TYPE, f"{S}T"),
+        (f"{PAGE}#1", f"{S}n", "in"),
+        (f"{PAGE}#2", "http://s.test/n", "two"),
+    }
+
+
 def test_an_item_has_what_it_refers_to(said: Any) -> None:
     page = (
         '<i itemprop=n id=x>no</i><div itemscope itemid="#1" itemref="b c missing" itemtype="http://schema.org/T"></div>'

@@ -25,6 +25,15 @@ def test_a_link_is_the_subject_of_what_stands_in_it_and_of_nothing_behind_it(sai
     assert said(page) == {("http://a.test/1", f"{S}n", "in"), (PAGE, f"{S}n", "out")}
 
 
+def test_what_stands_in_a_neighbour_without_attributes_is_no_part_of_the_element_before_it(said: Any) -> None:
+    page = (
+        '<body vocab="http://s.test/"><p about="#1" property="n">one</p><div><i property="n">two</i></div>'
+        '<p rel="r">none</p><div class="x"><i resource="#2">three</i></div>'
+        '<a href="#3">x</a><div><p><i property="n">four</i></p></div>'
+    )
+    assert said(page) == {(f"{PAGE}#1", f"{S}n", "one"), (PAGE, f"{S}n", "two"), (PAGE, f"{S}n", "four")}
+
+
 def test_a_link_beside_content_is_the_subject(said: Any) -> None:
     page = '<body vocab="http://s.test/"><a href="/1" property="n" content="c">x</a><a href="/2" property="n">x</a>'
     assert said(page) == {("http://a.test/1", f"{S}n", "c"), (PAGE, f"{S}n", "http://a.test/2")}

@@ -308,6 +308,17 @@ def test_urls_are_tagged_with_the_agent_of_their_domain_and_the_rest_is_counted(
     run(check())
 
 
+def test_seeds_are_left_to_agents_where_the_wiring_says_so(tmp_path: Path, run: Run) -> None:
+    async def check() -> None:
+        sheet = MarshalSheet(seeds_as_links=False)
+        async with marshal_in(tmp_path, sheet) as marshal, Stand(marshal) as stand:
+            given = [Task(f"http://{host}/", "") for host in ("seed.secret.test", "www.a.test")]
+            await stand.give("inbox", *given, task("http://c.secret.test/"))
+            assert [one.task.url for one in await stand.made("outbox")] == [one.url for one in given]
+
+    run(check())
+
+
 @pytest.mark.parametrize(
     ("sheet", "agents"),
     [

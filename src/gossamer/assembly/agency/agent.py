@@ -22,6 +22,8 @@ from gossamer.assembly.copies import claim_again, write_copies
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.damage import bring_back, restored_lines
 from gossamer.assembly.figures import RunFigures
+from gossamer.assembly.growth import Load, LoadGauge
+from gossamer.assembly.protocols import with_protocols
 from gossamer.assembly.quiescence import AgentReport
 from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.skipped import setting_aside
@@ -30,9 +32,10 @@ from gossamer.assembly.tables import write_hosts
 from gossamer.assembly.units_at_work import UnitsAtWork
 from gossamer.flow.difference import Difference
 from gossamer.flow.graph import Graph
+from gossamer.flow.planning import plan
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.model.errors import CrawlDirectoryError
 from gossamer.services.politeness.provider import HostPoliteness
 from gossamer.services.politeness.whole_crawl import RateUse
 from gossamer.stores.crawl_identity import crawl_id
@@ -40,6 +43,7 @@ from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.rowlog import log_path
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.assembly.control.wire import Answered, ControlRequest
 
@@ -78,6 +82,8 @@ class AgentNews(msgspec.Struct, frozen=True):
     """It was told to end."""
     said: list[str] = []
     """Lines for people that it could tell nobody since its supervisor was gone."""
+    load: Load = Load()
+    """How loaded it is."""
     limit: str = ""
     """The limit that it has reached, by its setting's name."""
     logged: int = 0
@@ -124,6 +130,7 @@ class AgentRun:
         self._sampler = Sampler(self)
         self._rates = LentRates(self.units, among)
         self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
+        self._gauge = LoadGauge(self)
 
     def __repr__(self) -> str:
         return f"<AgentRun {self.agent} of {self.directory}>"
@@ -209,6 +216,7 @@ class AgentRun:
             turns_held=polite[0].turns_held() if polite and first else {},
             is_ending=self.is_stopping,
             said=self._unheard.taken(),
+            load=self._gauge.read(time.monotonic()),
             limit=frontier.limit or self._work.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
         )
@@ -257,6 +265,10 @@ class AgentRun:
         """Ask again."""
         self.units.frontier.go_on()
 
+    @property
+    def others(self) -> None:
+        """Its supervisor lets agents join."""
+
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit.
 
@@ -267,20 +279,32 @@ class AgentRun:
         self.units.frontier.signal("tasks")
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Refuse: the graph is the same for all agents.
+        """Change the graph of this agent until it begins again: what is to last is changed for the whole crawl.
 
         Raises:
-            UsageError: always.
+            FlowError: the change does not fit; nothing has changed.
         """
-        raise UsageError("the graph of one agent cannot be changed by itself")
+        return await self.graph_at_work.apply(lambda wiring: with_protocols(change(wiring)), self._planned)
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Refuse, as :meth:`rewire`."""
-        raise UsageError("the graph of one agent cannot be changed by itself")
+        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        return self.graph_at_work.foreseen(lambda wiring: with_protocols(change(wiring)), self._planned)
 
     async def undo(self) -> Difference:
-        """Refuse, as :meth:`rewire`."""
-        raise UsageError("the graph of one agent cannot be changed by itself")
+        """Take the last change of this agent's graph back. Raises as :meth:`rewire`."""
+        return await self.graph_at_work.undo(self._planned)
+
+    @staticmethod
+    def _planned(wiring: Wiring) -> Graph:
+        from gossamer.assembly.catalog import catalog
+
+        return plan(wiring, catalog())
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit. Raises UsageError: there is no such unit."""
+        from gossamer.assembly.control.instances import instances_of
+
+        return instances_of(name, self.graph_at_work, [], self.agent)
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; also every unit's and connector's figures."""

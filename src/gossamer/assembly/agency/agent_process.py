@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.assembly.agency.agent import AgentNews
-from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.assembly.agency.meeting import process_of
 from gossamer.assembly.agency.restarts import Restarts
-from gossamer.assembly.control.messages import News
+from gossamer.assembly.control.agent_messages import News
 from gossamer.flow import python
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 
@@ -38,7 +38,8 @@ class AgentProcess:
         self.process: asyncio.subprocess.Process | None = None
         self.is_ending = False
         """It was about to end in order when it was taken over, so its end says nothing of what a person wants."""
-        self._directory = directory
+        self.directory = directory
+        """Of the crawl."""
         self._taken_over = 0
         self._folder = folder
         self._report = report
@@ -57,6 +58,11 @@ class AgentProcess:
     def is_alive(self) -> bool:
         """Its process runs."""
         return bool(self._taken_over) or (self.process is not None and self.process.returncode is None)
+
+    @property
+    def is_lost(self) -> bool:
+        """Its folder was taken away, and all that it kept there."""
+        return not place_of(self.directory, self.name).exists()
 
     @property
     def has_ended(self) -> bool:
@@ -89,14 +95,14 @@ class AgentProcess:
 
     async def _outlived(self) -> int:
         """Wait until one that was taken over ends. Its exit status is not ours to have: its ledger says how it ended."""
-        while process_of(self._directory, self.name) == self._taken_over:
+        while process_of(self.directory, self.name) == self._taken_over:
             await asyncio.sleep(_LOOK)
         self._taken_over = 0
         self.line.close()
         return await asyncio.to_thread(self._last_status)
 
     def _last_status(self) -> int:
-        with RocksLedger(LedgerSheet(directory=str(self._directory), agent=self.name)).looking() as ledger:
+        with RocksLedger(LedgerSheet(directory=str(self.directory), agent=self.name)).looking() as ledger:
             return 0 if ledger.is_clean else -signal.SIGKILL
 
     async def _tell(self, process: asyncio.subprocess.Process) -> None:
@@ -132,7 +138,7 @@ class AgentProcess:
         """End it at once."""
         if self.process is not None and self.process.returncode is None:
             self.process.kill()
-        elif self._taken_over and process_of(self._directory, self.name) == self._taken_over:
+        elif self._taken_over and process_of(self.directory, self.name) == self._taken_over:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._taken_over, signal.SIGKILL)
 

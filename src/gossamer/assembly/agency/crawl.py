@@ -7,7 +7,6 @@ last words.
 
 import asyncio
 import contextlib
-import math
 import os
 import time
 from collections import deque
@@ -17,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.assembly.agency.assigning import told_of_assigned
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of_run
-from gossamer.assembly.agency.meeting import meeting
-from gossamer.assembly.agency.orders import is_renewed, write_orders
+from gossamer.assembly.agency.joining import Joining
+from gossamer.assembly.agency.meeting import meeting, supervisor_lock
+from gossamer.assembly.agency.orders import address_gap, is_renewed, write_orders
 from gossamer.assembly.agency.rewiring import GraphChanges
 from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import AgentEnded, Supervisor
@@ -27,11 +28,12 @@ from gossamer.assembly.agency.taking_over import take_over
 from gossamer.assembly.agency.viewing import CrawlView
 from gossamer.assembly.control.resting import refuse_half_restored
 from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.crawl import WARNINGS, came_to_nothing
+from gossamer.assembly.crawl import WARNINGS
 from gossamer.assembly.crawl_plan import CrawlPlan
 from gossamer.assembly.damage import refuse_without_ledger
-from gossamer.assembly.ending import RunEnding
+from gossamer.assembly.ending import RunEnding, came_to_nothing
 from gossamer.assembly.following import Following
+from gossamer.assembly.handing_over import BegunAlone
 from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
@@ -47,11 +49,9 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.query.places import CRAWL_FILE
-from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
-from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.merged_log import merge_logs
 
@@ -59,9 +59,6 @@ if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.assembly.control.wire import Answered, ControlRequest
-
-#: The folder in the crawl's state whose lock a supervisor holds, so that a crawl has one.
-SUPERVISOR = "supervisor"
 
 
 class DividedCrawl:
@@ -76,8 +73,9 @@ class DividedCrawl:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         report: Callable[[str], None] = lambda line: None,
         tables: bool = True,
+        begun: BegunAlone | None = None,
     ) -> None:
-        """Check everything; without `tables`, rows stay in their logs.
+        """Check everything; without `tables`, rows stay in their logs. `begun` is what one process did of the run.
 
         Raises:
             UsageError: the options do not fit, or the crawl cannot be divided.
@@ -109,11 +107,16 @@ class DividedCrawl:
         self.mirror.check()
         self._supervisor: Supervisor | None = None
         self._folder = Path()
+        self._begun = begun
         self._began = 0.0
+        self.others = Joining(self)
+        """Lets agents join and leave."""
         self._is_told_to_stop = False
         self._is_torn = False
         self._pages_before = 0
         self._view = CrawlView(self.directory, self.roster, lambda: self.standing(units=False), self.report)
+        if begun is not None:
+            self._view.latest = begun.standing
         self.last_lines: tuple[str, ...] = ()
         """What was told of the end. Filled in at the end of the run."""
         self.connector_statistics: dict[str, Statistics] = {}
@@ -128,19 +131,22 @@ class DividedCrawl:
 
     async def run(self) -> Summary:
         """Crawl to the end, or to :meth:`stop`."""
-        self._began = time.monotonic()
+        self._began = time.monotonic() if self._begun is None else self._begun.began
         await check_addresses(self.seeds, self.graph, self.options, self.report)
         made = self._place.make(self.plan.kept(self.graph), self.graph, self._note)
         held = contextlib.ExitStack()
         vain = False
         try:
-            lock = ProcessLock(self.directory / STATE_DIRECTORY / SUPERVISOR / "lock")
+            lock = supervisor_lock(self.directory) if self._begun is None else self._begun.lock
             held.callback(lock.close)
-            self._folder = held.enter_context(meeting(self.directory, at_work(self.roster.members)))
+            self._folder = held.enter_context(
+                meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
+            )
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)
-                self._pages_before = ended(self.directory, self.roster.members).standing.pages
+                so_far = ended(self.directory, self.roster.members).standing.pages
+                self._pages_before = so_far if self._begun is None else self._begun.pages_before
                 self._note()
                 self._place.write(self.plan.kept(self.graph), self.graph)
             else:
@@ -158,20 +164,20 @@ class DividedCrawl:
             if vain:
                 rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
                 self.report(f"nothing came, so nothing is kept: {rest}")
-            self._place.settle(made, self._has_begun and not vain)
+            self._place.settle(made, self.has_begun and not vain)
         if self.tables is not None and not self._is_torn and not vain:
             await self.tables.finish()
             await self.mirror.finish()
         return summary
 
     @property
-    def _has_begun(self) -> bool:
+    def has_begun(self) -> bool:
         """An agent was at work, so that there may be something to keep, whatever came after."""
         return self._supervisor is not None and any(agent.has_begun for agent in self._supervisor.agents.values())
 
     async def _work(self) -> None:
         """Let the agents work; where people ask for others, these go on when domains have changed hands."""
-        has_other_wiring = is_renewed(self._folder, self.graph.wiring)
+        has_other_wiring = is_renewed(self._folder, self.graph.wiring, self.roster.masters)
         self._engage()
         if self.options.resume:
             await self._take_over(has_other_wiring=has_other_wiring)
@@ -212,15 +218,11 @@ class DividedCrawl:
         before = self._supervisor
         self.roster.look_at_left()
         self._orders = self.roster.orders(self.graph, self._folder)
-        gap = 0.0
-        if "politeness" in self.graph.providers and isinstance(
-            sheet := self.graph.sheet("politeness"), PolitenessSheet
-        ):
-            gap = rules_of(sheet).address.gap
+        gap = address_gap(self.graph)
         self._supervisor = Supervisor(self._orders, self._folder, self.report, gap=gap, lets_go=self._lets_go)
         self._limit_by_frontier()
-        if before is not None:
-            self._supervisor.is_paused = before.is_paused
+        if (was := before or self._begun) is not None:
+            self._supervisor.is_paused = was.is_paused
         if self._is_told_to_stop:
             self._supervisor.stop()
 
@@ -236,22 +238,18 @@ class DividedCrawl:
     def _lets_go(self, agent: str) -> bool:
         return self.roster.let_go(self.graph, agent)
 
-    def check_number(self, number: int) -> None:
-        """Refuse a number of agents that the crawl cannot have. Raises as :meth:`resize`."""
-        self._check_goes_on()
-        self.roster.with_number(self.graph, number)
-
-    def resize(self, number: int) -> None:
-        """Let the crawl have so many agents, in some seconds.
+    def assign(self, agents: Mapping[str, str]) -> str:
+        """Give domains to agents: at once where nobody has them, in some seconds where they move; returns what was done, in words.
 
         Raises:
-            UsageError: it cannot have them, or is about to end. Nothing has changed.
-            WiringError: likewise.
+            UsageError: that cannot be, or the crawl is about to end. Nothing has changed.
         """
-        self.check_number(number)
-        if number != len(self.supervisor.agents):
-            self.roster.want(self.graph, number)
+        self.check_goes_on()
+        later = self.roster.assign(self.graph, agents)
+        if later:
+            self.roster.renew()
             self.supervisor.rest()
+        return told_of_assigned(agents, later, "(all agents rest for some seconds, and go on)")
 
     def _note(self) -> None:
         """Note who the agents are, and what follows the crawl, for this run and every later one."""
@@ -261,23 +259,21 @@ class DividedCrawl:
 
     def _limit_by_frontier(self) -> None:
         """Tell the supervisor the limits of the whole crawl, as they stand."""
-        frontier: Any = self.graph.sheet("frontier")
-        supervisor = self.supervisor
-        supervisor.max_pages = self.roster.limit_left(frontier.max_pages, "pages")
-        supervisor.max_bytes = self.roster.limit_left(frontier.max_bytes, "bytes")
-        supervisor.ends_at = math.inf if frontier.max_time is None else self._began + frontier.max_time
+        self.roster.limit(self.supervisor, self.graph, self._began)
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
         """While the block runs, the crawl can be steered from outside, and it is known how it stands."""
         control = ControlServer(self.directory, self._steer, self.report)
-        looking = asyncio.create_task(self._view.watch(lambda: self.supervisor))
+        watches = [self._view.watch(lambda: self.supervisor), self.others.watch()]
+        tasks = [asyncio.create_task(watch) for watch in watches]
         try:
             await control.start()
             yield
         finally:
-            looking.cancel()
-            await asyncio.gather(looking, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await control.stop()
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
@@ -350,7 +346,9 @@ class DividedCrawl:
 
     def line_to(self, host: str) -> "AgentLine":
         """The line to the agent that a host belongs to."""
-        return self.supervisor.agents[self.roster.ring(self.graph).owner(host)].line
+        agents = self.supervisor.agents
+        owner = self.roster.division(self.graph).owner(host)
+        return (agents.get(owner) or next(iter(agents.values()))).line
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a unit in all agents, at once and for every later run.
@@ -368,7 +366,7 @@ class DividedCrawl:
         self.graph = self.graph.with_settings(unit, given, after)
         try:
             self._place.write(self.plan.kept(self.graph), self.graph)
-            write_orders(self._folder, self._orders, self.graph.wiring)
+            write_orders(self._folder, self._orders, self.graph.wiring, self.roster.masters)
         except OSError as error:
             raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
         if unit == "frontier":
@@ -392,16 +390,22 @@ class DividedCrawl:
         return self._begin_again(self.rewiring.undone(self.graph), is_undone=True)
 
     def _begin_again(self, graph: Graph, *, is_undone: bool = False) -> Difference:
-        self._check_goes_on()
+        self.check_goes_on()
         difference = self.rewiring.keep(self.graph, graph, is_undone=is_undone)
         self.graph = graph
         self.roster.renew()
         self.supervisor.rest()
         return difference
 
-    def _check_goes_on(self) -> None:
+    def check_goes_on(self) -> None:
+        """Refuse to begin again where the crawl is about to end, by a UsageError."""
         if self.supervisor.is_stopping or self.supervisor.limit:
             raise UsageError("the crawl is about to end; its agents stay as they are")
+
+    @property
+    def pace(self) -> tuple[float, int]:
+        """Seconds of this run, and pages of earlier ones."""
+        return time.monotonic() - self._began, self._pages_before
 
     def glance(self) -> "CrawlStanding":
         """How it stood a moment ago."""

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
+from gossamer.assembly.agency.handing import DividedByRing, DividedByTable, DomainDivision
 from gossamer.assembly.agency.membership import ledger_of, opened_ledger
 from gossamer.assembly.lost_ledger import begin_ledger_anew, damage_of
 from gossamer.flow.wiring import Wiring
@@ -18,9 +19,8 @@ from gossamer.model.agents import member
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
-from gossamer.services.designation.provider import RingDesignation
-from gossamer.services.designation.ring import Ring
 from gossamer.stores.exchange.digests import CLAIMS_DUE
+from gossamer.stores.exchange.held import hold_again
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.ledger.moving import forget_seen
 from gossamer.stores.recovery import files_of
@@ -36,7 +36,7 @@ FROM links_all l JOIN pages_all p ON p.visit = l.visit GROUP BY l.target
 
 
 def check_lost(
-    directory: Path, wiring: Wiring, members: Sequence[str], ring: RingDesignation, *, accept: bool
+    directory: Path, wiring: Wiring, members: Sequence[str], division: DividedByRing | DividedByTable, *, accept: bool
 ) -> Iterator[str]:
     """Say which agents have lost their ledgers, and let these begin again.
 
@@ -44,7 +44,7 @@ def check_lost(
         directory: the crawl directory; the caller has it alone.
         wiring: of the crawl, for the settings of its ledgers.
         members: the agents of the crawl.
-        ring: says whose a host is.
+        division: says whose a host is.
         accept: a person has said to go on without.
 
     Yields:
@@ -71,11 +71,13 @@ def check_lost(
     with ExitStack() as stack:
         kept = [opened_ledger(directory, wiring, name, stack) for name in names if name not in lost]
         begun = {name: opened_ledger(directory, wiring, name, stack) for name in lost}
-        found = _found_again(directory, kept, begun, ring)
-        arcs = Ring(map(member, members))
+        for name, ledger in begun.items():
+            if isinstance(division, DividedByTable):
+                hold_again(ledger, division.domains(name))
+        found = _found_again(directory, kept, begun, division)
         for ledger in kept:
             for name in lost:
-                forget_seen(ledger, arcs.arcs(name))
+                forget_seen(ledger, division.arcs(name))
             with ledger.group() as group:
                 # The lost agents' digests are gone: all others claim their documents again when they start.
                 group.count(CLAIMS_DUE)
@@ -92,7 +94,7 @@ def _damage(directory: Path, wiring: Wiring, agent: str) -> CrawlDirectoryError 
 
 
 def _found_again(
-    directory: Path, kept: Sequence[RocksLedger], begun: dict[str, RocksLedger], ring: RingDesignation
+    directory: Path, kept: Sequence[RocksLedger], begun: dict[str, RocksLedger], division: DomainDivision
 ) -> int:
     """Queue what other agents have sent to those that begin again: links that they count as seen."""
     from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
@@ -106,7 +108,7 @@ def _found_again(
             tasks: dict[str, list[Task]] = {name: [] for name in begun}
             for target, depth, source, relation in part:
                 host = host_of(target)
-                owner = ring.owner(host)
+                owner = division.owner(host)
                 if owner in begun and any(ledger.is_seen(target) for ledger in kept):
                     tasks[owner].append(Task(target, host, depth, source, relation))
             for name, those in tasks.items():

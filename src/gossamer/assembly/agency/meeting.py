@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
-from gossamer.stores.ledger.lock import holder_of
+from gossamer.stores.ledger.lock import ProcessLock, holder_of
 from gossamer.stores.replacing import replace_file
 from gossamer.stores.scratch import joined, shared_scratch
 
@@ -20,8 +20,9 @@ from gossamer.stores.scratch import joined, shared_scratch
 #: supervisor; not so long that agents that nobody knows of ask hosts for days.
 ALONE = 600.0
 
-#: The note of where agents meet, in the supervisor's folder.
-_NOTE = "supervisor/meeting.json"
+#: The supervisor's folder in the crawl's state, and the note in it of where agents meet.
+_SUPERVISOR = "supervisor"
+_NOTE = f"{_SUPERVISOR}/meeting.json"
 
 #: Lines that an agent keeps for its next supervisor, the last ones: more would say the same.
 _MOST_UNHEARD = 100
@@ -71,6 +72,15 @@ class Unheard:
         lines = list(self._kept)
         self._kept.clear()
         return lines
+
+
+def supervisor_lock(directory: Path) -> ProcessLock:
+    """The lock by which a crawl has one supervisor.
+
+    Raises:
+        CrawlDirectoryError: it has another one.
+    """
+    return ProcessLock(directory / STATE_DIRECTORY / _SUPERVISOR / "lock")
 
 
 def living(directory: Path, agents: Sequence[str]) -> dict[str, int]:

@@ -13,17 +13,18 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from gossamer.assembly.agency.dividing import divide, forget_shared_log
+from gossamer.assembly.agency.handing import RingMoves, TableMoves, mail_waits
 from gossamer.contracts.spaces import COPIES
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import Member, agent_name, at_work, member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.services.designation.ring import Arc, Ring, moving
 from gossamer.services.orders import ORDERS
 from gossamer.stores.exchange.digests import CLAIMS_DUE, has_unclaimed
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
@@ -51,6 +52,8 @@ class _Change(msgspec.Struct, frozen=True):
 
     before: tuple[str, ...]
     after: tuple[str, ...]
+    by_table: bool = False
+    """Masters have said what moves, so that the table says whether it has."""
 
     @property
     def new(self) -> tuple[str, ...]:
@@ -63,12 +66,18 @@ class _Change(msgspec.Struct, frozen=True):
         """The names of those that have domains before."""
         return at_work(self.before)
 
-    def moves(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
-        """Who gets domains of an agent, and which stretches of the circle they are."""
-        before, after = Ring(map(member, self.before)), Ring(map(member, self.after))
-        for taker in at_work(self.after):
-            if taker != giver and (arcs := moving(before, after, giver, taker)):
-                yield taker, arcs
+    def moves(self, directory: Path) -> RingMoves | TableMoves:
+        """What changes hands."""
+        return TableMoves(directory) if self.by_table else RingMoves(self.before, self.after)
+
+
+class DomainWishes(msgspec.Struct, frozen=True):
+    """What the table of the masters needs to know of a change beside the members."""
+
+    policy: Any
+    """Chooses for the domains of those that leave: a `marshaling.DesignationPolicy`."""
+    assigned: dict[str, str] = {}
+    """Domains that a person gives to agents."""
 
 
 def with_number(members: Sequence[str], number: int) -> tuple[str, ...]:
@@ -108,12 +117,14 @@ def check_can_change(wiring: Wiring, directory: Path) -> None:
         )
 
 
-def needs_rest(directory: Path, wiring: Wiring) -> bool:
-    """Whether agents have to run before domains can change hands: one was killed, or owes another one URLs.
+def needs_rest(directory: Path, wiring: Wiring, *, by_table: bool = False) -> bool:
+    """Whether agents have to run before domains can change hands: one was killed, or URLs are owed or wait as mail.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, or in use.
     """
+    if by_table and mail_waits(directory):
+        return True
     for name in at_work(members_of(directory)):
         with ledger_of(directory, wiring, name).looking() as ledger:
             if ledger.counters().get("owed", 0) or not ledger.is_clean:
@@ -121,7 +132,13 @@ def needs_rest(directory: Path, wiring: Wiring) -> bool:
     return False
 
 
-def change_members(directory: Path, wiring: Wiring, members: Sequence[str], report: Callable[[str], None]) -> None:
+def change_members(
+    directory: Path,
+    wiring: Wiring,
+    members: Sequence[str],
+    report: Callable[[str], None],
+    table: DomainWishes | None = None,
+) -> None:
     """Let a crawl at rest have these agents.
 
     Args:
@@ -129,6 +146,7 @@ def change_members(directory: Path, wiring: Wiring, members: Sequence[str], repo
         wiring: of the crawl, for the settings of its ledgers.
         members: all agents, with those that have left.
         report: takes a line for people.
+        table: given where masters say whose a domain is.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, in use, cannot be written, or has a secret of its own. Nothing has changed.
@@ -138,14 +156,20 @@ def change_members(directory: Path, wiring: Wiring, members: Sequence[str], repo
     if not members_of(directory):
         with ExitStack() as stack:
             divide(directory, opened_ledger(directory, wiring, agent_name(0), stack))
-    work = _Change(members_of(directory), tuple(members))
+    work = _Change(members_of(directory), tuple(members), table is not None)
     _write_note(directory, work)
     crash_at(Point.JOINING)
+    if table is not None:
+        TableMoves(directory).plan(work.before, work.after, table.assigned, table.policy)
+        crash_at(Point.JOINING)
     try:
         moved = list(_copied(directory, wiring, work))
     except CrawlDirectoryError:
         _undo(directory, wiring, work)
         raise
+    if table is not None:
+        TableMoves(directory).make()
+        crash_at(Point.JOINING)
     write_members(directory, work.after)
     crash_at(Point.JOINING)
     _give_up(directory, wiring, work)
@@ -172,7 +196,8 @@ def settle(directory: Path, wiring: Wiring) -> None:
             with ExitStack() as stack:
                 forget_shared_log(opened_ledger(directory, wiring, agent_name(0), stack))
         _note(directory).unlink()
-    elif members == work.after:
+    elif TableMoves(directory).are_made() if work.by_table else members == work.after:
+        write_members(directory, work.after)
         _give_up(directory, wiring, work)
     else:
         _undo(directory, wiring, work)
@@ -181,7 +206,7 @@ def settle(directory: Path, wiring: Wiring) -> None:
 def _copied(directory: Path, wiring: Wiring, work: _Change) -> Iterator[tuple[str, str, Moved]]:
     """Let each one that gains domains copy them; yields giver, taker, and what was copied."""
     for giver in work.givers:
-        for taker, arcs in work.moves(giver):
+        for taker, arcs in work.moves(directory).of(giver):
             with ExitStack() as stack:
                 source = opened_ledger(directory, wiring, giver, stack)
                 target = opened_ledger(directory, wiring, taker, stack, existing=taker not in work.new)
@@ -199,10 +224,17 @@ def _give_up(directory: Path, wiring: Wiring, work: _Change) -> None:
     for giver in work.givers:
         with ExitStack() as stack:
             ledger = opened_ledger(directory, wiring, giver, stack)
-            for _, arcs in work.moves(giver):
+            for _, arcs in work.moves(directory).of(giver):
                 release(ledger, giver, arcs)
                 drop(ledger, arcs)
                 crash_at(Point.JOINING)
+    _forget(directory, work)
+
+
+def _forget(directory: Path, work: _Change) -> None:
+    """Nothing is under way any more."""
+    if work.by_table:
+        TableMoves(directory).forget()
     _note(directory).unlink(missing_ok=True)
 
 
@@ -211,13 +243,13 @@ def _undo(directory: Path, wiring: Wiring, work: _Change) -> None:
     for name in work.new:
         shutil.rmtree(directory / STATE_DIRECTORY / name, ignore_errors=True)
     for giver in work.givers:
-        for taker, arcs in work.moves(giver):
+        for taker, arcs in work.moves(directory).of(giver):
             if taker not in work.new:
                 with ExitStack() as stack:
                     ledger = opened_ledger(directory, wiring, taker, stack)
                     disown(ledger, taker, arcs)
                     drop(ledger, arcs, spaces=False)
-    _note(directory).unlink(missing_ok=True)
+    _forget(directory, work)
 
 
 def _told(work: _Change, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[str]:
@@ -229,6 +261,9 @@ def _told(work: _Change, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[st
             those = [one[2] for one in moved if one[side] in names]
             hosts, urls = sum(one.hosts for one in those), sum(one.tasks for one in those)
             yield f"{' and '.join(names)} {what} {urls:,} queued URLs of {hosts:,} hosts"
+    if work.by_table and not joined and not left:
+        for giver, taker, one in moved:
+            yield f"{taker} took {one.tasks:,} queued URLs of {one.hosts:,} hosts from {giver}"
 
 
 def _write_note(directory: Path, work: _Change) -> None:

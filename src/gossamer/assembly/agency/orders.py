@@ -11,18 +11,21 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.agents import with_agents
+from gossamer.assembly.agents import only_applications, with_agents
 from gossamer.assembly.compiling import with_fetchers
+from gossamer.assembly.masters import Masters
 from gossamer.flow.errors import WiringError
 from gossamer.flow.graph import Graph
-from gossamer.flow.wiring import Wiring, read, to_toml, with_settings, write
+from gossamer.flow.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
+from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.stores.replacing import replace_file
 
 #: Names of the files.
 WIRING = "wiring.toml"
 ORDERS = "orders.json"
+MASTERS = "master.toml"
 
 #: Settings that are so many for the whole crawl, as (unit, setting): each agent begins with an equal part (:mod:`rates`).
 _DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", "bandwidth"))
@@ -35,6 +38,8 @@ class AgentOrders(msgspec.Struct, frozen=True):
     members: tuple[str, ...]
     accept_loss: bool = False
     """Go on without what is lost."""
+    masters: tuple[str, ...] = ()
+    """The names of those that say whose a host is; none where the ring does."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,21 +47,33 @@ class AgentOrders(msgspec.Struct, frozen=True):
         return at_work(self.members)
 
 
-def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring) -> None:
-    """Write what agents are to run; `wiring` is the crawl's own."""
+def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring, masters: Masters) -> None:
+    """Write what agents and masters are to run; `wiring` is the crawl's own."""
     write(folder / WIRING, wiring, is_private=True)
+    if masters.wiring is not None:
+        write(folder / MASTERS, masters.wiring, is_private=True)
     replace_file(folder / ORDERS, msgspec.json.encode(orders))
 
 
 def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:
-    """What :func:`write_orders` wrote."""
+    """What :func:`write_orders` wrote for agents."""
     return msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders), read(folder / WIRING)
 
 
-def is_renewed(folder: Path, wiring: Wiring) -> bool:
-    """Whether agents that meet there run another wiring of the crawl than this one."""
+def ordered_masters(folder: Path, orders: AgentOrders) -> Masters:
+    """What :func:`write_orders` wrote for masters."""
+    return Masters(orders.masters, read(folder / MASTERS) if orders.masters else None)
+
+
+def is_renewed(folder: Path, wiring: Wiring, masters: Masters) -> bool:
+    """Whether agents that meet there run another wiring of the crawl than this one, or have other masters."""
     path = folder / WIRING
-    return path.exists() and path.read_text() != to_toml(wiring)
+    if not path.exists():
+        return False
+    orders, _ = read_orders(folder)
+    if path.read_text() != to_toml(wiring) or orders.masters != masters.names:
+        return True
+    return masters.wiring is not None and (folder / MASTERS).read_text() != to_toml(masters.wiring)
 
 
 def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, folder: str) -> Wiring:
@@ -79,7 +96,7 @@ def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, 
     if "fetch" in wiring.components:
         concurrency = wiring.components["frontier"].settings["concurrency"]
         wiring = with_fetchers(wiring, min(wiring.components["fetch"].workers, concurrency))
-    return with_agents(wiring, orders.members, agent, folder)
+    return with_agents(wiring, orders.members, agent, folder, orders.masters)
 
 
 def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any:
@@ -123,7 +140,13 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
     return parts
 
 
-def check_can_divide(graph: Graph, members: Sequence[str], directory: Path) -> None:
+def address_gap(graph: Graph) -> float:
+    """Seconds that an address is left alone between two requests, whichever agents ask it."""
+    node = graph.providers.get("politeness")
+    return rules_of(node.sheet).address.gap if node is not None and isinstance(node.sheet, PolitenessSheet) else 0.0
+
+
+def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:
     """Refuse a crawl that several agents cannot run. Touches nothing.
 
     Raises:
@@ -131,7 +154,9 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path) -> N
         UsageError: what is to be divided is less than there are agents, or hosts are assigned in a finer way than limits hold for.
     """
     wiring = graph.wiring
-    others = [process for process in wiring.processes if process != "main"]
+    others = [
+        process for process in wiring.processes if process != MAIN_PROCESS and not only_applications(wiring, process)
+    ]
     if others:
         raise WiringError(
             f"{wiring.source}: it has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"
@@ -141,5 +166,5 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path) -> N
         raise UsageError(
             "hosts of one registered domain share its limits, so several agents need ledger.division = domain; leave --agents at 1"
         )
-    orders = AgentOrders(str(directory), tuple(members))
+    orders = AgentOrders(str(directory), tuple(members), masters=masters)
     agent_wiring(wiring, graph, orders, orders.names[0], "/meeting")

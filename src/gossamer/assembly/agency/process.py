@@ -1,4 +1,4 @@
-"""The program of an agent: `python -P -m gossamer.assembly.agency.process FOLDER AGENT`.
+"""The program of an agent or a master: `python -P -m gossamer.assembly.agency.process FOLDER NAME`.
 
 Started by :mod:`gossamer.assembly.agency.supervisor`, with its standard input as a line that ends with the supervisor: an agent
 that is only starting does not begin without one. Its exit status is 0 when it ended in order, and that of the error where a person
@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 
 from gossamer.assembly.agency.agent import AgentRun
+from gossamer.assembly.agency.master import MasterRun
 from gossamer.assembly.agency.meeting import ALONE
-from gossamer.assembly.agency.orders import agent_wiring, read_orders
+from gossamer.assembly.agency.orders import agent_wiring, ordered_masters, read_orders
 from gossamer.assembly.catalog import catalog
+from gossamer.assembly.masters import master_wiring
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
 from gossamer.flow.errors import FlowError
 from gossamer.flow.planning import plan
@@ -27,21 +29,10 @@ _LOOK = 1.0
 
 
 def main() -> int:
-    """Run the agent."""
+    """Run the agent, or the master."""
     folder, agent = Path(sys.argv[1]), sys.argv[2]
     try:
-        orders, wiring = read_orders(folder)
-        known = catalog()
-        graph = plan(agent_wiring(wiring, plan(wiring, known), orders, agent, str(folder)), known)
-        run = AgentRun(
-            agent,
-            graph,
-            Path(orders.directory),
-            folder,
-            _report,
-            among=orders.names,
-            accept_loss=orders.accept_loss,
-        )
+        run = _made(folder, agent)
         tune_collector()
         allow_open_files()
         with joined(folder), asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -51,6 +42,18 @@ def main() -> int:
         _report(str(error))
         return error.exit_code
     return 0
+
+
+def _made(folder: Path, name: str) -> AgentRun | MasterRun:
+    """The agent or the master of this name. Raises FlowError, GossamerError."""
+    orders, wiring = read_orders(folder)
+    known, directory = catalog(), Path(orders.directory)
+    if name in orders.masters:
+        masters = ordered_masters(folder, orders)
+        own = master_wiring(masters, wiring, orders.members, name, str(folder), directory)
+        return MasterRun(name, plan(own, known), directory, folder, _report)
+    graph = plan(agent_wiring(wiring, plan(wiring, known), orders, name, str(folder)), known)
+    return AgentRun(name, graph, directory, folder, _report, among=orders.names, accept_loss=orders.accept_loss)
 
 
 def _report(line: str) -> bool:
@@ -68,7 +71,7 @@ def _is_alone() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
-async def _run(run: AgentRun) -> None:
+async def _run(run: AgentRun | MasterRun) -> None:
     """Run it; a signal stops it, and so does a long time without a supervisor."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -81,11 +84,11 @@ async def _run(run: AgentRun) -> None:
         await asyncio.gather(watch, return_exceptions=True)
 
 
-async def _watch(run: AgentRun) -> None:
+async def _watch(run: AgentRun | MasterRun) -> None:
     """Stop when nobody has asked for news for a long time."""
     while not run.solitude.is_over(time.monotonic()):
         await asyncio.sleep(_LOOK)
-    run.report(f"no supervisor has come for {ALONE:g} s, so this agent stops")
+    run.report(f"no supervisor has come for {ALONE:g} s, so it stops")
     run.stop()
 
 

@@ -6,15 +6,21 @@ agents hand out nothing more, what is in flight comes in, what they owe each oth
 """
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from gossamer.assembly.agency.assigning import assign, check_shared, forget_wishes, read_wishes
 from gossamer.assembly.agency.ended import standings_of
+from gossamer.assembly.agency.handing import DividedByRing, DividedByTable
 from gossamer.assembly.agency.lost import check_lost
+from gossamer.assembly.agency.master_process import end_masters
 from gossamer.assembly.agency.meeting import living
 from gossamer.assembly.agency.membership import (
+    DomainWishes,
     change_members,
     check_can_change,
     needs_rest,
@@ -24,14 +30,13 @@ from gossamer.assembly.agency.membership import (
 )
 from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
 from gossamer.assembly.agency.supervisor import Supervisor
-from gossamer.assembly.agents import ring_rule
 from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.masters import designation_policy, masters_for
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.graph import Graph
 from gossamer.model.agents import agent_name, at_work, member
 from gossamer.model.errors import UsageError
-from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.members import members_of, write_members
 
@@ -45,9 +50,19 @@ def is_divided(options: CrawlOptions) -> bool:
     Raises:
         CrawlDirectoryError: the names of its agents cannot be read.
     """
-    if (options.agents or 1) > 1:
+    if options.is_divided:
         return True
     return bool(options.resume and options.output and members_of(Path(options.output)))
+
+
+def want(directory: Path, number: int | None) -> None:
+    """Note how many agents a crawl is to have as soon as it can; None: those that it has. Raises OSError."""
+    note = directory / STATE_DIRECTORY / _WANTED
+    if number is None:
+        note.unlink(missing_ok=True)
+    else:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(str(number), encoding="ascii")
 
 
 class Roster:
@@ -64,12 +79,13 @@ class Roster:
         self._directory = directory
         self._report = report
         self._accepts_loss = options.accept_loss
+        self.masters = masters_for(directory, options)
+        """Those that say whose a host is; none where the ring does."""
         kept = members_of(directory) if options.resume else ()
         one = (agent_name(0),)
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
-        self._note = directory / STATE_DIRECTORY / _WANTED
-        wanted = options.agents or (_number_in(self._note) if options.resume else 0)
+        wanted = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
         self.members = with_number(before, wanted or len(at_work(before)) or 1)
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
         self.has_changed = bool(before) and self.members != kept
@@ -84,17 +100,21 @@ class Roster:
 
     def check(self, graph: Graph, members: tuple[str, ...]) -> None:
         """Refuse members that the crawl cannot have. Raises as the constructor."""
-        check_can_divide(graph, members, self._directory)
+        check_can_divide(graph, members, self._directory, self.masters.names)
         if self.has_changed or members != self.members:
             check_can_change(graph.wiring, self._directory)
 
-    def ring(self, graph: Graph) -> RingDesignation:
-        """Says whose a host is."""
-        return RingDesignation(RingSheet(members=self.members, **ring_rule(graph.wiring)))
+    def division(self, graph: Graph, members: Sequence[str] = ()) -> DividedByRing | DividedByTable:
+        """Says whose a host is, among these members or those that the crawl has."""
+        among = members or self.members
+        if self.masters:
+            return DividedByTable(self._directory, among, graph.wiring)
+        return DividedByRing(among, graph.wiring)
 
     def write(self) -> None:
         """Note them in a new crawl. Raises OSError."""
         write_members(self._directory, self.members)
+        self.masters.write(self._directory)
 
     # -- changes
 
@@ -104,7 +124,7 @@ class Roster:
         Raises as the constructor; then nothing has changed.
         """
         self._wanted = self.with_number(graph, number)
-        self._note.write_text(str(number), encoding="ascii")
+        want(self._directory, number)
 
     def with_number(self, graph: Graph, number: int) -> tuple[str, ...]:
         """The members with so many of them at work. Raises as the constructor."""
@@ -123,6 +143,11 @@ class Roster:
             return False
         self._wanted = members
         return True
+
+    def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
+        """Give domains to agents; returns those that move when the crawl rests. Raises as :func:`assigning.assign`."""
+        check_can_change(graph.wiring, self._directory)
+        return assign(self._directory, graph.wiring, self.members, agents)
 
     def take_wish(self) -> tuple[str, ...] | None:
         """The members that were asked for, if any were, once."""
@@ -143,18 +168,21 @@ class Roster:
             if self.has_changed:
                 self._wanted, self.members, self.has_changed = self.members, members, False
             else:
-                self._note.unlink(missing_ok=True)
+                want(self._directory, None)
             return
+        await end_masters(self._directory, self.masters.names)
+        if self.masters:
+            check_shared(self._directory)
         settle(self._directory, graph.wiring)
         members = members_of(self._directory)
         if members:
-            ring = RingDesignation(RingSheet(members=members, **ring_rule(graph.wiring)))
-            for line in check_lost(self._directory, graph.wiring, members, ring, accept=self._accepts_loss):
+            division = self.division(graph, members)
+            for line in check_lost(self._directory, graph.wiring, members, division, accept=self._accepts_loss):
                 self._report(line)
-        if self.has_changed:
+        if self.has_changed or (self.masters and read_wishes(self._directory)):
             await self.change(graph, folder, self.members)
             self.has_changed = False
-        self._note.unlink(missing_ok=True)
+        want(self._directory, None)
 
     @property
     def is_wishing(self) -> bool:
@@ -168,14 +196,25 @@ class Roster:
     async def change(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
         kept = members_of(self._directory)
-        if kept and needs_rest(self._directory, graph.wiring):
+        by_table = bool(self.masters)
+        if kept and needs_rest(self._directory, graph.wiring, by_table=by_table):
             await self._deliver(graph, folder, kept)
         lines: list[str] = []
-        await asyncio.to_thread(change_members, self._directory, graph.wiring, members, lines.append)
+        table = await self._table_change() if by_table else None
+        await asyncio.to_thread(change_members, self._directory, graph.wiring, members, lines.append, table)
         self.members = members
-        self._note.unlink(missing_ok=True)
+        if table is not None:
+            forget_wishes(self._directory, table.assigned)
+        want(self._directory, None)
         for line in lines:
             self._report(line)
+
+    async def _table_change(self) -> DomainWishes:
+        """What the table of the masters needs to know: who chooses, and what people have said."""
+        assert self.masters.wiring is not None
+        policy = designation_policy(self.masters.wiring)
+        await policy.start()
+        return DomainWishes(policy, read_wishes(self._directory))
 
     async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""
@@ -183,7 +222,7 @@ class Roster:
         supervisor = Supervisor(orders, folder, self._report)
         supervisor.rest()
         await supervisor.work()
-        if needs_rest(self._directory, graph.wiring):
+        if needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
             raise ComponentFailed(
                 "the agents could not bring each other the URLs that they owe, so none of them can leave; "
                 f"gossamer resume {self._directory} goes on with those that the crawl has"
@@ -191,8 +230,8 @@ class Roster:
 
     def orders(self, graph: Graph, folder: Path, members: tuple[str, ...] | None = None) -> AgentOrders:
         """Write what these members are to run, or those that the crawl has. Raises OSError."""
-        orders = AgentOrders(str(self._directory), members or self.members, self._accepts_loss)
-        write_orders(folder, orders, graph.wiring)
+        orders = AgentOrders(str(self._directory), members or self.members, self._accepts_loss, self.masters.names)
+        write_orders(folder, orders, graph.wiring, self.masters)
         return orders
 
     def look_at_left(self) -> None:
@@ -202,7 +241,14 @@ class Roster:
         still = {"pages_per_second": 0.0, "recent_pages_per_second": 0.0, "concurrency": 0, "in_flight": 0}
         self.left = [msgspec.structs.replace(one, **still) for one in standings_of(self._directory, gone)]
 
-    def limit_left(self, limit: int | None, used: str) -> int | None:
+    def limit(self, supervisor: Supervisor, graph: Graph, began: float) -> None:
+        """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""
+        frontier: Any = graph.sheet("frontier")
+        supervisor.max_pages = self._left_of(frontier.max_pages, "pages")
+        supervisor.max_bytes = self._left_of(frontier.max_bytes, "bytes")
+        supervisor.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time
+
+    def _left_of(self, limit: int | None, used: str) -> int | None:
         """What those who work may have of a limit of the whole crawl; `used` names what counts."""
         return None if limit is None else max(0, limit - sum(getattr(one, used) for one in self.left))
 

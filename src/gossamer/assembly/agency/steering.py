@@ -5,14 +5,21 @@ So commands need not know how many agents there are.
 """
 
 import asyncio
+from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from gossamer.assembly.agency.checkpoints import checkpoint
-from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
 from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
+from gossamer.assembly.control.agents import agent_standing
+from gossamer.assembly.control.forms import check_values_of_form
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
+from gossamer.assembly.control.instances import UnitInstance, UnitInstances, check_unit
 from gossamer.assembly.control.messages import (
+    Assign,
     BlockHosts,
     Change,
     CheckChange,
@@ -25,32 +32,33 @@ from gossamer.assembly.control.messages import (
     ReadGraph,
     ReadHost,
     ReadHosts,
+    ReadUnit,
     Rewire,
     SetHost,
     Status,
     Stop,
     Undo,
     Why,
+    change_of,
 )
 from gossamer.assembly.control.picture import graph_picture
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
-from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.suspicions import rows_aside
-from gossamer.flow.difference import Difference, changed
-from gossamer.flow.sheet import build
+from gossamer.flow.difference import Difference
+from gossamer.flow.sheet import nearest
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.model.url import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import msgspec
+    from collections.abc import Sequence
 
     from gossamer.assembly.agency.crawl import DividedCrawl
-    from gossamer.flow.wiring import Wiring
+
+#: Seconds for a change of one agent: what leaves its graph finishes what it fetches first.
+LONGEST = 300.0
 
 
 async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
@@ -60,7 +68,7 @@ async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         GossamerError: it was not done, and nothing has changed.
         FlowError: likewise.
     """
-    answered = await _answered(crawl, request)
+    answered = await (_of_one if getattr(request, "agent", "") else _answered)(crawl, request)
     if request.steers:
         steering.note_steering(crawl.directory, request.noted(crawl, answered))
     return answered
@@ -81,17 +89,26 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             crawl.stop()
             return Done("stopping: what is in flight is finished first")
         case Change():
-            return Done(await _changed(crawl, dict(request.values)))
+            return Done(await _changed(crawl, request))
         case SetHost():
             return Done(await steering.set_host(crawl, request.name, request.values))
         case BlockHosts():
             return Done(await steering.block(crawl, request.names))
         case Rewire():
-            return _begun_again(await crawl.rewire(_change_of(request)))
+            return _begun_again(await crawl.rewire(change_of(crawl, request)))
         case Undo():
             return _begun_again(await crawl.undo())
         case Checkpoint():
             return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
+        case _:
+            return await _decided(crawl, request)
+
+
+async def _decided(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """What a person has decided about a part of the crawl."""
+    match request:
+        case Assign():
+            return Done(crawl.assign(request.agents))
         case Decide():
             told = await asyncio.to_thread(rows_aside, crawl.directory)
             return Done(await steering.decide(crawl, told, request.confirm, request.release))
@@ -107,12 +124,11 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case Checkpoints():
             return Listed(resting.checkpoints(crawl.directory))
         case CheckRewire():
-            return Done(crawl.foreseen(_change_of(request)).told)
+            return Done(crawl.foreseen(change_of(crawl, request)).told)
         case CheckChange():
-            values = dict(request.values)
-            if (number := values.pop("agents", None)) is not None:
-                crawl.check_number(_agents(number))
-            steering.check_values(crawl, values)
+            if request.by_form:
+                check_values_of_form(crawl.graph, request.values)
+            steering.check_all_values(crawl, request.values)
             return Done("these values do")
         case ReadGraph():
             return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
@@ -122,6 +138,8 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return await crawl.line_to(request.name).ask(request)
         case ReadHosts():
             return await _hosts_of_all(crawl, request.names)
+        case ReadUnit():
+            return await _instances_of_all(crawl, request)
         case _:
             raise UsageError(
                 f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "
@@ -129,47 +147,78 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             )
 
 
-def _change_of(request: Rewire | CheckRewire) -> "Callable[[Wiring], Wiring]":
-    return lambda wiring: changed(wiring, request.change, request.source)
+async def _of_one(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """The answer of one agent. What it changes holds until it begins again; what is to last is changed for the whole crawl.
+
+    Raises:
+        UsageError: there is no such agent, or it does not work now.
+        AgentSilent: it does not answer.
+        AgentRefused: it was not done.
+    """
+    agent = str(getattr(request, "agent", ""))
+    working = crawl.supervisor.agents
+    if agent not in working:
+        raise UsageError(f"no agent {agent!r} is at work{nearest(agent, working)}")
+    if crawl.supervisor.is_resting:
+        raise UsageError("all agents rest for some seconds; ask again")
+    # A line of its own: the supervisor goes on asking for news while a unit that leaves finishes what it fetches.
+    line = AgentLine(crawl.directory, agent)
+    try:
+        answered = await line.ask(msgspec.structs.replace(request, agent=""), LONGEST if request.steers else PATIENCE)
+    finally:
+        line.close()
+    if isinstance(answered, Done) and request.steers:
+        return Done(f"{answered.text} ({agent} alone, until it begins again)")
+    return answered
+
+
+async def _instances_of_all(crawl: "DividedCrawl", request: ReadUnit) -> Told:
+    """The instances of a unit in all agents that answer."""
+    check_unit(crawl.graph, request.name)
+    lines = [agent.line for agent in crawl.supervisor.agents.values()]
+    found = await asyncio.gather(*(_instances(line, request) for line in lines))
+    return _told(UnitInstances(request.name, list(chain.from_iterable(found))))
+
+
+async def _instances(line: AgentLine, request: ReadUnit) -> list[UnitInstance]:
+    try:
+        found: UnitInstances = await line.told(request, UnitInstances)
+    except (AgentSilent, AgentRefused):
+        return []
+    return found.instances
 
 
 def _begun_again(difference: Difference) -> Done:
     return Done(f"{difference.told} (all agents rest for some seconds, and begin again with it)")
 
 
-async def _changed(crawl: "DividedCrawl", values: dict[str, str]) -> str:
-    """Change settings, and the number of agents, which is no unit's."""
-    number = values.pop("agents", None)
-    agents = None if number is None else _agents(number)
-    if agents is not None:
-        crawl.check_number(agents)
-    told = [await steering.set_values(crawl, values)] if values else []
-    if agents is not None:
-        crawl.resize(agents)
-        told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
-    return ", ".join(told)
-
-
-def _agents(text: str) -> int:
-    """So many agents. Raises SettingError: it is no such number."""
-    return build(CrawlOptions, {"agents": text}).agents or 1
+async def _changed(crawl: "DividedCrawl", request: Change) -> str:
+    if request.by_form:
+        check_values_of_form(crawl.graph, request.values)
+    return await steering.change_values(crawl, request.values)
 
 
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
     """How the crawl stands, by all agents that answer."""
-    import msgspec
-
     supervisor = crawl.supervisor
-    if supervisor.is_resting and crawl.working:
-        return crawl.glance()  # domains may be about to change hands
-    lines = [agent.line for agent in supervisor.agents.values()]
-    found = [one for one in await asyncio.gather(*(_asked(line, units) for line in lines)) if one is not None]
+    is_changing = supervisor.is_resting or not any(agent.has_begun for agent in supervisor.agents.values())
+    if is_changing and crawl.working:
+        return crawl.glance()
+    names = list(supervisor.agents)
+    told = await asyncio.gather(*(_asked(supervisor.agents[name].line, units) for name in names))
+    found = [one for one in told if one is not None]
     state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
+    added = added_standing(crawl.directory, [*found, *crawl.roster.left])
+    seconds, before = crawl.pace
     now = msgspec.structs.replace(
-        added_standing(crawl.directory, [*found, *crawl.roster.left]),
+        added,
+        seconds=round(seconds, 3),
+        pages_per_second=round(max(0, added.pages - before) / seconds, 2),
         state=state,
         process=process,
+        agents=len(names),
         limits=limits_of(crawl.graph),
+        each_agent=list(map(agent_standing, names, told)),
     )
     return msgspec.structs.replace(now, problems=problems_of(now))
 
@@ -184,10 +233,10 @@ async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one v
 
 async def _hosts_of_all(crawl: "DividedCrawl", names: "Sequence[str]") -> Told:
     """How hosts stand, each by the word of the agent that has it; without those of agents that do not answer."""
-    ring = crawl.roster.ring(crawl.graph)
+    division = crawl.roster.division(crawl.graph)
     parts: dict[str, list[str]] = {}
     for name in names:
-        parts.setdefault(ring.owner(name), []).append(name)
+        parts.setdefault(division.owner(name), []).append(name)
     lines = {agent: one.line for agent, one in crawl.supervisor.agents.items()}
     asked = (_hosts_of(lines[agent], part) for agent, part in parts.items() if agent in lines)
     found: dict[str, HostNow] = {}
@@ -204,7 +253,5 @@ async def _hosts_of(line: AgentLine, names: "Sequence[str]") -> dict[str, HostNo
     return found.hosts
 
 
-def _told(value: "msgspec.Struct") -> Told:
-    import msgspec
-
+def _told(value: msgspec.Struct) -> Told:
     return Told(msgspec.Raw(msgspec.json.encode(value)))

@@ -18,12 +18,15 @@ from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.lent_rates import LENT
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
+from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.agency.orders import AgentOrders, part_of
 from gossamer.assembly.agency.rates import RateShares
 from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
 from gossamer.assembly.agency.turns import AddressTurns
-from gossamer.assembly.control.messages import Finish, LendRates, LendTurns, Pause, SetAgent, Stop
+from gossamer.assembly.control.agent_messages import Finish, LendRates, LendTurns, SetAgent
+from gossamer.assembly.control.messages import Pause, Stop
 from gossamer.assembly.control.wire import ControlRequest
+from gossamer.assembly.masters import SHARED_SETTINGS
 from gossamer.assembly.quiescence import Quiescence
 from gossamer.flow.errors import ComponentFailed, WiringError
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
@@ -78,6 +81,8 @@ class Supervisor:
             lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
         """
         self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
+        self.masters = {name: MasterProcess(name, folder, Path(orders.directory), report) for name in orders.masters}
+        """Those that say whose a host is; none where the ring does."""
         self.max_pages: int | None = None
         """The limit of the whole crawl, which is lent to agents."""
         self.max_bytes: int | None = None
@@ -98,11 +103,26 @@ class Supervisor:
         self._rates = {name: RateShares(self.agents) for name in LENT}
         self._resting_since = (0, 0.0)
         self._has_lost_one = False
-        self._quiescence = Quiescence(self.agents)
+        self._quiescence = Quiescence(self._reporting())
         self._is_over = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"<Supervisor of {', '.join(self.agents)}>"
+        return f"<Supervisor of {', '.join((*self.agents, *self.masters))}>"
+
+    @property
+    def _everybody(self) -> list[AgentProcess]:
+        """Agents and masters."""
+        return [*self.agents.values(), *self.masters.values()]
+
+    @property
+    def masters_at_work(self) -> list[MasterProcess]:
+        """The masters, but for those that are gone for good."""
+        return [one for one in self.masters.values() if not one.is_gone]
+
+    def _reporting(self) -> set[str]:
+        """Whose reports say whether all is over."""
+        gone = {name for name, agent in self.agents.items() if self.is_resting and agent.has_ended}
+        return (self.agents.keys() - gone) | {one.name for one in self.masters_at_work}
 
     @property
     def restarts(self) -> int:
@@ -126,14 +146,15 @@ class Supervisor:
             ComponentFailed: one of them died again and again.
         """
         watches = [asyncio.create_task(self._watch(agent), name=agent.name) for agent in self.agents.values()]
+        watches += [asyncio.create_task(self._watch_master(one), name=one.name) for one in self.masters.values()]
         rounds = asyncio.create_task(self._rounds())
         try:
             await self._until_all_end(watches, rounds)
         finally:
             for task in (*watches, rounds):
                 task.cancel()
-            for agent in self.agents.values():
-                agent.kill()
+            for one in self._everybody:
+                one.kill()
             await asyncio.gather(*watches, rounds, return_exceptions=True)
 
     async def _until_all_end(self, watches: list["asyncio.Task[None]"], rounds: "asyncio.Task[None]") -> None:
@@ -154,7 +175,7 @@ class Supervisor:
             code = await agent.run_once()
             is_refused = code in _REFUSING
             why = agent.told_last(is_why=is_refused)
-            if code == 0 and len(self.agents) == 1:
+            if code == 0 and len(self.agents) == 1 and not self.masters:
                 self._is_over.set()  # an agent without others ends by itself
             if self._is_torn or (code == 0 and (self._is_over.is_set() or self._has_left(agent))):
                 return
@@ -164,6 +185,12 @@ class Supervisor:
                 raise AgentEnded(f"{agent.name} cannot run: {why or 'it does not say why'}", code)
             if self._is_over.is_set():
                 return  # what it had is kept; a later run goes on with it
+            if agent.has_begun and agent.is_lost:
+                raise AgentEnded(
+                    f"{agent.name} has lost its folder state/{agent.name} while it was at work; bring it back from a copy, or "
+                    f"fetch the part of {agent.name} again: gossamer resume {agent.directory} --accept-loss",
+                    CrawlDirectoryError.exit_code,
+                )
             wait = agent.restarts.died(has_worked=agent.has_worked)
             if wait is None:
                 raise ComponentFailed(
@@ -171,6 +198,33 @@ class Supervisor:
                     "see its messages above. What was kept is kept: gossamer resume goes on"
                 )
             self._report(f"{agent.name} died ({_death(code)}); it is started again")
+            await asyncio.sleep(wait)
+
+    async def _watch_master(self, master: MasterProcess) -> None:
+        """Run one master until all is over; start it again where it dies, unless it is gone for good and others are there."""
+        while not self._is_over.is_set():
+            code = await master.run_once()
+            is_refused = code in _REFUSING
+            why = master.told_last(is_why=is_refused)
+            if self._is_torn or self._is_over.is_set():
+                return
+            if is_refused:
+                raise AgentEnded(f"{master.name} cannot run: {why or 'it does not say why'}", code)
+            wait = 0.0 if code == 0 else master.restarts.died(has_worked=master.has_worked)
+            others = [one.name for one in self.masters_at_work if one is not master]
+            if others and (wait is None or master.is_lost):
+                master.is_gone = True
+                self._quiescence = Quiescence(self._reporting())
+                self._report(f"{master.name} is gone for good; its work falls to {' and '.join(others)}")
+                return
+            if wait is None:
+                raise ComponentFailed(
+                    f"{master.name} died {master.restarts.count} times ({_death(code)}), the last ones before it did anything; "
+                    "see its messages above. What was kept is kept: gossamer resume goes on"
+                )
+            self._report(
+                f"{master.name} {'was stopped' if code == 0 else f'died ({_death(code)})'}; it is started again"
+            )
             await asyncio.sleep(wait)
 
     def _has_left(self, agent: AgentProcess) -> bool:
@@ -191,18 +245,22 @@ class Supervisor:
         """Ask all agents again and again, until all is over."""
         while not self._is_over.is_set():
             await asyncio.sleep(ROUND)
-            told = await asyncio.gather(*map(self._news_of, self.agents.values()))
+            asked = (one.ask_news() for one in self.masters_at_work)
+            told, of_masters = await asyncio.gather(
+                asyncio.gather(*map(self._news_of, self.agents.values())), asyncio.gather(*asked)
+            )
             news = [one for one in told if one is not None]
+            everybody = [*news, *(one for one in of_masters if one is not None)]
             self._limit(news)
             await self._lend_turns(news)
             await self._lend_rates(news)
             if self.limit and not self.is_resting:
                 break
             if self.is_resting:
-                if self._has_come_to_rest(news):
+                if self._has_come_to_rest(everybody):
                     await self._end(Stop())
                     return
-            elif self._quiescence.is_over([one.report for one in news]):
+            elif self._quiescence.is_over([one.report for one in everybody]):
                 break
             else:
                 await self._lend(news)
@@ -297,8 +355,7 @@ class Supervisor:
             return
         self.is_resting = True
         self._resting_since = -1, time.monotonic()
-        gone = {name for name, agent in self.agents.items() if agent.has_ended}
-        self._quiescence = Quiescence(self.agents.keys() - gone)
+        self._quiescence = Quiescence(self._reporting())
 
     async def give(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a unit in all agents; one that comes back later finds them in its orders.
@@ -315,6 +372,11 @@ class Supervisor:
             part = {name: part_of(unit, name, value, len(self.agents), index) for name, value in given.items()}
             with contextlib.suppress(AgentSilent):
                 await agent.line.do(SetAgent(unit, part))
+        for name, value in given.items():
+            if (own := SHARED_SETTINGS.get((unit, name))) is not None:
+                for master in self.masters_at_work:
+                    with contextlib.suppress(AgentSilent):
+                        await master.line.do(SetAgent(own[0], {own[1]: value}))
 
     # -- the end
 
@@ -337,7 +399,7 @@ class Supervisor:
         """Tell every agent how to end, also one that starts only now; who takes too long is ended."""
         self._is_over.set()
         deadline = time.monotonic() + GRACE
-        left = {agent for agent in self.agents.values() if agent.is_alive}
+        left = {agent for agent in self._everybody if agent.is_alive}
         untold = set(left)
         while left and time.monotonic() < deadline:
             for agent in list(untold):
@@ -345,7 +407,7 @@ class Supervisor:
                     await agent.line.do(request)
                     untold.discard(agent)
             await asyncio.sleep(ROUND)
-            left = {agent for agent in self.agents.values() if agent.is_alive}
+            left = {agent for agent in self._everybody if agent.is_alive}
         for agent in left:
             self._report(
                 f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again"

@@ -35,13 +35,16 @@ async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
         CrawlDirectoryError: somebody has the ledger of an agent, and is no agent.
     """
     news: list[AgentNews] = []
-    for name, process in living(directory, list(supervisor.agents)).items():
-        agent = supervisor.agents[name]
+    everybody: dict[str, AgentProcess] = {**supervisor.agents, **supervisor.masters}
+    for name, process in living(directory, list(everybody)).items():
+        agent = everybody[name]
         agent.take_over(process)
         told = await _first_news(agent, directory, process)
         if told is None:
             continue
         agent.is_ending = told.is_ending
+        if name in supervisor.masters:
+            continue
         news.append(told)
         with contextlib.suppress(AgentSilent, AgentRefused):
             await agent.line.do(Continue())  # the other supervisor may have held it

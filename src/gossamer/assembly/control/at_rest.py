@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from gossamer.assembly.control.adding import added_standing
+from gossamer.assembly.control.agents import agent_standing
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
 from gossamer.assembly.control.standing import CrawlStanding, errors_of, failing_of, ledgers_of
-from gossamer.assembly.control.waits import MOST_COUNTED, waits_at_rest
-from gossamer.assembly.summary import ENDED, ENDED_FILE, owed_urls, unique_documents
+from gossamer.assembly.control.waits import MOST_COUNTED, lent_waits, waits_at_rest
+from gossamer.assembly.summary import ENDED, ENDED_FILE, unique_documents, urls_elsewhere
 from gossamer.contracts.relevance import JUDGED, RELEVANT
 from gossamer.services.orders import blocked_by_orders
 from gossamer.stores.ledger.ledger import RocksLedger
@@ -26,11 +27,13 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
     Raises:
         CrawlDirectoryError: a ledger is missing or damaged.
     """
-    found = [standing_of_ledger(directory, ledger) for ledger in ledgers_of(directory)]
+    ledgers = ledgers_of(directory)
+    found = [standing_of_ledger(directory, ledger) for ledger in ledgers]
     now = found[0]
     if len(found) > 1:
+        agents = [agent_standing(ledger.sheet.agent, one) for ledger, one in zip(ledgers, found, strict=True)]
         # What an agent says of its own end is not what the crawl has come to.
-        now = msgspec.structs.replace(added_standing(directory, found), **_told_of_all(directory))
+        now = msgspec.structs.replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
     return msgspec.structs.replace(now, problems=problems_of(now))
 
 
@@ -60,7 +63,7 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
         counters, told = ledger.counters(), ledger.meta(ENDED)
         outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
         ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
-        queued, discovered = len(ledger.queues) + owed_urls(counters), counters.get("discovered", 0)
+        queued, discovered = len(ledger.queues) + urls_elsewhere(counters), counters.get("discovered", 0)
         # What a person has confirmed to be a trap was left out when the last run ended.
         set_aside = ended.set_aside if told else counters.get("set_aside", 0)
         hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
@@ -81,7 +84,12 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             discovered=discovered,
             queued=queued,
             set_aside=set_aside,
-            waits=waits_at_rest(ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside),
+            waits=[
+                *waits_at_rest(
+                    ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside, ledger.aside()
+                ),
+                *lent_waits(counters),
+            ],
             sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
             cuts=ended.cuts,
             limit=ended.limit,

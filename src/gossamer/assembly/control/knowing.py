@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.contracts.lending import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, LentTask
 from gossamer.model.aside import Family
 from gossamer.model.kept import DocumentRow, HostState
 from gossamer.model.task import Task
@@ -13,6 +14,7 @@ from gossamer.services.orders import blocked_by_orders
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.services.traps.judging import evidence_of
 from gossamer.services.traps.memory import WHAT as TRAPS
+from gossamer.stores.lending.lent import lent_of
 
 if TYPE_CHECKING:
     from gossamer.stores.ledger.ledger import RocksLedger
@@ -51,6 +53,10 @@ class Known(msgspec.Struct, frozen=True):
     """The host or domain above it that an order of a processor blocks; empty where none does."""
     is_cut: bool = False
     """It was met, and is neither visited nor waiting: a budget or a limit of depth cut it."""
+    lent: LentTask | None = None
+    """As it is lent to a mobile crawler, or waits for one."""
+    crawled_by: LastCrawler | None = None
+    """The mobile crawler that came home from its host last."""
     learnt: dict[str, bytes] = {}
     """What watchers have learnt of its host, by their names for it."""
 
@@ -61,6 +67,7 @@ def known_of(ledger: "RocksLedger", url: str) -> Known:
     waiting = ledger.waiting(url, LOOKED_AT)
     aside = ledger.aside_of(url, LOOKED_AT) if waiting is None and host else None
     family = aside[0] if aside else None
+    lent, crawled_by = _of_crawlers(ledger, url, host)
     is_seen, row, flights = ledger.is_seen(url), ledger.document(url), ledger.queues.flights(url)
     is_anywhere = not is_seen or row is not None or flights > 0 or waiting is not None or aside is not None
     return Known(
@@ -76,6 +83,19 @@ def known_of(ledger: "RocksLedger", url: str) -> Known:
         aside=family,
         evidence=evidence_of(ledger.learnt((family.owner,), TRAPS)[0], family) if family else "",
         blocked_by=Blocklist(blocked_by_orders(ledger)).rule(host) if host else "",
+        lent=lent,
+        crawled_by=crawled_by,
         is_cut=not is_anywhere and ledger.is_looked_at_whole(url, LOOKED_AT),
         learnt={what: data for what in TOLD if (data := ledger.learnt((host,), what)[0])} if host else {},
     )
+
+
+def _of_crawlers(ledger: "RocksLedger", url: str, host: str) -> tuple[LentTask | None, LastCrawler | None]:
+    """How a URL is lent, and which crawler came home from its host last."""
+    counters = ledger.counters()
+    if not host or not (counters.get("crawlers_sent") or counters.get("lent")):
+        return None, None  # without a look at spaces that this crawl may not have
+    for space in (LENT, CRAWLERS):
+        ledger.spaces.open(space)
+    last = ledger.spaces.get(CRAWLERS, host, LAST_CRAWLER)
+    return lent_of(ledger.spaces, url, host), msgspec.msgpack.decode(last, type=LastCrawler) if last else None

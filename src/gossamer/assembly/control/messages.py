@@ -8,10 +8,13 @@ package offers its own by an entry point of the group :data:`GROUP`; `gossamer a
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from gossamer.assembly.control import agent_messages
+from gossamer.assembly.control.agent_messages import Name
 from gossamer.assembly.control.wire import (
     Answered,
     ControlRequest,
@@ -22,12 +25,16 @@ from gossamer.assembly.control.wire import (
     tag_of,
     told,
 )
+from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.steering import HasGraph, Steerable
+    from gossamer.flow.wiring import Wiring
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+
+#: One of several agents by its name, which alone is asked, or changes until it begins again; empty: the crawl as a whole.
+OneAgent = Annotated[str, msgspec.Meta(max_length=100)]
 
 #: Characters of a change of the graph at most: some thousand units, and at four bytes each still a request.
 MAX_CHANGE = 250_000
@@ -40,6 +47,7 @@ class Status(ControlRequest, frozen=True, tag="status"):
     steers = False
     units: bool = False
     """Also what every unit has counted, and what every connector did."""
+    agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Tell."""
@@ -107,12 +115,18 @@ class Change(ControlRequest, frozen=True, tag="set"):
     """Change settings, by `UNIT.SETTING` or by the name of an option; all of them, or none."""
 
     values: Annotated[dict[Text, str], msgspec.Meta(min_length=1, max_length=100)]
+    agent: OneAgent = ""
+    by_form: bool = False
+    """A browser asks: what names files, code or secrets is refused."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set them."""
-        from gossamer.assembly.control.steering import set_values
+        from gossamer.assembly.control.forms import check_values_of_form
+        from gossamer.assembly.control.steering import change_values
 
-        return Done(await set_values(crawl, self.values))
+        if self.by_form:
+            check_values_of_form(crawl.graph, self.values)
+        return Done(await change_values(crawl, self.values))
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
@@ -127,17 +141,18 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
     change: ChangeText
     source: Annotated[str, msgspec.Meta(max_length=4096)] = "change"
     """What the text is called in messages."""
+    agent: OneAgent = ""
+    by_form: bool = False
+    """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Change it."""
-        from gossamer.flow.difference import changed
-
-        done = await crawl.rewire(lambda wiring: changed(wiring, self.change, self.source))
-        return Done(done.told)
+        return Done((await crawl.rewire(change_of(crawl, self))).told)
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """What was changed; the text may hold a password."""
-        return {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
+        told = {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
+        return {**told, "agent": self.agent} if self.agent else told
 
 
 class CheckRewire(ControlRequest, frozen=True, tag="check-rewire"):
@@ -146,16 +161,19 @@ class CheckRewire(ControlRequest, frozen=True, tag="check-rewire"):
     steers = False
     change: ChangeText
     source: Annotated[str, msgspec.Meta(max_length=4096)] = "change"
+    agent: OneAgent = ""
+    by_form: bool = False
+    """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Tell."""
-        from gossamer.flow.difference import changed
-
-        return Done(crawl.foreseen(lambda wiring: changed(wiring, self.change, self.source)).told)
+        return Done(crawl.foreseen(change_of(crawl, self)).told)
 
 
 class Undo(ControlRequest, frozen=True, tag="undo"):
     """Take the last change of the graph back."""
+
+    agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Take it back."""
@@ -167,12 +185,18 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
 
     steers = False
     values: Annotated[dict[Text, str], msgspec.Meta(min_length=1, max_length=100)]
+    agent: OneAgent = ""
+    by_form: bool = False
+    """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Check them."""
-        from gossamer.assembly.control.steering import check_values
+        from gossamer.assembly.control.forms import check_values_of_form
+        from gossamer.assembly.control.steering import check_all_values
 
-        check_values(crawl, self.values)
+        if self.by_form:
+            check_values_of_form(crawl.graph, self.values)
+        check_all_values(crawl, self.values)
         return Done("these values do")
 
 
@@ -180,12 +204,24 @@ class ReadGraph(ControlRequest, frozen=True, tag="graph"):
     """Which units and connectors are there, with which settings?"""
 
     steers = False
+    agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Tell."""
         from gossamer.assembly.control.picture import graph_picture
 
         return told(graph_picture(crawl.graph))
+
+
+class ReadUnit(ControlRequest, frozen=True, tag="unit"):
+    """What has each instance of this unit counted, and by which settings does it go?"""
+
+    steers = False
+    name: Name
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        return told(await crawl.instances(self.name))
 
 
 class BlockHosts(ControlRequest, frozen=True, tag="block"):
@@ -213,6 +249,17 @@ class Decide(ControlRequest, frozen=True, tag="decide"):
         from gossamer.assembly.control.steering import decide
 
         return Done(await decide(crawl, crawl.ledger.aside(), self.confirm, self.release))
+
+
+class Assign(ControlRequest, frozen=True, tag="assign"):
+    """Give domains to agents of one's own choice; all of them, or none."""
+
+    agents: Annotated[dict[Name, Name], msgspec.Meta(min_length=1, max_length=1000)]
+    """Domain -> agent."""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Refuse: one agent has all domains."""
+        raise UsageError("the crawl has one agent, which has all domains")
 
 
 class Why(ControlRequest, frozen=True, tag="why"):
@@ -270,84 +317,23 @@ class SetHost(ControlRequest, frozen=True, tag="set-host"):
         return Done(await set_host(crawl, self.name, self.values))
 
 
-class News(ControlRequest, frozen=True, tag="news"):
-    """What has this agent come to? Asked by its supervisor, again and again."""
+def change_of(crawl: "HasGraph", request: Rewire | CheckRewire) -> "Callable[[Wiring], Wiring]":
+    """What a request makes of a wiring. What a form may not change is refused when it is called."""
+    from gossamer.assembly.control.forms import check_wiring_of_form
+    from gossamer.flow.difference import changed
 
-    steers = False
-    first: bool = False
-    """The supervisor has just taken it over, and knows nothing of it."""
+    def made(wiring: "Wiring") -> "Wiring":
+        then = changed(wiring, request.change, request.source)
+        if request.by_form:
+            check_wiring_of_form(crawl.graph, wiring, then)
+        return then
 
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
-        from gossamer.assembly.control.steering import as_agent
-
-        return told(as_agent(crawl).news(first=self.first))
-
-
-class Finish(ControlRequest, frozen=True, tag="finish"):
-    """The whole crawl is over, says the supervisor of this agent: end as one that has nothing left."""
-
-    steers = False
-
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """End."""
-        from gossamer.assembly.control.steering import as_agent
-
-        as_agent(crawl).finish()
-        return Done("it ends")
-
-
-class SetAgent(ControlRequest, frozen=True, tag="set-agent"):
-    """Change settings of one unit of this agent until it ends: its supervisor keeps what is to last."""
-
-    steers = False
-    unit: Name
-    settings: dict[Name, Any]
-
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """Change them."""
-        from gossamer.assembly.control.steering import as_agent
-
-        await as_agent(crawl).set(self.unit, self.settings)
-        return Done("it is set")
-
-
-class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
-    """Which addresses this agent may ask, says its supervisor (:mod:`gossamer.assembly.agency.turns`)."""
-
-    steers = False
-    granted: dict[str, tuple[int, float]]
-    """Address -> number of the turn, and the seconds after which it begins."""
-    recalled: list[str]
-    returned: dict[str, int]
-    """Address -> number of the turn of which the supervisor knows that it has ended."""
-
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """Take them."""
-        from gossamer.assembly.control.steering import as_agent
-
-        as_agent(crawl).take_turns(self.granted, self.recalled, self.returned)
-        return Done("it is known")
-
-
-class LendRates(ControlRequest, frozen=True, tag="lend-rates"):
-    """How much of rates of the whole crawl this agent may use, says its supervisor (:mod:`gossamer.assembly.agency.rates`)."""
-
-    steers = False
-    shares: dict[str, float]
-    """Rate, by its setting's name -> multiple of the even part."""
-
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """Go by them."""
-        from gossamer.assembly.control.steering import as_agent
-
-        as_agent(crawl).take_rates(self.shares)
-        return Done("it is known")
+    return made
 
 
 #: Everything that ships and can be asked; a package may have declared requests of its own before.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(
-    one for one in ControlRequest.__subclasses__() if one.__module__ == __name__
+    one for one in ControlRequest.__subclasses__() if one.__module__ in (__name__, agent_messages.__name__)
 )
 
 #: The entry point group by which installed packages offer requests of their own, by their tags.

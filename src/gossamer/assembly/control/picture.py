@@ -32,6 +32,8 @@ class PictureSetting(msgspec.Struct, frozen=True):
     """Why it changes only with a restart; empty where it is live."""
     is_secret: bool = False
     """Its value is hidden."""
+    names: str = ""
+    """What of its machine a value can name, as `a file`: no browser may give one then."""
 
 
 class PictureUnit(msgspec.Struct, frozen=True):
@@ -147,6 +149,7 @@ def _settings(node: ComponentNode | ProviderNode) -> list[PictureSetting]:
             words=list(one.words),
             restart=one.reason,
             is_secret=one.secret,
+            names=one.names,
         )
         for one in properties(type(node.sheet))
     ]

@@ -20,6 +20,7 @@ from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.members import members_of, write_members
 from gossamer.stores.recovery import files_of
 from gossamer.stores.replacing import replace_file
+from gossamer.stores.shared_state import SHARED, copy_shared, restore_shared
 
 #: Where it stands which agents the crawl had at each checkpoint.
 _MEMBERS = "state/supervisor/checkpoints"
@@ -49,6 +50,8 @@ def checkpoint(directory: Path, name: str) -> str:
     checkpoint_those(directory, [ledger.sheet.agent for ledger in ledgers_of(directory)], name)
     if members := members_of(directory):
         note_members(directory, name, members)
+    if (directory / SHARED).exists():
+        copy_shared(directory, name)
     return name
 
 
@@ -127,6 +130,9 @@ def restore(directory: Path, name: str) -> None:
         mark.write_text(name, encoding="utf-8")
     for ledger in ledgers_of(directory):
         ledger.restore(name, _ends(directory, ledger))
+        crash_at(Point.RESTORING)
+    if (directory / SHARED).exists():
+        restore_shared(directory, name)
         crash_at(Point.RESTORING)
     if then:
         write_members(directory, then)

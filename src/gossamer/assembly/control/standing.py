@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
+from gossamer.assembly.control.agents import AgentStanding
 from gossamer.assembly.control.problems import Problem, problems_of
 from gossamer.assembly.control.sizes import DataSet, data_sets, disk_free
 from gossamer.assembly.control.steering import blocked
@@ -26,6 +27,7 @@ from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.outcome import ERRORS
 from gossamer.services.orders import blocked_by_orders
 from gossamer.stages.frontier.lingering import RetriesWaiting
+from gossamer.stages.url_seen import UrlSeen
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 
 if TYPE_CHECKING:
@@ -118,9 +120,17 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """Pages whose relevance a focused crawl has judged."""
     relevant: int = 0
     """Those that were relevant: `relevant / judged` is the harvest rate."""
+    links: int = 0
+    """Links that were looked up in this run, each once a page; 0 at rest, and where another process looks them up."""
+    new_links: int = 0
+    """Those of them that led to URLs which nobody had met."""
     in_flight: int = 0
     concurrency: int = 0
     """Requests that may be in flight; 0 at rest."""
+    agents: int = 1
+    """Agents at work."""
+    alone: str = ""
+    """Why no other agents join by themselves; empty where they may, and at rest."""
     busy: float = 0.0
     """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
     disk_free: int = 0
@@ -157,6 +167,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
     checkpoints: list[str] = []
+    each_agent: list[AgentStanding] = []
+    """Each agent of a crawl that has several."""
     units: list[UnitFigures] = []
     connectors: list[ConnectorFigures] = []
     problems: list[Problem] = []
@@ -169,15 +181,16 @@ class CrawlStanding(msgspec.Struct, frozen=True):
 
 
 def standing_of(
-    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = ()
+    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = (), alone: str = ""
 ) -> CrawlStanding:
     """How a running crawl stands, with all that takes a look at the disk or at other processes.
 
-    `elsewhere` is what other processes of it have counted.
+    `elsewhere` is what other processes of it have counted; `alone` says why no other agents join.
     """
     glance = glance_at(crawl, process)
     return msgspec.structs.replace(
         glance,
+        alone=alone,
         problems=problems_of(glance),
         checkpoints=crawl.ledger.checkpoints(),
         units=_units(crawl, elsewhere) if units else [],
@@ -190,6 +203,7 @@ def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
     figures, frontier = crawl.figures, crawl.units.frontier
     summary, pulse = figures.summary(), figures.pulse
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
+    links, new_links = _links(crawl)
     time_left, (pages_a_second, fetched_a_second) = _time_left(frontier, summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
@@ -197,6 +211,8 @@ def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
         state=crawl.state_at_work,
         errors=errors_of(summary.outcomes),
         failing=failing_of(crawl.ledger.failing_hosts()),
+        links=links,
+        new_links=new_links,
         in_flight=in_flight,
         concurrency=frontier.sheet.concurrency,
         busy=round(pulse.busy, 3),
@@ -214,6 +230,12 @@ def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
         sessions=figures.sessions(SLOWEST),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
     )
+
+
+def _links(crawl: "Crawl | AgentRun") -> tuple[int, int]:
+    """Links that were looked up, and new ones among them."""
+    counted = [unit.metrics.counters for unit in crawl.units.components(UrlSeen)]
+    return sum(int(one["looked_up"]) for one in counted), sum(int(one["new"]) for one in counted)
 
 
 def _time_left(frontier: "Frontier", now: Summary) -> str:

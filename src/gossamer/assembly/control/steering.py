@@ -28,6 +28,7 @@ from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.printable import printable
 
 if TYPE_CHECKING:
+    from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.model.aside import SetAside
     from gossamer.stores.ledger.ledger import RocksLedger
@@ -50,8 +51,29 @@ class HasGraph(Protocol):
         ...
 
 
+class Others(Protocol):
+    """Who lets agents join a crawl, and leave it."""
+
+    def check_number(self, number: int) -> None:
+        """Refuse a number of agents that the crawl cannot have, by a UsageError or a WiringError."""
+        ...
+
+    def resize(self, number: int) -> None:
+        """Let it have so many, in some seconds."""
+        ...
+
+    def why_alone(self) -> str:
+        """Why nobody joins by himself; empty where somebody may."""
+        ...
+
+
 class Settable(HasGraph, Protocol):
     """What changes of settings need of a crawl, whether it has one agent or several."""
+
+    @property
+    def others(self) -> Others | None:
+        """Who lets agents join; None where nobody can."""
+        ...
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of one unit, in whichever process it runs, now and for every later run."""
@@ -81,6 +103,10 @@ class Steerable(Settable, Protocol):
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; also every unit's and connector's figures."""
+        ...
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit. Raises UsageError: there is no such unit."""
         ...
 
     def pause(self) -> None:
@@ -147,7 +173,15 @@ def as_agent(crawl: object) -> SteerableAgent:
 
 
 async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
-    """Do what is asked, and note what was changed. Raises as :meth:`Request.act`."""
+    """Do what is asked, and note what was changed.
+
+    Raises:
+        UsageError: it is for one of several agents.
+        GossamerError: it cannot be done, and nothing has changed.
+        FlowError: likewise.
+    """
+    if getattr(request, "agent", ""):
+        raise UsageError("this crawl has one agent; leave its name out")
     answered = await request.act(crawl)
     if request.steers:
         note_steering(crawl.directory, request.noted(crawl, answered))
@@ -155,6 +189,34 @@ async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
 
 
 # -- settings
+
+
+async def change_values(crawl: Settable, values: Mapping[str, str]) -> str:
+    """Change settings, and the number of agents, which is no unit's; all of it, or nothing. Returns what was done, in words.
+
+    Raises:
+        UsageError: there is no such unit or option, or the crawl cannot have so many agents.
+        SettingError: a value does not do, or takes a restart.
+        WiringError: the graph cannot be divided.
+    """
+    settings, agents = check_all_values(crawl, values)
+    if agents is not None and "max_agents" not in settings and "max-agents" not in settings:
+        settings["max_agents"] = str(agents)  # they stay as many as a person has said
+    told = [await set_values(crawl, settings)] if settings else []
+    if agents is not None and crawl.others is not None:
+        crawl.others.resize(agents)
+        told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
+    return ", ".join(told)
+
+
+def check_all_values(crawl: Settable, values: Mapping[str, str]) -> tuple[dict[str, str], int | None]:
+    """What :func:`change_values` would set, and the number of agents that it would ask for. Raises as it; changes nothing."""
+    settings, agents = dict(values), None
+    if "agents" in settings and crawl.others is not None:
+        agents = build(CrawlOptions, {"agents": settings.pop("agents")}).agents or 1
+        crawl.others.check_number(agents)
+    check_values(crawl, settings)
+    return settings, agents
 
 
 async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:

@@ -5,11 +5,14 @@ crawl knows what it makes wait; here it is only gathered.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.model.aside import SetAside
 from gossamer.model.kept import HostState
 from gossamer.services.politeness.held import Held, HeldBy, why_held
 from gossamer.services.politeness.notes import HostNote
@@ -27,6 +30,9 @@ MOST_COUNTED = 1_000
 #: Hosts or URLs that a reason names.
 NAMED = 3
 
+#: Families of what was set aside that are looked at for their hosts: reading one takes some microseconds too.
+MOST_FAMILIES = 100
+
 #: Seconds of a usual delay from which on it is worth a word: a crawl that asks each second does not wait.
 WORTH_A_WORD = 2.0
 
@@ -36,13 +42,15 @@ class Wait(msgspec.Struct, frozen=True):
 
     why: str
     """`paused`, `disk_full`, `network_down`, `retries` (pages that are tried again), `unreachable`, `dns_failed`, `refusals`,
-    `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `set_aside`."""
+    `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `crawlers` (URLs that are lent),
+    `set_aside`."""
     urls: int = 0
     hosts: int = 0
     until: float = 0.0
     """When the first of them goes on, in seconds since the epoch; 0 where nobody knows."""
     names: list[str] = []
-    """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first."""
+    """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first. Of `set_aside` hosts, or domains
+    as `*.example.org`, with most of it."""
     seconds: float = 0.0
     """Of `slow_pages`: for how long the slowest has been under way."""
     reason: str = ""
@@ -62,13 +70,16 @@ def waits_of(crawl: "Crawl | AgentRun", *, set_aside: int, queued: int, in_fligh
         *_hosts(crawl, now, is_idle=not in_flight),
         *_look_ups(int(frontier.metrics.snapshot()["lookups"])),
         *_slow(crawl),
-        *_set_aside(set_aside),
+        *lent_waits(crawl.ledger.counters()),
+        *_set_aside(set_aside, crawl.ledger.aside()),
     ]
 
 
-def waits_at_rest(owed: Owed, hosts: Iterable[HostState], now: float, set_aside: int) -> list[Wait]:
+def waits_at_rest(
+    owed: Owed, hosts: Iterable[HostState], now: float, set_aside: int, families: Iterable[SetAside] = ()
+) -> list[Wait]:
     """What a crawl that rests would wait for if it went on at `now` (seconds since the epoch)."""
-    return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside)]
+    return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside, families)]
 
 
 def _disk(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
@@ -125,6 +136,13 @@ def _first(held: Iterable[Held]) -> list[Held]:
     return heapq.nsmallest(NAMED, held, key=lambda one: one.seconds)
 
 
+def lent_waits(counters: Mapping[str, int]) -> Iterator[Wait]:
+    """URLs of lent hosts, with the number of mobile crawlers that are away."""
+    urls, crawlers = counters.get("lent", 0), counters.get("crawlers_away", 0)
+    if urls or crawlers:
+        yield Wait("crawlers", urls=urls, hosts=crawlers)
+
+
 def _look_ups(number: int) -> Iterator[Wait]:
     if number:
         yield Wait("look_ups", hosts=number)
@@ -138,9 +156,13 @@ def _slow(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
         )
 
 
-def _set_aside(number: int) -> Iterator[Wait]:
+def _set_aside(number: int, families: Iterable[SetAside]) -> Iterator[Wait]:
+    """What waits behind everything else; of the first families those are named that have most."""
     if number:
-        yield Wait("set_aside", number)
+        counts = Counter[str]()
+        for row in islice(families, MOST_FAMILIES):
+            counts[row.family.owner] += row.count
+        yield Wait("set_aside", number, names=[owner for owner, _ in counts.most_common(NAMED)])
 
 
 _notes = msgspec.msgpack.Decoder(HostNote)

@@ -19,11 +19,21 @@ async function answered(response) {
   return value;
 }
 
+const AGAIN = 3_000;
+
 /** How a crawl stands, again and again; returns what ends it. */
 export function watch(key, told, trouble) {
-  const source = new EventSource(`/api/crawls/${encodeURIComponent(key)}/events`);
-  source.addEventListener("standing", (event) => told(JSON.parse(event.data)));
-  source.addEventListener("trouble", (event) => trouble(JSON.parse(event.data).error));
-  source.onerror = () => trouble("The dashboard does not answer; it is asked again.");
-  return () => source.close();
+  let source = null, timer = 0;
+  const open = () => {
+    source = new EventSource(`/api/crawls/${encodeURIComponent(key)}/events`);
+    source.addEventListener("standing", (event) => told(JSON.parse(event.data)));
+    source.addEventListener("trouble", (event) => trouble(JSON.parse(event.data).error));
+    source.onerror = () => {
+      trouble("The dashboard does not answer; it is asked again.");
+      // A browser tries again where the line is cut, but not where it was refused.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN);
+    };
+  };
+  open();
+  return () => { clearTimeout(timer); source.close(); };
 }

@@ -7,7 +7,7 @@ import { count } from "./words.js";
 const REFRESH = 5_000;
 
 /** `enter` shows what the address names, after the only crawl has become it. */
-export function crawls(parent, session, alive, enter) {
+export function crawls(parent, { session, alive, enter }) {
   let isLeft = false, timer = 0;
   const found = h("div"), places = h("section");
   const show = async () => {
@@ -30,7 +30,7 @@ export function crawls(parent, session, alive, enter) {
     } catch (error) { alive(error.message); }
     if (!isLeft) timer = setTimeout(show, REFRESH);
   };
-  replace(parent, found, places);
+  replace(parent, session.can_change ? h("p", {}, h("a", { id: "start-one", href: "#/start" }, "Start a crawl")) : [], found, places);
   sites(places, session, () => { clearTimeout(timer); show(); });
   show();
   return () => { isLeft = true; clearTimeout(timer); };

@@ -46,7 +46,7 @@ export function table(caption, columns, rows) {
 
 /** Terms and what is said of them, without those of which nothing is. */
 export function terms(pairs) {
-  return h("dl", {}, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "")
+  return h("dl", {}, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "" && value.length !== 0)
     .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 

@@ -6,7 +6,7 @@ import { DELAYS, WAITS, count, many, ranked, seconds, stamp } from "./words.js";
 const REFRESH = 5_000;
 const SETTINGS = [["delay", "Delay", "seconds, or auto"], ["per_host", "Requests at once", "a number"], ["max_pages", "Budget", "URLs that are queued at most"]];
 
-export function host(parent, key, name, session, alive) {
+export function host(parent, { key, rest: name, session, alive }) {
   const head = h("div"), body = h("div", { class: "grid" }), rules = h("div", { class: "grid" }), said = h("p", { role: "status", "aria-live": "polite" });
   const controls = h("div");
   let drawn = "", read = "";
@@ -78,7 +78,7 @@ function sections(key, known, errors) {
 }
 
 function robots(one, number) {
-  return h("section", { class: "card wide" }, h("h3", {}, one.url),
+  return h("section", { class: "card wide" }, h("h3", {}, one.url), one.versions.length && one.versions[0].status !== "200" ? h("p", {}, `The last answer had status ${one.versions[0].status}: it holds no rules.`) : null,
     one.text ? h("pre", { tabindex: "0", role: "region", "aria-label": one.url }, one.text) : h("p", { class: "faint" }, "It holds nothing, or was never there."),
     h("details", { id: `versions-${number}` }, h("summary", {}, many(one.versions.length, "answer")),
       table("Versions", [["fetched", (version) => version.at.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/, "$1-$2-$3 $4:$5:$6 UTC")], ["status", (version) => version.status], ["", (version) => (version.is_changed ? "changed" : "as before")]], one.versions)));

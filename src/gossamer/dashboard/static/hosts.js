@@ -1,11 +1,11 @@
 // The hosts of a crawl: searched, sorted, page by page.
 import { get, order } from "./api.js";
 import { h, replace, table } from "./dom.js";
-import { count, moment, seconds } from "./words.js";
+import { DELAYS, WAITS, count, moment, seconds } from "./words.js";
 
 const ROWS = 100, REFRESH = 10_000, SOON = 500;
 
-export function hosts(parent, key, session, alive) {
+export function hosts(parent, { key, session, alive }) {
   const asked = { search: "", sort: "errors", descending: true, offset: 0 };
   const found = h("div", { "aria-live": "off" }), said = h("p", { role: "status", "aria-live": "polite" });
   let timer = 0;
@@ -50,7 +50,8 @@ function rowsOf(page, key, session, said) {
 function state(now) {
   if (!now) return "";
   if (now.blocked_by) return `blocked by ${now.blocked_by}`;
-  return now.held_by ? `${now.held_by}${now.until ? ` until ${new Date(now.until * 1000).toLocaleTimeString()}` : ""}` : "";
+  const until = now.until ? ` until ${new Date(now.until * 1000).toLocaleTimeString()}` : "";
+  return now.held_by ? (WAITS[now.held_by] ?? `usual pause, because of ${DELAYS[now.held_by] ?? now.held_by}`) + until : "";
 }
 
 function pagesOf(page, asked, show) {

@@ -5,7 +5,7 @@ import { moment, seconds } from "./words.js";
 
 const REFRESH = 2_000;
 
-export function log(parent, key, alive) {
+export function log(parent, { key, alive }) {
   let now = null, search = "", isLeft = false, timer = 0;
   const found = h("div");
   const draw = () => {

@@ -1,48 +1,38 @@
-// The dashboard: which page is shown, by the part of the address after `#`.
+// The dashboard: which page is shown, by the part of the address after `#`. A page is loaded when it is first shown.
 import { get } from "./api.js";
-import { crawls } from "./crawls.js";
 import { h, replace } from "./dom.js";
-import { host } from "./host.js";
-import { hosts } from "./hosts.js";
-import { log } from "./log.js";
-import { overview } from "./overview.js";
-import { rewire } from "./rewire.js";
-import { search } from "./search.js";
-import { settings } from "./settings.js";
-import { sparql } from "./sparql.js";
-import { story } from "./story.js";
-import { tables } from "./tables.js";
-import { topology } from "./topology.js";
-import { units } from "./units.js";
+
+/** Word in the address -> the module of a page, the function that shows it, and the tab that it belongs to. */
+const PAGES = {
+  hosts: ["hosts", "hosts"], host: ["host", "host", "hosts"], units: ["units", "units"], log: ["log", "log"],
+  tables: ["tables", "tables"], sparql: ["sparql", "sparql", "tables"], search: ["search", "search", "tables"],
+  topology: ["topology", "topology"], rewire: ["rewire", "rewire"], settings: ["settings", "settings"], why: ["story", "story"], exports: ["exports", "exports"], traps: ["traps", "traps"], report: ["tables", "tables", "tables"], ask: ["tables", "tables", "tables"],
+};
+const TABS = [["Overview", ""], ["Hosts", "hosts"], ["Traps", "traps"], ["Units", "units"], ["Log", "log"], ["Tables and words", "tables"], ["Topology", "topology"],
+  ["Change the graph", "rewire"], ["Settings", "settings"], ["Why this URL", "why"], ["Exports", "exports"]];
 
 const content = document.getElementById("content"), crumbs = document.getElementById("crumbs"), alive = document.getElementById("alive");
-let leave = () => {}, session = { can_change: false };
+let leave = () => {}, shown = 0, session = { can_change: false };
 
-function route() {
+async function route() {
   leave();
   leave = () => {};
   alive.textContent = "";
-  const [key, page, rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  replace(crumbs, key ? tabs(key, page) : []);
-  document.title = key ? `${key} - Gossamer` : "Gossamer";
-  if (!key) leave = crawls(content, session, (text) => { alive.textContent = text; }, route);
-  else if (page === "hosts") leave = hosts(content, key, session, (text) => { alive.textContent = text; });
-  else if (page === "host") leave = host(content, key, rest ?? "", session, (text) => { alive.textContent = text; });
-  else if (page === "units") leave = units(content, key, (text) => { alive.textContent = text; });
-  else if (page === "settings") leave = settings(content, key, rest ?? "", session, (text) => { alive.textContent = text; });
-  else if (page === "topology") leave = topology(content, key, session, (text) => { alive.textContent = text; });
-  else if (page === "rewire") leave = rewire(content, key, session, (text) => { alive.textContent = text; });
-  else if (page === "tables") leave = tables(content, key, session, rest ?? "");
-  else if (page === "sparql") leave = sparql(content, key);
-  else if (page === "search") leave = search(content, key, rest ?? "");
-  else if (page === "log") leave = log(content, key, (text) => { alive.textContent = text; });
-  else if (page === "why") leave = story(content, key, rest ?? "");
-  else leave = overview(content, key, session, (text) => { alive.textContent = text; });
+  const [key, page, rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent), mine = ++shown;
+  const isCrawl = key && key !== "start";
+  replace(crumbs, isCrawl ? tabs(key, page) : []);
+  document.title = isCrawl ? `${key} - Gossamer` : "Gossamer";
+  const [file, name] = !key ? ["crawls", "crawls"] : key === "start" ? ["start", "start"] : PAGES[page] ?? ["overview", "overview"];
+  try {
+    const module = await import(`./${file}.js`);
+    // Another page may have been chosen meanwhile.
+    if (mine === shown) leave = module[name](content, { key, page, rest: rest ?? "", session, alive: (text) => { alive.textContent = text; }, enter: route });
+  } catch (error) { alive.textContent = error.message; }
 }
 
 function tabs(key, page) {
-  const link = (text, path, isHere) => h("li", {}, h("a", { href: `#/${encodeURIComponent(key)}${path}`, "aria-current": isHere ? "page" : null }, text));
-  return h("ul", { class: "tabs" }, link("Overview", "", !page), link("Hosts", "/hosts", page === "hosts" || page === "host"), link("Units", "/units", page === "units"), link("Log", "/log", page === "log"), link("Tables and words", "/tables", ["tables", "sparql", "search"].includes(page)), link("Topology", "/topology", page === "topology"), link("Change the graph", "/rewire", page === "rewire"), link("Settings", "/settings", page === "settings"), link("Why this URL", "/why", page === "why"));
+  const here = PAGES[page]?.[2] ?? (PAGES[page] ? page : "");
+  return h("ul", { class: "tabs" }, TABS.map(([text, word]) => h("li", {}, h("a", { href: `#/${encodeURIComponent(key)}${word ? `/${word}` : ""}`, "aria-current": word === here ? "page" : null }, text))));
 }
 
 addEventListener("hashchange", () => { route(); content.focus(); });

@@ -6,7 +6,20 @@ import { SEVERITIES, WAITS, bytes, count, many, percent, ranked, seconds } from 
 
 const REFRESH = 10_000, SOON = 30 * 86_400;
 
-export function overview(parent, key, session, alive) {
+/** Problem -> the report that says more. */
+const REPORTS = { failing: "errors", given_up: "errors", slowed: "errors", no_pages: "errors", robots_unreachable: "errors", slow_hosts: "slow", slow_pages: "slow", few_hosts: "hosts" };
+
+const SEEN = {
+  pages: "SELECT url, title, depth, fetched_at FROM pages WHERE outcome IN ('ok', 'not_modified') AND mime IN ('text/html', 'application/xhtml+xml') ORDER BY fetched_at DESC",
+  outcome: (name) => `SELECT url, status, error, attempt, fetched_at FROM pages_all WHERE outcome = '${name.replaceAll("'", "''")}' ORDER BY fetched_at DESC`,
+};
+
+/** A link to a page of this crawl. */
+const at = (key, page, rest, text) => h("a", { href: `#/${encodeURIComponent(key)}/${page}${rest ? `/${encodeURIComponent(rest)}` : ""}` }, text);
+const hostAt = (key, name) => at(key, "host", name, name);
+const listed = (links) => links.flatMap((one, number) => (number ? [", ", one] : [one])).flat();
+
+export function overview(parent, { key, session, alive }) {
   const head = h("div"), actions = h("div"), body = h("div", { class: "grid" }), plots = h("div", { class: "grid" });
   const said = h("p", { role: "status", "aria-live": "polite" });
   replace(parent, head, actions, said, body, h("h2", {}, "The last hours"), hoursOf((hours) => { past = hours; draw(); }), plots);
@@ -20,7 +33,7 @@ export function overview(parent, key, session, alive) {
     replace(head, headOf(now));
     const kind = `${now.state} ${now.process > 0} ${now.checkpoints.length}`;
     if (state !== kind) { state = kind; replace(actions, actionsOf(key, now, session, said)); }
-    replace(body, problemsOf(key, now, session, said), sectionsOf(now));
+    replace(body, problemsOf(key, now, session, said), sectionsOf(key, now));
   };
   const close = watch(key, told, (text) => alive(text));
   const timer = setInterval(draw, REFRESH);
@@ -78,7 +91,7 @@ function problemsOf(key, now, session, said) {
     h("span", { class: "word" }, SEVERITIES[one.severity]), " ", h("strong", {}, one.reason),
     h("div", { class: "evidence" }, one.evidence),
     one.command ? h("div", {}, h("code", {}, one.command), " ", copy(one.command, number, said)) : null,
-    helps(key, one, now, session, said, number)));
+    leads(key, one), helps(key, one, now, session, said, number)));
   return h("section", { class: "card wide", id: "problems" }, h("h3", {}, "Problems"),
     items.length ? h("ol", { class: "problems" }, items) : h("p", {}, "None."));
 }
@@ -88,6 +101,12 @@ function copy(text, number, said) {
     await navigator.clipboard.writeText(text);
     said.textContent = "copied";
   } }, "Copy");
+}
+
+/** Links to what a problem tells of: its hosts, and the page that says more. */
+function leads(key, one) {
+  const more = one.what === "set_aside" ? at(key, "traps", "", "Show what is set aside") : REPORTS[one.what] ? at(key, "report", REPORTS[one.what], "Show the report") : null;
+  return one.hosts.length || more ? h("div", { class: "actions" }, more, one.hosts.map((name) => hostAt(key, name))) : null;
 }
 
 /** The button that does what the command would, where it is one click. */
@@ -100,28 +119,33 @@ function helps(key, one, now, session, said, number) {
   return null;
 }
 
-function sectionsOf(now) {
+function sectionsOf(key, now) {
   return [
     card("Pages", terms([
-      ["pages", count(now.pages)], ["fetched", count(now.fetched)], ["unique documents", count(now.unique_documents)], ["received", bytes(now.bytes)],
+      ["pages", at(key, "ask", SEEN.pages, count(now.pages))], ["fetched", count(now.fetched)], ["unique documents", count(now.unique_documents)], ["duplicates", now.fetched > now.unique_documents && now.outcomes.ok > now.unique_documents ? at(key, "report", "duplicates", count(now.outcomes.ok - now.unique_documents)) : ""], ["received", bytes(now.bytes)],
       ["speed", now.process ? `${now.recent_pages_per_second.toFixed(1)} pages/s, mean ${now.pages_per_second.toFixed(1)}` : `${now.pages_per_second.toFixed(1)} pages/s`],
     ])),
     card("Queue", terms([
-      ["queued", count(now.queued)], ["discovered", count(now.discovered)], ["set aside", count(now.set_aside)], ["hosts", count(now.hosts)],
+      ["queued", count(now.queued)], ["discovered", count(now.discovered)], ["links", now.links ? `${count(now.links)} in this run, ${percent(now.new_links / now.links)} to new URLs` : ""], ["set aside", now.set_aside ? at(key, "traps", "", count(now.set_aside)) : "0"], ["hosts", at(key, "hosts", "", count(now.hosts))],
       ["slots", now.concurrency ? `${count(now.in_flight)} of ${count(now.concurrency)} in use` : ""],
     ])),
-    card("Outcomes", terms(ranked(now.outcomes).map(([name, number]) => [name, count(number)]))),
+    card("Outcomes", terms(ranked(now.outcomes).map(([name, number]) => [name, at(key, "ask", SEEN.outcome(name), count(number))]))),
     card("Waits", now.waits.length ? terms(now.waits.map((wait) => [WAITS[wait.why] ?? wait.why, waited(wait)])) : h("p", {}, "For nothing.")),
     card("Hosts", terms([
-      ["failing", now.failing.map((one) => `${one.host} ${count(one.errors)}`).join(", ")],
-      ["slowest", now.slowest.map((one) => `${one.host} ${seconds(one.seconds)}`).join(", ")],
-      ["slowed", now.slowed.map((one) => `${one.host} ${seconds(one.delay)} (${one.reason})`).join(", ")],
+      ["failing", listed(now.failing.map((one) => [hostAt(key, one.host), ` ${count(one.errors)}`]))],
+      ["slowest", listed(now.slowest.map((one) => [hostAt(key, one.host), ` ${seconds(one.seconds)}`]))],
+      ["slowed", listed(now.slowed.map((one) => [hostAt(key, one.host), ` ${seconds(one.delay)} (${one.reason})`]))],
       ["blocked", now.blocked.join(", ")],
     ])),
     card("Machine", terms([
       ["CPU", now.busy ? `${percent(now.busy)} of a core, ${seconds(now.cpu_seconds)} in all` : seconds(now.cpu_seconds)],
       ["memory", `${bytes(now.peak_rss_bytes)} at most`], ["disk", now.disk_free ? `${bytes(now.disk_free)} free` : ""], ["full in", full(now)],
     ])),
+    now.each_agent.length ? h("section", { class: "card wide", id: "agents" }, h("h3", {}, many(now.each_agent.length, "agent")), table("Agents", [
+      ["agent", (one) => one.name], ["state", (one) => one.state], ["pages", (one) => count(one.pages), true], ["pages/s", (one) => one.recent_pages_per_second.toFixed(1), true], ["queued", (one) => count(one.queued), true],
+      ["hosts", (one) => count(one.hosts), true], ["slots", (one) => (one.concurrency ? `${count(one.in_flight)} of ${count(one.concurrency)}` : ""), true], ["errors", (one) => count(one.errors), true],
+      ["CPU", (one) => percent(one.busy), true], ["memory", (one) => bytes(one.peak_rss_bytes), true],
+    ], now.each_agent)) : null,
     card("Stores", table("Stores", [
       ["store", (one) => one.name], ["size", (one) => bytes(one.bytes), true], ["URLs", (one) => (one.items ? count(one.items) : ""), true],
       ["growth", (one) => (one.growth ? `${bytes(one.growth)}/s` : ""), true],

@@ -1,5 +1,6 @@
 // A change of the graph, put together by forms: shown as a change file and as a difference, applied, and undone.
 import { get, order } from "./api.js";
+import { agentPick } from "./agents.js";
 import { h, replace } from "./dom.js";
 
 const TABLES = ["components", "connectors", "providers"];
@@ -7,17 +8,21 @@ const HINTS = {
   ports: "port = connector, one a line", providers: "role = provider, or role.key = provider, one a line", settings: "setting = value, one a line",
 };
 
-export function rewire(parent, key, session, alive) {
+export function rewire(parent, { key, session, alive }) {
   const change = { remove: [], components: {}, connectors: {}, providers: {} };
-  const said = h("p", { role: "status", "aria-live": "polite" }), entry = h("div"), list = h("div"), shown = h("pre", { id: "change", tabindex: "0", role: "region", "aria-label": "The change file" });
-  let graph = null, names = null;
-  replace(parent, h("h2", {}, "Change the graph"), h("p", {}, "Add, change and remove units and connectors while the crawl works. No item is lost, and a change that does not fit changes nothing."), said, entry, list);
+  const said = h("p", { role: "status", "aria-live": "polite" }), entry = h("div"), list = h("div"), agents = h("p", { class: "actions" }), shown = h("pre", { id: "change", tabindex: "0", role: "region", "aria-label": "The change file" });
+  let graph = null, names = null, agent = "";
+  replace(parent, h("h2", {}, "Change the graph"), h("p", {}, "Add, change and remove units and connectors while the crawl works. No item is lost, and a change that does not fit changes nothing."), agents, said, entry, list);
   const tell = (text, isTrouble = false) => { said.className = isTrouble ? "trouble" : ""; said.textContent = text; };
   const load = async () => {
     try {
-      [graph, names] = await Promise.all([get(`crawls/${encodeURIComponent(key)}/graph`), get("catalog")]);
+      [graph, names] = await Promise.all([get(`crawls/${encodeURIComponent(key)}/graph?${new URLSearchParams({ agent })}`), get("catalog")]);
       if (!session.can_change) tell("The token that you have shows, and changes nothing.");
-      else { choose("components", ""); draw(); }
+      else {
+        if (!agent) replace(agents, agentPick(graph.agents, agent, (name) => { agent = name; load(); }));
+        choose("components", "");
+        draw();
+      }
     } catch (error) { tell(error.message, true); }
   };
   const here = (table) => (table === "connectors" ? graph.connectors : graph.units.filter((one) => (one.kind === "provider") === (table === "providers")));
@@ -54,19 +59,19 @@ export function rewire(parent, key, session, alive) {
     const act = (isApplied) => async () => {
       tell("...");
       try {
-        const told = await order(key, "rewire", { change, apply: isApplied });
+        const told = await order(key, "rewire", { change, apply: isApplied, agent });
         shown.textContent = told.text;
-        if (told.is_done) { for (const table of TABLES) change[table] = {}; change.remove = []; graph = await get(`crawls/${encodeURIComponent(key)}/graph`); choose("components", ""); draw(); }
+        if (told.is_done) { for (const table of TABLES) change[table] = {}; change.remove = []; graph = await get(`crawls/${encodeURIComponent(key)}/graph?${new URLSearchParams({ agent })}`); choose("components", ""); draw(); }
         tell(`${told.is_done ? "Done" : "It would do this"}: ${told.told}.`);
       } catch (error) { tell(error.message, true); }
     };
     const undo = async () => {
       tell("...");
-      try { const told = await order(key, "undo"); await load(); tell(told.done); } catch (error) { tell(error.message, true); }
+      try { const told = await order(key, "undo", { agent }); await load(); tell(told.done); } catch (error) { tell(error.message, true); }
     };
     replace(list, h("h3", {}, "The change"), parts.length ? h("ul", {}, parts.map(([text, forget], number) => h("li", {}, h("code", {}, text), " ", h("button", { id: `forget-${number}`, "aria-label": `Take out ${text}`, onclick: () => { forget(); draw(); } }, "Take out")))) : h("p", {}, "It says nothing yet."),
       h("div", { class: "actions" }, h("button", { id: "check", disabled: !parts.length, onclick: act(false) }, "Show the difference"), h("button", { id: "apply", disabled: !parts.length, onclick: act(true) }, "Apply"),
-        h("button", { id: "undo", onclick: undo }, "Undo the last change of this crawl")), shown);
+        h("button", { id: "undo", onclick: undo }, agent ? `Undo the last change of ${agent}` : "Undo the last change of this crawl")), shown);
   };
   alive("");
   load();

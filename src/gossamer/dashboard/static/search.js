@@ -6,7 +6,7 @@ import { count, many } from "./words.js";
 
 const SHOWN = 20, FILTERS = ["host", "language", "type"];
 
-export function search(parent, key, words) {
+export function search(parent, { key, rest: words }) {
   const said = h("p", { role: "status", "aria-live": "polite" }), chosen = h("p", { class: "actions" }), found = h("div");
   const field = h("input", { id: "words", type: "search", value: words, autocomplete: "off", spellcheck: "false", placeholder: "breadth \"first search\" title:web" });
   const filters = [];

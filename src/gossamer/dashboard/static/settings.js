@@ -1,5 +1,6 @@
 // Every setting of every unit: what it means, what it may be, and what it is; changed together, all of it or nothing.
 import { get, order } from "./api.js";
+import { agentPick, instancesOf } from "./agents.js";
 import { h, replace, table, terms } from "./dom.js";
 import { count, many, prose } from "./words.js";
 
@@ -11,21 +12,22 @@ export function written(value) {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-export function settings(parent, key, chosen, session, alive) {
-  let graph = null, figures = {}, search = "", isLeft = false;
+export function settings(parent, { key, rest: chosen, session, alive }) {
+  let graph = null, figures = {}, search = "", agent = "", isLeft = false;
   const edits = new Map();
-  const found = h("div"), bar = h("div"), said = h("p", { role: "status", "aria-live": "polite" }), metrics = h("div");
+  const found = h("div"), bar = h("div"), said = h("p", { role: "status", "aria-live": "polite" }), metrics = h("div"), all = h("div"), agents = h("span", { class: "actions" });
   const pick = h("select", { id: "unit", onchange: (event) => { location.hash = `#/${encodeURIComponent(key)}/settings/${encodeURIComponent(event.target.value)}`; } });
   const field = h("input", { id: "setting", autocomplete: "off", spellcheck: "false", placeholder: "in all units", oninput: (event) => { search = event.target.value.trim().toLowerCase(); draw(); } });
   const base = `crawls/${encodeURIComponent(key)}`;
   replace(parent, h("h2", {}, "Settings"),
-    h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "unit" }, "Unit"), pick, h("label", { for: "setting" }, "or search"), field),
-    bar, said, found, metrics);
+    h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "unit" }, "Unit"), pick, h("label", { for: "setting" }, "or search"), field, agents),
+    bar, said, found, metrics, all);
 
   const load = async () => {
     try {
-      const told = await get(`${base}/graph`);
+      const told = await get(`${base}/graph?${new URLSearchParams({ agent })}`);
       if (isLeft) return;
+      if (!agent) replace(agents, agentPick(told.agents, agent, (name) => { agent = name; edits.clear(); changed(); load(); look(); }, "all agents"));
       graph = told;
       chosen = graph.units.some((one) => one.name === chosen) ? chosen : graph.units[0]?.name;
       replace(pick, graph.units.map((one) => h("option", { value: one.name, selected: one.name === chosen }, `${one.name} (${one.kind})`)));
@@ -34,11 +36,13 @@ export function settings(parent, key, chosen, session, alive) {
   };
   const look = async () => {
     try {
-      const now = await get(`${base}?units=1`);
+      const now = await get(`${base}?${new URLSearchParams({ units: "1", agent })}`);
       if (isLeft) return;
       alive(now.process ? `as of ${new Date().toLocaleTimeString()}` : "The crawl rests.");
       figures = Object.fromEntries(now.units.map((one) => [one.name, one.metrics]));
       count_();
+      const instances = now.process && chosen && !search ? await instancesOf(key, chosen) : null;
+      if (!isLeft) replace(all, instances ?? []);
     } catch (error) { alive(error.message); }
   };
   const count_ = () => {
@@ -50,11 +54,11 @@ export function settings(parent, key, chosen, session, alive) {
       said.className = "";
       said.textContent = "...";
       try {
-        said.textContent = (await order(key, word, { values: Object.fromEntries(edits) })).done;
+        said.textContent = (await order(key, word, { values: Object.fromEntries(edits), agent })).done;
         if (word === "set") { edits.clear(); changed(); await load(); }
       } catch (error) { said.className = "trouble"; said.textContent = error.message; }
     };
-    replace(bar, edits.size ? h("div", { class: "actions" }, h("strong", {}, many(edits.size, "change")),
+    replace(bar, edits.size ? h("div", { class: "actions" }, h("strong", {}, many(edits.size, "change"), agent ? ` of ${agent} alone, until it begins again` : ""),
       h("button", { id: "do-check", onclick: () => act("check-set") }, "Check"), h("button", { id: "do-apply", onclick: () => act("set") }, "Apply together"),
       h("button", { id: "do-forget", onclick: () => { edits.clear(); said.textContent = ""; changed(); draw(); } }, "Forget")) : []);
   };
@@ -85,13 +89,13 @@ function columns(session, edits, changed, withUnit) {
     ["takes", ({ one }) => [one.kind, one.unit ? ` (${one.unit})` : "", one.bounds ? `, ${one.bounds}` : ""]],
     ["usually", ({ one }) => h("code", {}, written(one.default))],
     ["does", ({ one }) => prose(one.doc), "prose"],
-    ["changes", ({ one }) => (one.restart ? `at restart: ${one.restart}` : "live")],
+    ["changes", ({ one }) => (one.restart ? `at restart: ${one.restart}` : one.names ? `live, from the command line: it can name ${one.names}` : "live")],
   ];
 }
 
 function value(unit, one, session, edits, changed) {
   const name = `${unit.name}.${one.name}`, text = written(one.value);
-  if (!session.can_change || one.restart) return h("code", {}, text);
+  if (!session.can_change || one.restart || one.names) return h("code", {}, text);
   const edit = (event) => {
     const now = event.target.value;
     if (now === text) edits.delete(name); else edits.set(name, now);

@@ -6,7 +6,7 @@ import { count, many } from "./words.js";
 
 const FIRST = "SELECT ?type (count(*) AS ?things) { ?thing a ?type } GROUP BY ?type ORDER BY DESC(?things)";
 
-export function sparql(parent, key) {
+export function sparql(parent, { key }) {
   const said = h("p", { role: "status", "aria-live": "polite" }), found = h("div"), text = h("textarea", { id: "sparql", rows: 5, spellcheck: "false" }, FIRST);
   let isLeft = false;
   const tell = (words, isTrouble = false) => { said.className = isTrouble ? "trouble" : ""; said.textContent = words; };

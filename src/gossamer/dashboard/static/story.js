@@ -4,7 +4,7 @@ import { archived } from "./archived.js";
 import { h, replace } from "./dom.js";
 import { bytes, many, moment, seconds } from "./words.js";
 
-export function story(parent, key, url) {
+export function story(parent, { key, rest: url }) {
   const found = h("div", { "aria-live": "polite" });
   const field = h("input", { name: "url", id: "url", type: "text", value: url, required: true, autocomplete: "off", spellcheck: "false" });
   const form = h("form", { onsubmit: (event) => {

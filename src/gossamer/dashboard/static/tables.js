@@ -7,8 +7,8 @@ import { count, many } from "./words.js";
 
 const FIRST = "SELECT outcome, count(*) AS visits FROM pages GROUP BY 1 ORDER BY 2 DESC";
 
-/** `first` is the name of a saved report that is asked at once. */
-export function tables(parent, key, session, first) {
+/** `first` is asked at once: a saved report by its name, or on the pages `report` and `ask` a report that ships, or a question. */
+export function tables(parent, { key, page, session, rest: first }) {
   const said = h("p", { role: "status", "aria-live": "polite" }), found = h("div"), pick = h("select", { id: "report", onchange: (event) => chosen(event.target.value) });
   const text = h("textarea", { id: "sql", name: "sql", rows: 5, spellcheck: "false" }, FIRST), name = h("input", { id: "save-as", autocomplete: "off", maxlength: 100, placeholder: "a name" });
   let known = { reports: [], saved: [] }, asked = "", wish = null, isLeft = false;
@@ -61,7 +61,9 @@ export function tables(parent, key, session, first) {
     draw();
     if (names.trouble) tell(names.trouble, true);
     const one = known.saved.find((saved) => saved.name === first);
-    if (one) { pick.value = `s${one.name}`; again(one); }
+    if (first && page === "report") { pick.value = `r${first}`; chosen(pick.value); }
+    else if (first && page === "ask") { text.value = first; askSql(null); }
+    else if (one) { pick.value = `s${one.name}`; again(one); }
     else if (first) tell(`There is no saved report ${first}.`, true);
   }).catch((error) => tell(error.message, true));
   return () => { isLeft = true; };

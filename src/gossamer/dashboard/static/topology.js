@@ -1,12 +1,13 @@
 // The graph as a picture: units, what flows between them, and who uses what. The tables below it tell the same.
 import { get, order } from "./api.js";
+import { instancesOf } from "./agents.js";
 import { begin, Forces } from "./forces.js";
 import { h, replace, s, table, terms } from "./dom.js";
 import { count, many, prose, seconds } from "./words.js";
 
 const REFRESH = 2_000, STEP = 20, RADIUS = 16, SMALLEST = 0.2, LARGEST = 4;
 
-export function topology(parent, key, session, alive) {
+export function topology(parent, { key, session, alive }) {
   const base = `crawls/${encodeURIComponent(key)}`;
   let picture = null, isLeft = false, timer = 0;
   const canvas = h("div", { class: "canvas" }), told = h("div", { "aria-live": "polite" }), tables = h("div");
@@ -224,14 +225,16 @@ class Picture {
       ["is", unit.use], ["kind", unit.kind], ["process", unit.process], ["workers", unit.workers > 1 ? unit.workers : ""],
       ["takes from", Object.entries(unit.inputs).map(([port, from]) => `${from} (${port})`).join(", ")], ["gives to", Object.entries(unit.outputs).map(([port, to]) => `${to} (${port})`).join(", ")],
       ["uses", unit.providers.join(", ")], ...figures.map(([word, value]) => [word.replaceAll("_", " "), count(value)]),
-    ]), instances(unit, this.graph.agents), h("p", {}, h("a", { href: `#/${encodeURIComponent(this.key)}/settings/${encodeURIComponent(name)}` }, "Its settings"))));
+    ]), this.instances(unit), h("p", {}, h("a", { href: `#/${encodeURIComponent(this.key)}/settings/${encodeURIComponent(name)}` }, "Its settings"))));
   }
-}
 
-/** The instances of a unit, where it has several; their figures are added up. */
-function instances(unit, agents) {
-  const all = (agents.length ? agents : [""]).flatMap((agent) => Array.from({ length: unit.instances }, (_, number) => [agent, unit.instances > 1 ? `instance ${number + 1}` : ""].filter(Boolean).join(", ")));
-  return all.length < 2 ? null : h("details", {}, h("summary", {}, many(all.length, "instance")), h("ul", {}, all.map((one) => h("li", {}, one))));
+  /** The instances of a unit that has several; each is asked for what it has counted while they are shown. */
+  instances(unit) {
+    if (unit.instances * Math.max(1, this.graph.agents.length) < 2) return null;
+    const place = h("div", {}, this.shown?.name === unit.name ? this.shown.table : "");
+    instancesOf(this.key, unit.name).then((table) => { if (table) { this.shown = { name: unit.name, table }; replace(place, table); } }).catch(() => {}); // at rest there are none
+    return place;
+  }
 }
 
 function tablesOf(picture) {

@@ -1,19 +1,22 @@
 // What every unit of a running crawl has counted, and what passed each connector: where items wait, and who holds them up.
 import { get } from "./api.js";
+import { agentPick } from "./agents.js";
 import { h, replace, table } from "./dom.js";
 import { count, seconds } from "./words.js";
 
 const REFRESH = 5_000;
 
-export function units(parent, key, alive) {
-  let search = "", now = null;
-  const found = h("div");
+export function units(parent, { key, alive }) {
+  let search = "", agent = "", now = null, agents = "";
+  const found = h("div"), pick = h("span", { class: "actions" });
   const draw = () => replace(found, now.process ? shown(now, search) : h("p", {}, "The crawl rests: its units count nothing."));
   const field = h("input", { id: "unit", autocomplete: "off", spellcheck: "false", oninput: (event) => { search = event.target.value.trim().toLowerCase(); if (now) draw(); } });
-  replace(parent, h("h2", {}, "Units"), h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "unit" }, "Name"), field), found);
+  replace(parent, h("h2", {}, "Units"), h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "unit" }, "Name"), field, pick), found);
   const look = async () => {
     try {
-      now = await get(`crawls/${encodeURIComponent(key)}?units=1`);
+      now = await get(`crawls/${encodeURIComponent(key)}?${new URLSearchParams({ units: "1", agent })}`);
+      const names = now.each_agent.map((one) => one.name);
+      if (!agent && agents !== names.join()) { agents = names.join(); replace(pick, agentPick(names, agent, (name) => { agent = name; look(); })); }
       alive(`as of ${new Date().toLocaleTimeString()}`);
       draw();
     } catch (error) { alive(error.message); }

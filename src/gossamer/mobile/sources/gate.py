@@ -4,12 +4,14 @@ Place in the flow: the runner asks here (`mobile.running.Fetch`). What is refuse
 first examples for the owner. The crawler itself learns only that the URL is blocked.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
-from gossamer.contracts.robots import RobotsGate, RobotsRuling, RobotsVerdict
+from gossamer.contracts.robots import Lesson, RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.contracts.sourcing import PageSource, Withheld
 from gossamer.expressions.compiling import Expression
 from gossamer.flow.clock import Clock
@@ -60,6 +62,8 @@ class ServedSite(msgspec.Struct):
     """Seconds between two requests at least; None where nobody is asked, so that no pace is kept."""
     free_at: float = 0.0
     """When it may be asked again, on the monotonic clock."""
+    turn: AbstractContextManager[object] = nullcontext()
+    """Held while it is asked: a lock, where crawlers in several threads must not ask at once."""
 
 
 class RefusalTally(msgspec.Struct):
@@ -152,14 +156,22 @@ class GatedPages:
 
     def _asked(self, site: ServedSite, url: str, delay: float = 0.0) -> Response | Withheld:
         self._requests += 1
-        if site.delay is not None and (wait := site.free_at - self._clock.monotonic()) > 0:
-            self._rest(wait)
-        answer = site.source.answer(url)
-        if site.delay is not None:
-            site.free_at = self._clock.monotonic() + max(site.delay, delay)
+        answer = self._in_turn(site, url, delay)
         if isinstance(answer, Response) and answer.outcome in DOCUMENTS:
             self._bytes += len(answer.document)
         return answer
+
+    def _in_turn(self, site: ServedSite, url: str, delay: float) -> Response | Withheld:
+        """Ask when it is free, and no other crawler asks. Nobody holds the turn while he waits."""
+        while True:
+            with site.turn:
+                wait = 0.0 if site.delay is None else site.free_at - self._clock.monotonic()
+                if wait <= 0:
+                    answer = site.source.answer(url)
+                    if site.delay is not None:
+                        site.free_at = self._clock.monotonic() + max(site.delay, delay)
+                    return answer
+            self._rest(wait)
 
     def verdict(self, url: str) -> RobotsVerdict:
         """What the robots.txt of a served URL's site says of it; reads that file first where it is not known."""
@@ -190,6 +202,39 @@ class GatedPages:
         tally.count += 1
         if len(tally.examples) < MAX_EXAMPLES:
             tally.examples.append((url, why.told))
+
+
+class SharedRobots:
+    """A gate that crawlers in several threads ask. Contract: `robots.RobotsGate`."""
+
+    def __init__(self, inner: RobotsGate) -> None:
+        self._inner = inner
+        self._lock = threading.Lock()
+
+    def judge(self, task: Task, now: float) -> RobotsVerdict:
+        """See the contract."""
+        with self._lock:
+            return self._inner.judge(task, now)
+
+    def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
+        """See the contract."""
+        with self._lock:
+            return self._inner.learned(site, response, now, addresses)
+
+    def state(self, site: str) -> bytes:
+        """See the contract."""
+        with self._lock:
+            return self._inner.state(site)
+
+    def restore(self, site: str, state: bytes) -> None:
+        """See the contract."""
+        with self._lock:
+            self._inner.restore(site, state)
+
+    def forget(self, site: str) -> None:
+        """See the contract."""
+        with self._lock:
+            self._inner.forget(site)
 
 
 def _blocked(why: Withheld) -> Response:

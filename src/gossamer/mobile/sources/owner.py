@@ -26,7 +26,17 @@ ARCHIVE = "archive"
 #: Bytes of the largest sheet: ten thousand hosts fit.
 _MAX_FILE = 1 << 20
 
-_UNITS = {"time": "s", "bytes": "bytes", "max_page_size": "bytes", "delay": "s"}
+_UNITS = {
+    "time": "s",
+    "cpu": "s",
+    "delay": "s",
+    "keep": "s",
+    "bytes": "bytes",
+    "max_page_size": "bytes",
+    "memory": "bytes",
+    "kept": "bytes",
+    "disk": "bytes",
+}
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 
 SourceKind = Literal["files", "server", "archive"]
@@ -50,7 +60,7 @@ class ServedHost(msgspec.Struct, frozen=True):
 
 
 class OwnerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much one crawler may take. At whichever limit it comes to, it is refused everything else."""
+    """How much one crawler may take. At a limit of pages, bytes or time it is refused everything else."""
 
     requests: Annotated[int, Meta(ge=1)] = 1_000_000
     bytes: Annotated[int, Meta(ge=1)] = 100_000_000_000
@@ -59,6 +69,21 @@ class OwnerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds since its first request."""
     max_page_size: Annotated[int, Meta(ge=1)] = 16 << 20
     """Bytes of one document; a longer one is cut."""
+    cpu: Annotated[float, Meta(ge=1, le=1e9)] = 3_600.0
+    """Seconds of processor time of its process, which is ended then."""
+    memory: Annotated[int, Meta(ge=64 << 20)] = 512 << 20
+    """Bytes of its process, beside those that any such process takes, some 100 MB."""
+    kept: Annotated[int, Meta(ge=1)] = 256 << 20
+    """Bytes of its results that are kept; it waits until its sender has taken some."""
+
+
+class SenderRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one sender may do, where that is less than the sheet allows everybody with a key."""
+
+    hosts: tuple[str, ...] | None = None
+    """Hosts that its crawlers may visit, as `serve` names them without a scheme; all that are served where it is left out."""
+    crawlers: Annotated[int, Meta(ge=1)] | None = None
+    """How many of its crawlers run at once."""
 
 
 class OwnerSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +98,24 @@ class OwnerSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay: Annotated[float, Meta(ge=0)] = 1.0
     """Seconds between two requests to a local server; a longer Crawl-delay of its robots.txt is kept."""
     limits: OwnerLimits = OwnerLimits()
+    listen: str = ""
+    """Address and port at which senders are listened to; empty for the default."""
+    allow: tuple[str, ...] = ()
+    """Installed processors that crawlers may use."""
+    crawlers: Annotated[int, Meta(ge=1, le=256)] = 2
+    """How many crawlers run at once, of all senders."""
+    waiting: Annotated[int, Meta(ge=1, le=100_000)] = 100
+    """How many crawlers of one sender may be here that have not ended, or whose results it has not taken."""
+    keep: Annotated[float, Meta(gt=0)] = 86_400.0
+    """Seconds after the last word of its sender until a crawler is ended and forgotten, with its results."""
+    disk: Annotated[int, Meta(ge=1)] = 4 << 30
+    """Bytes of all results that are kept; crawlers wait when there is no room."""
+    senders: dict[str, SenderRules] = {}
+    """Rules for some senders, by name."""
+
+    def rules(self, sender: str) -> SenderRules:
+        """What a sender may do."""
+        return self.senders.get(sender, SenderRules())
 
     def hosts(self) -> tuple[ServedHost, ...]:
         """What is served, in order.
@@ -175,9 +218,12 @@ def _told(message: str) -> str:
     reason, _, where = message.partition(" - at `$")
     place = where.rstrip("`").lstrip(".")
     if match := _UNKNOWN.fullmatch(reason):
-        known = OwnerLimits.__struct_fields__ if place == "limits" else OwnerSheet.__struct_fields__
+        known = _FIELDS.get(place.partition(".")[0].partition("[")[0], OwnerSheet.__struct_fields__)
         return f"{'.'.join(filter(None, (place, match[1])))}: unknown key{nearest(match[1], known)}"
     return f"{place}: {reason[:1].lower()}{reason[1:]}; change the value"
+
+
+_FIELDS = {"limits": OwnerLimits.__struct_fields__, "senders": SenderRules.__struct_fields__}
 
 
 def _check(sheet: OwnerSheet) -> None:
@@ -190,6 +236,10 @@ def _check(sheet: OwnerSheet) -> None:
     for name in sheet.ignore_htaccess:
         if name not in files:
             raise UsageError(f"ignore_htaccess {name!r}: no files are served for it{nearest(name, sorted(files))}")
+    for sender, rules in sheet.senders.items():
+        for name in rules.hosts or ():
+            if name not in names and "" not in names:
+                raise UsageError(f"senders.{sender}.hosts {name!r}: it is not served{nearest(name, sorted(names))}")
 
 
 def _host(name: str, place: str) -> ServedHost:

@@ -18,6 +18,7 @@ from gossamer.assembly.control.messages import Why
 from gossamer.assembly.control.waits import held_at_rest
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.olden import with_roles
+from gossamer.contracts.lending import LentTask
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.quantities import show_count
@@ -167,13 +168,19 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
         return "in_flight", "it is being fetched now"
     if known.aside is not None:
         return "set_aside", _aside(known.aside, known.evidence, verdicts)
+    if known.lent is not None:
+        return "lent", _lent(known.lent, row)
     if known.task is not None:
         wait = f"{f', not before {utc_text(known.due)}' if known.due else ''}{_held(known)}"
         if row is not None:
             return "done_and_queued", f"it was fetched ({_done(row)}) and waits to be asked for again{wait}"
         return ("later" if known.due else "queued"), f"{_tried(traces.visits)}it waits in the queue of its host{wait}"
     if row is not None:
-        return "done", f"{_ended(row, verdicts.robots)}{_led(known, traces)}{_alike(row, traces.visits)}"
+        came = _brought(row, traces.visits) or _ended(row, verdicts.robots)
+        return "done", f"{came}{_led(known, traces)}{_alike(row, traces.visits)}"
+    if known.is_seen and known.crawled_by is not None:
+        who = f"mobile crawler {known.crawled_by.id} visited its host at the runtime {known.crawled_by.runtime}"
+        return "left", f"{who}, and did not bring it: it is not relevant there, or brought no document"
     if known.is_seen and not known.is_cut:
         return "queued", "it was found, and waits in the queue of its host behind many others"
     if verdicts.is_seed and not known.is_seen:
@@ -227,6 +234,27 @@ def _ended(row: DocumentRow, robots: RobotsWord | None) -> str:
 
 def _done(row: DocumentRow) -> str:
     return f"{row.outcome}{f', status {row.status}' if row.status else ''}, {utc_text(row.fetched_at)}"
+
+
+def _lent(lent: LentTask, row: DocumentRow | None) -> str:
+    """Where a URL of a lent host is."""
+    before = "" if row is None else f"it came home ({_done(row)}), and "
+    if lent.crawler:
+        return f"{before}mobile crawler {lent.crawler} has it with it, at the runtime of its host"
+    return f"{before}it waits for a mobile crawler to its host"
+
+
+def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
+    """Who brought it, as the beginning of a sentence; empty where we asked for it."""
+    last = visits[-1] if visits else {}
+    form = last.get("brought")
+    if not form:
+        return ""
+    who = f"mobile crawler {last.get('crawler')} at the runtime {last.get('runtime')}"
+    if form == "row":
+        return f"{who} says that it is not relevant ({last.get('error') or 'no reason given'}; {_done(row)})"
+    what = {"whole": "it", "text": "its text", "elements": "elements of it"}.get(str(form), "it")
+    return f"{who} brought {what}: {_done(row)}"
 
 
 def _aside(family: Family, evidence: str, verdicts: Verdicts) -> str:

@@ -44,7 +44,7 @@ class WordsSheet(Sheet, frozen=True):
     ] = ()
     pages: Annotated[
         tuple[str, ...],
-        setting("Look for the topic of these files (HTML or text) (repeatable)."),
+        setting("Look for the topic of these files (HTML or text) (repeatable).", names="a file"),
     ] = ()
 
 

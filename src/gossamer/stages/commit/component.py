@@ -40,7 +40,7 @@ from gossamer.model.body import StoredBody
 from gossamer.model.errors import DiskFull
 from gossamer.model.identity import VisitIds
 from gossamer.model.outcome import Outcome
-from gossamer.model.ruling import Ruling, What
+from gossamer.model.ruling import DONE, Ruling, What
 from gossamer.model.task import REVISIT, Committed, Task
 from gossamer.model.visit import Location, Record, Visit, answer_of, given_up, of_request
 from gossamer.stages.commit.hosts import Ended, HostNotes
@@ -210,6 +210,9 @@ class Commit(Filter[CommitSheet]):
         """What becomes of the visit's page, and its id. The answer may be news to politeness, if the visit was quicker."""
         visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
+        if response.brought is not None:
+            # No request of ours: nobody waits for its answer, and its host is as free as before.
+            return Ended(self._judged(visit), DONE, is_goal=self._is_goal(visit))
         answer = answer_of(visit.task, response)
         self.politeness.received(answer.identity, len(response.body))
         ruling = of_request(self.politeness.ruling(answer), visit.task, response)
@@ -269,8 +272,8 @@ class Commit(Filter[CommitSheet]):
 
     def _judged(self, visit: Visit) -> Visit:
         """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
-        if visit.is_robots or not visit.is_answered:
-            return visit
+        if visit.is_robots or visit.is_part or not visit.is_answered:
+            return visit  # what is said of a document says nothing of a part of it
         rule = refusal(self.gates.get("store", ()), "store", visit)
         if not rule:
             return visit
@@ -297,7 +300,8 @@ class Commit(Filter[CommitSheet]):
     def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
         visit = ended.visit
-        is_own = visit.task.is_marked or visit.again is not None  # no document of its URL, or not yet
+        # No document of its URL, or not yet, or a part of one.
+        is_own = visit.task.is_marked or visit.again is not None or visit.is_part
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not is_own:
             owner = staged.first(visit.digest, visit.url)
             if owner != visit.duplicate_of:
@@ -353,6 +357,8 @@ class Commit(Filter[CommitSheet]):
             again = msgspec.structs.replace(task, attempt=task.attempt + (ended.ruling.what is What.RETRY))
             staged.later(again, self.clock.steady() + ended.ruling.wait, known=True)
         else:
+            if visit.response.brought is not None:
+                queueing.brought(task)
             staged.visited(visit, location)
 
 
@@ -379,4 +385,5 @@ def _committed(ended: Ended) -> Committed:
         is_kept=ended.ruling.what is What.KEEP and not ended.site,
         site=ended.site,
         is_goal=ended.is_goal,
+        is_brought=response.brought is not None,
     )

@@ -90,6 +90,27 @@ class TaskQueueing:
             offered = announced(passing, self._staged, limit)
         return len(self._pushed(offered, rejected))
 
+    def taken_back(self, tasks: Sequence[Task]) -> int:
+        """Queue what was seen here, owed, and is ours by now; returns how many are queued."""
+        if not tasks:
+            return 0
+        rejected: dict[str, int] = {}
+        passing = self._passing(tasks, rejected)
+        if self._limit is not None:
+            passing = [msgspec.structs.replace(task, depth=self._staged.depth_of(task)) for task in passing]
+        return len(self._pushed(passing, rejected))
+
+    def brought(self, task: Task) -> None:
+        """Make the URL of a document that a mobile crawler brought a known one: few of them were found here before."""
+        if self._limit is None:
+            is_new = bool(self._seen.offer([task.identity]))
+        else:
+            is_new = bool(self._staged.meet([task]).new)
+        if is_new:
+            self._staged.count("discovered")
+            if self._staged.tally("host", task.host, 1) == 1:
+                self._staged.count("hosts")
+
     def announce_again(self, page: Task) -> None:
         """Queue what a visited page links to, as far as it is new and near enough by now: the limit of depth rose."""
         limit = self._limit

@@ -3,11 +3,13 @@
 Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
 (:mod:`gossamer.stages.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
 that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way, and so
-do claims of documents whose digests are ours.
+do claims of documents whose digests are ours. Where masters give domains to agents, URLs come from them, and among them may be some
+that this agent has found itself.
 """
 
 from types import MappingProxyType
 
+from gossamer.contracts.exchanging import DomainTaker
 from gossamer.contracts.filtering import TaskFilter
 from gossamer.contracts.keeping import ClaimTaker, OrderTaker
 from gossamer.contracts.ledger import Ledger
@@ -37,6 +39,7 @@ class ReceiveUrls(Filter[CommitSheet]):
     task_gates: UsesMany[TaskFilter]
     orders: UsesMany[OrderTaker] = MappingProxyType({})
     claims: UsesMany[ClaimTaker] = MappingProxyType({})
+    domains: UsesMany[DomainTaker] = MappingProxyType({})
 
     is_entrance = True
 
@@ -73,7 +76,9 @@ class ReceiveUrls(Filter[CommitSheet]):
         with self.ledger.group() as staged:
             staged.count("received", len(tasks))
             choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, self.ledger.depths.limit)
-            new = TaskQueueing(self.sheet, choosers, staged).received(urls)
+            back = [one for taker in self.domains.get("domains", ()) for one in taker.received(tasks, staged)]
+            queueing = TaskQueueing(self.sheet, choosers, staged)
+            new = queueing.received(urls) + queueing.taken_back(back)
             if claims:
                 for claimant in self.claims.get("claims", ()):
                     claimant.received(claims, staged)

@@ -32,14 +32,16 @@ class FileSheet(Sheet, frozen=True):
     """Settings of :class:`FileModule`."""
 
     roots: Annotated[
-        tuple[str, ...], setting("Let these files, and these directories with everything in them, be read.")
+        tuple[str, ...],
+        setting("Let these files, and these directories with everything in them, be read.", names="a file"),
     ] = ()
     max_body: Annotated[int, setting("Keep at most this many bytes of a file.", unit="bytes", ge=1)] = 16 << 20
     spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[
         str,
         setting(
-            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory."
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
         ),
     ] = ""
 

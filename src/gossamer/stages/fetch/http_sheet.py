@@ -26,6 +26,7 @@ class HttpSheet(Sheet, frozen=True):
         setting(
             "Send this field to one site alone, as `SITE Name: value` (SITE as https://example.org); it is never archived.",
             secret=True,
+            names="a secret",
         ),
     ] = ()
     cookies: Annotated[
@@ -37,12 +38,17 @@ class HttpSheet(Sheet, frozen=True):
     cookie_file: Annotated[
         str,
         setting(
-            "Begin with the cookies of this file (Netscape's format or JSON); other users must not be able to read it."
+            "Begin with the cookies of this file (Netscape's format or JSON); other users must not be able to read it.",
+            names="a file",
         ),
     ] = ""
     directory: Annotated[
         str,
-        setting("Use this crawl directory; kept cookies lie in `state/cookies` below it.", restart="they lie there"),
+        setting(
+            "Use this crawl directory; kept cookies lie in `state/cookies` below it.",
+            restart="they lie there",
+            names="a folder",
+        ),
     ] = ""
     proxy: Annotated[
         tuple[str, ...],
@@ -51,6 +57,7 @@ class HttpSheet(Sheet, frozen=True):
             "several; @FILE and $NAME read proxies from a file or an environment variable. HTTP_PROXY and its like "
             "are ignored.",
             secret=True,
+            names="a secret",
         ),
     ] = ()
     http2: Annotated[
@@ -88,7 +95,8 @@ class HttpSheet(Sheet, frozen=True):
     spool: Annotated[
         str,
         setting(
-            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory."
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
         ),
     ] = ""
     connections: Annotated[
@@ -101,4 +109,6 @@ class HttpSheet(Sheet, frozen=True):
         ),
     ] = 256
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
-    ca_file: Annotated[str, setting("Trust the certificates in this file (PEM); if empty, the system's.")] = ""
+    ca_file: Annotated[
+        str, setting("Trust the certificates in this file (PEM); if empty, the system's.", names="a file")
+    ] = ""

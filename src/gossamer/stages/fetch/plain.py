@@ -49,7 +49,8 @@ class PlainSheet(Sheet, frozen=True):
     spool: Annotated[
         str,
         setting(
-            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory."
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
         ),
     ] = ""
     timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False

@@ -11,13 +11,15 @@ gate judges each task before it goes out, the traversal says which host comes fi
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import ClassVar
 
 from gossamer.contracts.filtering import TaskFilter
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
+from gossamer.contracts.lending import LentHosts
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.resolving import Resolver
 from gossamer.contracts.revisiting import Revisits
@@ -49,6 +51,9 @@ from gossamer.stages.frontier.turns import CROWDED, HostTurns
 #: Seconds within which the last page of a lively host came: some slots are kept for such hosts.
 LIVELY = 5.0
 
+#: Seconds within which a host that waits is asked soon: a usual delay.
+DUE = 1.0
+
 
 class Frontier(AsynchronousFilter[FrontierSheet]):
     """Hands out the tasks that may be fetched, host by host."""
@@ -69,6 +74,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     resolver: Uses[Resolver]
     gates: UsesMany[TaskFilter]
     revisits: UsesMany[Revisits] = MappingProxyType({})
+    lent: UsesMany[LentHosts] = MappingProxyType({})
 
     spills = frozenset({"seeds", "answers", "committed", "arrived"})
     optional = frozenset({"arrived"})
@@ -141,7 +147,33 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         )
         if not self.ledger.is_clean:
             self.politeness.hush()
+        for lent in self._lent:
+            lent.watch(self._told_of_lent, self._room)
         self.signal("tasks")
+
+    @property
+    def _lent(self) -> Sequence[LentHosts]:
+        return self.lent.get("hosts", ())
+
+    @property
+    def _is_lent_out(self) -> bool:
+        """Whether URLs are with crawlers elsewhere, or wait for one."""
+        return any(lent.is_out for lent in self._lent)
+
+    def _told_of_lent(self) -> None:
+        """There is news of crawlers that were sent: tasks to fetch from here, or nothing more to wait for."""
+        self._turns.is_stirred = True
+        self.signal("tasks")
+        self._end_if_done()
+
+    def _room(self) -> int | None:
+        """Pages that are nobody's yet: neither had, nor in flight, nor lent; None where there is no limit."""
+        return self._stopping.room(self._reserved)
+
+    @property
+    def _reserved(self) -> int:
+        """Visits under way that may each turn out to be a page, here and elsewhere."""
+        return self._slots.taken + sum(lent.pages for lent in self._lent)
 
     def recount(self) -> None:
         """Go on from what the ledger has counted: before the first task, again where records were given up meanwhile."""
@@ -208,7 +240,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def on_committed_many(self, group: Sequence[Committed]) -> None:
         """Slots are free again, and there may be new tasks."""
         for committed in group:
-            self._slots.taken -= 1
+            self._slots.taken -= not committed.is_brought
             if committed.task.relation == ANNOUNCED:
                 assert self._announcing is not None
                 self._announcing.committed()
@@ -220,7 +252,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             if committed.site:
                 self._turns.settle(committed.site)
         self._draining = self._draining or bool(self._stopping.goal)
-        for host in dict.fromkeys(committed.task.host for committed in group):
+        for host in dict.fromkeys(committed.task.host for committed in group if not committed.is_brought):
             self._turns.put(host)
         if self._probing is not None:
             self._probing.committed(len(group))
@@ -310,8 +342,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _may_hand_out(self, now: float) -> bool:
         if self._draining or self.is_paused or self._slots.free <= 0:
             return False
-        has_more = len(self.queues) > 0 or self._prospects.comes_back
-        allowed = self._stopping.allows(self._slots.taken, has_more, now)
+        has_more = len(self.queues) > 0 or self._prospects.comes_back or self._is_lent_out
+        allowed = self._stopping.allows(self._reserved, has_more, now)
         self._draining = bool(self._stopping.reached)
         return allowed
 
@@ -331,7 +363,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def _is_idle(self) -> bool:
         """Whether all that happens is that queued tasks wait."""
         is_announcing = self._announcing is not None and not self._announcing.is_over
-        is_busy = self._slots.taken or len(self._addresses) or is_announcing
+        is_busy = self._slots.taken or len(self._addresses) or is_announcing or self._is_lent_out
         return not is_busy and not self._sources and len(self.queues) > 0
 
     def waiting(self) -> RetriesWaiting | None:
@@ -348,9 +380,14 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Whether its share of bytes will."""
         return len(self.queues) > 0 and self._stopping.is_short_of_bytes(self._slots.taken + self.sheet.concurrency)
 
+    def hosts_due(self) -> Iterator[str]:
+        """Hosts that have queued URLs, and that are being asked or may be asked within :data:`DUE`."""
+        now, waits = self.clock.monotonic(), self.politeness.waits
+        return (one.name for one in self._hosts if one.is_held and not DUE < waits(one.name, now) < inf)
+
     def is_at_rest(self) -> bool:
         """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
-        if not self._prospects.is_sown or self._slots.taken or len(self._addresses):
+        if not self._prospects.is_sown or self._slots.taken or len(self._addresses) or self._is_lent_out:
             return False
         if self._draining:
             return True
@@ -363,7 +400,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return not self._probe_last()
 
     def _end_if_done(self) -> None:
-        is_over = not (self._sources or len(self.queues) or self._prospects.comes_back)
+        is_over = not (self._sources or len(self.queues) or self._prospects.comes_back or self._is_lent_out)
         nothing_left = self._draining or is_over
         if not nothing_left or self._slots.taken:
             return
@@ -373,6 +410,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             return
         if not self._draining and self._probe_last():
             return
+        for lent in self._lent:
+            lent.end()
         self.finish()
 
     def _probe_last(self) -> bool:

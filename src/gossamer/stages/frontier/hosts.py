@@ -5,6 +5,7 @@ since most hosts come back soon. What must outlive the process is in the ledger.
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 
 from gossamer.model.task import Task
 
@@ -67,6 +68,9 @@ class FrontierHosts:
 
     def __len__(self) -> int:
         return len(self._hosts)
+
+    def __iter__(self) -> Iterator[FrontierHost]:
+        return iter(self._hosts.values())
 
     def __repr__(self) -> str:
         return f"<Hosts {len(self._hosts)} here, {len(self._left)} remembered>"

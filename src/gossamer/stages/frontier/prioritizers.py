@@ -50,7 +50,9 @@ class WeightSheet(Sheet, frozen=True):
         setting(
             "Read the importance of hosts and URLs from this file, one a line as `0.9 example.org`, `0.2 "
             "*.example.org` or `0.7 https://example.org/news/*`. If a score is above 1, such as visits a day, only "
-            "the ranks of scores count. `gossamer rank DIR --importance FILE` writes such a file. `sites` wins over it."
+            "the ranks of scores count. `gossamer rank DIR --importance FILE` writes such a file. `sites` wins over "
+            "it.",
+            names="a file",
         ),
     ] = ""
     page: Annotated[

@@ -38,6 +38,15 @@ class FrontierSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
+    max_agents: (
+        Annotated[
+            int,
+            setting(
+                "Let others join by themselves until this many agents work; default: as many as there are cores.", ge=1
+            ),
+        ]
+        | None
+    ) = None
     max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
     total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
     max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None
@@ -48,7 +57,7 @@ class FrontierSheet(Sheet, frozen=True):
         | None
     ) = None
     directory: Annotated[
-        str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory")
+        str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory", names="a folder")
     ] = "."
     linger: (
         Annotated[

@@ -103,6 +103,11 @@ class Stopping:
             self.reached = self.reached or limits.reached(self.rules, progress)
         return limits.may_hand_out(self.rules, progress)
 
+    def room(self, reserved: int) -> int | None:
+        """How many more pages may be promised, with so many promised already; None where there is no limit."""
+        bounds = [bound for bound in (self.rules.max_pages, self.rules.page_share) if bound is not None]
+        return max(0, min(bounds) - self._pages - reserved) if bounds else None
+
     def is_short_of_pages(self, in_flight: int) -> bool:
         """Whether the share of pages is too small for so many requests in flight."""
         share = self.rules.page_share

@@ -44,7 +44,11 @@ class LinksSheet(Sheet, frozen=True):
         tuple[str, ...], setting("Use the second name of hosts that have two, as `www.example.org=example.org`.")
     ] = ()
     parameters: Annotated[
-        str, setting("Leave out the parameters that this file lists, instead of the shipped list; see docs/urls.md.")
+        str,
+        setting(
+            "Leave out the parameters that this file lists, instead of the shipped list; see docs/urls.md.",
+            names="a file",
+        ),
     ] = ""
     hostless: Annotated[
         tuple[str, ...], setting("Keep links of these schemes though they name no host, as `echo:x`.")

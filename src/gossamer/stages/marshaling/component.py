@@ -19,9 +19,9 @@ from gossamer.flow.receipt import Receipt, current
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.model.agents import Designated
 from gossamer.model.domains import Division, DomainRule, domain_rule
-from gossamer.model.orders import ORDER
+from gossamer.model.errors import DiskFull
 from gossamer.model.task import Task
-from gossamer.stages.marshaling.steps import named, not_recent, refused, validated
+from gossamer.stages.marshaling.steps import named, names_page, not_recent, refused, validated
 
 _MADE = "it is fixed when the crawl is made"
 
@@ -39,6 +39,16 @@ class MarshalSheet(Sheet, frozen=True):
         tuple[str, ...],
         setting("Assign these registered domains to one agent; as the ledgers do (repeatable).", restart=_MADE),
     ] = ()
+    seeds_as_links: Annotated[
+        bool,
+        setting(
+            "Give seeds the canonical names of their hosts, and refuse them by domain constraints, as links. Otherwise they go to "
+            "an agent as they were given, as by the ring; it refuses them by the same rules, and says so."
+        ),
+    ] = True
+    disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = (
+        1.0  # soon enough for a person who makes room, and far from busy waiting
+    )
 
 
 class Marshal(Filter[MarshalSheet]):
@@ -67,13 +77,25 @@ class Marshal(Filter[MarshalSheet]):
         valid = self._counted(validated(task, self.sheet.schemes) for task in tasks)
         fresh = not_recent(valid, self.recent)
         self.metrics.count("recent", len(valid) - len(fresh))
-        called = [named(task, self.hosts.name_of) for task in fresh]
+        as_links = self.sheet.seeds_as_links
+        called = [named(task, self.hosts.name_of) if as_links or task.source else task for task in fresh]
         refusals = refused(called, self.constraints.judge_tasks("schedule", called))
+        if not as_links:
+            refusals = [refusal if task.source else "" for task, refusal in zip(called, refusals, strict=True)]
         self._refuse(filter(None, refusals))
         passing = list(compress(called, map(not_, refusals)))
         domains = [self._rule.assignable(task.host) for task in passing]
-        agents = await self.designations.designate(domains)
+        agents = await self._designated(domains)
         await self._pass_on(map(Designated, agents, passing), list(compress(fresh, map(not_, refusals))))
+
+    async def _designated(self, domains: Sequence[str]) -> list[str]:
+        """The agents of some domains. While the disk is full this waits, and so do the agents that have sent their URLs."""
+        while True:
+            try:
+                return await self.designations.designate(domains)
+            except DiskFull:
+                self.metrics.count("disk_full")
+                await self.clock.sleep(self.sheet.disk_wait)
 
     def _counted(self, judged: Iterable[Task | str]) -> list[Task]:
         valid: list[Task] = []
@@ -98,7 +120,7 @@ class Marshal(Filter[MarshalSheet]):
 
         def safe() -> None:
             for task in known_as:
-                if task.relation != ORDER:
+                if names_page(task):
                     self.recent.insert(task.identity, task.depth)
             if whole is not None:
                 whole.release()

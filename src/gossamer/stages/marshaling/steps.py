@@ -8,18 +8,24 @@ from collections.abc import Callable, Collection, Iterable
 import msgspec
 
 from gossamer.contracts.marshaling import RecentUrls
+from gossamer.model.digest_claims import CLAIM
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.orders import ORDER
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, is_machine, plain_host, scheme_of, scheme_rule, with_host
 
 
+def names_page(task: Task) -> bool:
+    """Whether a task has the URL of a page: orders of processors and claims of documents travel as tasks, and pass as they are."""
+    return task.relation not in (ORDER, CLAIM)
+
+
 def validated(task: Task, schemes: Collection[str]) -> Task | str:
     """Step 1: the task in its canonical form, or the rule by which it is refused.
 
-    An order of a processor names no page, and passes as it is.
+    What names no page passes as it is.
     """
-    if task.relation == ORDER:
+    if not names_page(task):
         return task
     url = task.url
     host = plain_host(url)
@@ -43,12 +49,12 @@ def validated(task: Task, schemes: Collection[str]) -> Task | str:
 def not_recent(tasks: Iterable[Task], recent: RecentUrls) -> list[Task]:
     """Step 2: the tasks that were not passed on a short time ago, each once, those of one depth together.
 
-    Orders are not URLs, and none is held back.
+    What names no page is never held back.
     """
     by_depth: dict[int, dict[str, Task]] = {}
     rest: list[Task] = []
     for task in tasks:
-        if task.relation == ORDER:
+        if not names_page(task):
             rest.append(task)
         else:
             by_depth.setdefault(task.depth, {}).setdefault(task.identity, task)
@@ -66,11 +72,11 @@ def not_recent(tasks: Iterable[Task], recent: RecentUrls) -> list[Task]:
 def named(task: Task, name_of: Callable[[str], str]) -> Task:
     """Step 3: the task under the canonical name of its host."""
     name = name_of(task.host)
-    if name == task.host or task.relation == ORDER:
+    if name == task.host or not names_page(task):
         return task
     return msgspec.structs.replace(task, url=with_host(task.url, name), host=name)
 
 
 def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
-    """Step 4: for each task the rule of the domain constraints that refuses it, or nothing. They do not speak of orders."""
-    return ["" if task.relation == ORDER else verdict for task, verdict in zip(tasks, verdicts, strict=True)]
+    """Step 4: for each task the rule of the domain constraints that refuses it, or nothing. They speak of pages alone."""
+    return [verdict if names_page(task) else "" for task, verdict in zip(tasks, verdicts, strict=True)]

@@ -181,7 +181,7 @@ class Process(Filter[ProcessSheet]):
     def _read_here(self, visit: Visit) -> Visit | None:
         """The visit, read; None where it has to be read apart."""
         response = visit.response
-        if visit.is_robots:
+        if visit.is_robots or visit.is_part:  # of a part, the program that brought it has said all that is known
             return visit
         if response.outcome is Outcome.REDIRECT:
             return with_target(visit)
@@ -316,7 +316,10 @@ class Process(Filter[ProcessSheet]):
         """The visit with its findings; without links where the page or the crawl does not want them followed."""
         for name, count in findings.counts.items():
             self.metrics.count(name, count)
+        carried = visit.items  # a mobile crawler's processors found them
         visit = self.told_of(filled(visit, findings, before))
+        if carried:
+            visit = msgspec.structs.replace(visit, items=(*carried, *visit.items))
         if visit.again is not None:
             if visit.task.attempt <= self.sheet.retries:
                 return msgspec.structs.replace(visit, found=(), items=(), triples=(), orders=())

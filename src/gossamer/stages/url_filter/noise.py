@@ -15,6 +15,7 @@ the list once. Lists come in three forms, which may be mixed:
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -102,7 +103,7 @@ class NoiseSheet(Sheet, frozen=True):
     """Settings of :class:`NoiseFilter`."""
 
     drop: Annotated[bool, setting("Refuse links to hosts and URLs on the list; if off, let all links pass.")] = True
-    file: Annotated[str, setting("Use this list instead of the shipped one.")] = ""
+    file: Annotated[str, setting("Use this list instead of the shipped one.", names="a file")] = ""
 
 
 class NoiseFilter(Provider[NoiseSheet]):
@@ -170,6 +171,13 @@ class NoiseFilter(Provider[NoiseSheet]):
             return paths
 
 
+@cache
+def _shipped() -> NoiseList:
+    """The list that ships, `data/noise.txt`; nobody changes it."""
+    text = Path(__file__).with_name("data").joinpath("noise.txt").read_text(encoding="utf-8")
+    return NoiseList(text.splitlines())
+
+
 def _read(file: str) -> NoiseList:
     """The list of a file, or the shipped one.
 
@@ -177,8 +185,7 @@ def _read(file: str) -> NoiseList:
         SettingError: it cannot be read, is too long, or holds nothing that could be used.
     """
     if not file:
-        text = Path(__file__).with_name("data").joinpath("noise.txt").read_text(encoding="utf-8")
-        return NoiseList(text.splitlines())
+        return _shipped()
     try:
         with Path(file).open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)

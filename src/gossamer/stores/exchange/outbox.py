@@ -62,7 +62,7 @@ class AgentOutboxSheet(Sheet, frozen=True):
 
 
 class AgentOutbox(Provider[AgentOutboxSheet]):
-    """Holds the URLs that one agent found and others have to fetch. Contract: `exchanging.Outbox`."""
+    """Holds the URLs that one agent owes the others. Contracts: `exchanging.Outbox`, `exchanging.TakesBack`."""
 
     ledger: Uses[Ledger]
     designation: Uses[Designation]
@@ -110,7 +110,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
         return owed
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
-        """Their group is kept; or, where it is not sure, may have been."""
+        """Their group is kept, or may have been if that is uncertain."""
         for one in owed:
             queue = self._queues[one.agent]
             if is_sure and len(queue) < self.sheet.waiting:
@@ -127,10 +127,23 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
                 self._readings[one.agent].begin()
             self._more[one.agent].set()
 
+    def taken_back(self, tasks: Sequence[Task], group: Group) -> list[Task]:
+        """Owe those of some tasks no more that are owed, in this group, since they are ours; returns these."""
+        back = []
+        for task in tasks:
+            key = _key(task)
+            if group.get(OWED, task.host, key) is not None:
+                group.delete(OWED, task.host, key)
+                group.count("owed", -1)
+                # Its sender may have it on its way: when it is delivered, the space says that nothing is left to forget.
+                self._known.pop(key, None)
+                back.append(task)
+        return back
+
     # -- senders
 
     async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
-        """What is owed to an agent and was not taken yet, at least one, suspended while there is nothing."""
+        """URLs owed to an agent that were not taken yet, at least one; suspends until there is one."""
         queue, more = self._queues[agent], self._more[agent]
         while True:
             if self.sheet.holds:

@@ -244,11 +244,13 @@ class LedgerGroup:
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a task that was popped, end its flight and add it to the counters.
 
+        What a mobile crawler brought was not popped: whoever took it in has seen to it that it comes once.
+
         Returns:
             False, and nothing is kept, where the task is not in flight: its visit was committed before.
         """
         identity = visit.task.identity
-        if not self.done(identity):
+        if visit.response.brought is None and not self.done(identity):
             return False
         self._rows[self._parts.keys.url(identity)] = _encoder.encode(document_row(visit, location))
         self.tried(visit)

@@ -40,8 +40,10 @@ class ProcessLock:
         self._descriptor = descriptor
 
     def close(self) -> None:
-        """Let the next one in."""
-        os.close(self._descriptor)
+        """Let the next one in. A second time does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def holder_of(path: Path) -> str:

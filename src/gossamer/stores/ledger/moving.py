@@ -9,6 +9,7 @@ Both may be killed anywhere: `drop` undoes an `absorb`, and can be repeated. Who
 seen: it has sent them to the agent that has them, and need not send them again.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -87,7 +88,7 @@ def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, commo
     Args:
         taker: open, at rest.
         giver: likewise; it owes the taker nothing, nor the taker it.
-        arcs: the stretches.
+        arcs: the stretches, in order.
         common: owners of spaces who keep under no host what holds for all agents: it is copied, and stays where it is too.
 
     Raises:
@@ -236,7 +237,7 @@ def drop(ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True) -> No
 
     Args:
         ledger: loses it.
-        arcs: the stretches.
+        arcs: the stretches, in order.
         spaces: also what owners of spaces keep there. What came by an :func:`absorb` that was given up stays: among it may be
             what the ledger has noted itself, and the next try writes over it.
 
@@ -334,7 +335,8 @@ def _ranges(store: RocksStore, family: str, kind: bytes, arcs: Sequence[Arc]) ->
 
 def _is_in(arcs: Sequence[Arc], host: bytes) -> bool:
     point = int.from_bytes(host[:DOMAIN_BYTES])
-    return any(first <= point <= last for first, last in arcs)
+    at = bisect_right(arcs, (point, _LAST_POINT)) - 1
+    return at >= 0 and arcs[at][1] >= point
 
 
 def _resting(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:

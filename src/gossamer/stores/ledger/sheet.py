@@ -14,7 +14,10 @@ class LedgerSheet(Sheet, frozen=True):
     """Settings of :class:`Ledger`."""
 
     directory: Annotated[
-        str, setting("Use this crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN)
+        str,
+        setting(
+            "Use this crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN, names="a folder"
+        ),
     ] = "."
     agent: Annotated[str, setting("Keep the ledger of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = (
         "agent-00"

@@ -7,7 +7,8 @@ anywhere, it goes on with those that are left.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+
+import msgspec
 
 from gossamer.contracts.spaces import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
 from gossamer.flow.crashing import Point, crash_at
@@ -34,9 +35,24 @@ _COMMON: _Place = ("meta", COMMON_PREFIX)
 _Where = tuple[str, bytes]
 
 
-@lru_cache(1024)
+class _OpenSpace(msgspec.Struct, frozen=True):
+    """A space and what its keys begin with, behind a host's id and under no host: every look into the space asks for it."""
+
+    space: Space
+    under_host: bytes
+    common: bytes
+    used_under_host: bytes
+    used_in_common: bytes
+
+
+def _opened(space: Space) -> _OpenSpace:
+    label = _label(space.owner)
+    entries, used = label + bytes([space.version]), _USED + label
+    return _OpenSpace(space, entries, COMMON_PREFIX + entries, used, COMMON_PREFIX + used)
+
+
 def _label(owner: str) -> bytes:
-    """What stands for an owner in keys; every look into a space asks for it."""
+    """What stands for an owner in keys."""
     return bytes([len(owner)]) + owner.encode()
 
 
@@ -87,7 +103,7 @@ class KeptSpaces:
     def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
-        self._open: dict[str, Space] = {}
+        self._open: dict[str, _OpenSpace] = {}
 
     def __repr__(self) -> str:
         return f"<KeptSpaces of {', '.join(self._open) or 'nobody'}>"
@@ -112,7 +128,7 @@ class KeptSpaces:
             self._stamp(space, f"{step}>{step + 1}")
             self._migrate(space, step, space.migrations[step - 1])
             self._stamp(space, f"{step + 1}")
-        self._open[space.owner] = space
+        self._open[space.owner] = _opened(space)
 
     def _version_of(self, space: Space) -> int:
         """The version that the entries have; of those on their way to another, the one that they had."""
@@ -237,13 +253,19 @@ class KeptSpaces:
         Raises:
             ValueError: nobody has opened this space as it is declared here.
         """
-        family, start = self._place(space, host)
-        return family, start + _label(space.owner) + bytes([space.version]) + key
+        known = self._known(space)
+        return (
+            ("meta", known.common + key) if host is None else ("spaces", self._keys.host(host) + known.under_host + key)
+        )
 
     def where_used(self, space: Space, host: str | None) -> _Where:
         """Where it is counted how many bytes the owner has under a host."""
-        family, start = self._place(space, host)
-        return family, start + _USED + _label(space.owner)
+        known = self._known(space)
+        return (
+            ("meta", known.used_in_common)
+            if host is None
+            else ("spaces", self._keys.host(host) + known.used_under_host)
+        )
 
     def value(self, where: _Where) -> bytes | None:
         """What lies there."""
@@ -252,11 +274,11 @@ class KeptSpaces:
     def _used(self, where: _Where) -> int:
         return int.from_bytes(self.value(where) or b"")
 
-    def _place(self, space: Space, host: str | None) -> _Place:
+    def _known(self, space: Space) -> _OpenSpace:
         known = self._open.get(space.owner)
-        if known is not space and known != space:
+        if known is None or (known.space is not space and known.space != space):
             raise ValueError(f"space {space.owner!r} is not open as it is declared; its owner opens it when it starts")
-        return _COMMON if host is None else ("spaces", self._keys.host(host))
+        return known
 
 
 class StagedSpaces:

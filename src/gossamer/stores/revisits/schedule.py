@@ -313,7 +313,6 @@ class RevisitSchedule(Provider[RevisitSheet]):
         """Queue up to so many pages of a host, those that are due longest first. Pages whose visit is not worth its price yet
         go back."""
         due, first, following = self._due(group, host, now, most)
-        look_at(group, host, None)
         tasks: list[Task] = []
         for at, key, url in due:
             if len(tasks) == most:
@@ -325,9 +324,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 tasks.append(task)
             elif task is not None:
                 first, following = min(first, task), min(following, task)
-        if following < inf:
-            look_at(group, host, (following, min(first, following)))
-            self._since = min(self._since, following)
+        look_at(group, host, (following, min(first, following)) if following < inf else None)
+        self._since = min(self._since, following)
         group.push(tasks)
         return len(tasks)
 

@@ -27,7 +27,7 @@ MOST_READ = 2 << 20
 class TextsSheet(Sheet, frozen=True):
     """Settings of :class:`ComparedTexts`."""
 
-    directory: Annotated[str, setting("Read the archive of the crawl in this directory.")] = ""
+    directory: Annotated[str, setting("Read the archive of the crawl in this directory.", names="a folder")] = ""
     text: Annotated[
         TextChoice,
         setting("Compare the prose of pages, without menus and code (`main`), or every word that readers see (`all`)."),

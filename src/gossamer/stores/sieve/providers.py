@@ -35,7 +35,12 @@ class SieveSheet(Sheet, frozen=True):
     """Settings of a sieve."""
 
     directory: Annotated[
-        str, setting("Use this crawl directory; the sieve lies in `state/AGENT/sieve/` below it.", restart=_OPEN)
+        str,
+        setting(
+            "Use this crawl directory; the sieve lies in `state/AGENT/sieve/` below it.",
+            restart=_OPEN,
+            names="a folder",
+        ),
     ] = "."
     agent: Annotated[str, setting("Keep the sieve of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
     capacity: Annotated[

@@ -217,6 +217,27 @@ class PageRow(
         ),
     ] = ""
     session: Annotated[str, column("The session of a spider that asked.", lambda t: t.response.session)] = ""
+    brought: Annotated[
+        str,
+        column(
+            "How it came, if a mobile crawler brought it: `whole`, a part (`text`, `elements`), or `row` if it is irrelevant.",
+            lambda t: "" if t.response.brought is None else t.response.brought.form,
+        ),
+    ] = ""
+    crawler: Annotated[
+        str,
+        column(
+            "The mobile crawler that brought it.",
+            lambda t: "" if t.response.brought is None else t.response.brought.crawler,
+        ),
+    ] = ""
+    runtime: Annotated[
+        str,
+        column(
+            "Address of the runtime where that crawler ran.",
+            lambda t: "" if t.response.brought is None else t.response.brought.runtime,
+        ),
+    ] = ""
     notes: Annotated[
         str,
         column(

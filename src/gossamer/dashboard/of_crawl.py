@@ -1,0 +1,185 @@
+"""Answers about one crawl: what stands at the addresses below `/api/crawls/KEY`.
+
+Place in the flow: :mod:`app` has the list of addresses. Work that waits is done in threads (:mod:`crawls`).
+"""
+
+import contextlib
+from datetime import UTC, datetime, timedelta
+
+from starlette.requests import Request
+
+from gossamer.assembly.control.host_facts import HostNow
+from gossamer.assembly.control.instances import UnitInstances
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.assembly.suspicions import Suspicions, suspicions_of
+from gossamer.dashboard import asking, jobs, rewiring
+from gossamer.dashboard.crawls import Crawls, ListedHosts
+from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
+from gossamer.dashboard.words import answerable
+from gossamer.model.errors import GossamerError, UsageError
+from gossamer.operations.word_questions import Answerable
+from gossamer.query.host_list import MOST
+from gossamer.stores.tables.samples import SampleRow
+
+#: Points of a plot at most: more than a screen has columns for.
+POINTS = 1_000
+
+#: Hours of samples that are sent unless asked otherwise, and at most.
+HOURS, MOST_HOURS = 1.0, 24.0 * 365
+
+
+async def tell_standing(request: Request, crawls: Crawls) -> CrawlStanding:
+    """How it, or one of its agents, stands."""
+    shown = await crawls.named(request.path_params["key"])
+    asked = request.query_params
+    return await shown.standing(units=asked.get("units") == "1", agent=asked.get("agent", ""))
+
+
+async def tell_samples(request: Request, crawls: Crawls) -> dict[str, list[object]]:
+    """The samples by column: a plot wants them so, and the names are sent once."""
+    shown = await crawls.named(request.path_params["key"])
+    hours = number_in(request, "hours", HOURS, MOST_HOURS)
+    since = (datetime.now(UTC) - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    rows = _thinned(await shown.samples(since))
+    return {name: [getattr(row, name) for row in rows] for name in SampleRow.__struct_fields__}
+
+
+def _thinned(rows: list[SampleRow]) -> list[SampleRow]:
+    """As many as a plot has room for, the last among them."""
+    step = -(-len(rows) // POINTS)
+    return rows[::-step][::-1] if step > 1 else rows
+
+
+async def tell_hosts(request: Request, crawls: Crawls) -> ListedHosts:
+    """A part of the list of its hosts."""
+    shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+    listed, is_being_made = await crawls.hosts_of(shown)
+    page = await shown.run(
+        lambda: listed.page(
+            search=asked.get("search", "")[:253],
+            sort=asked.get("sort", "host"),
+            descending=asked.get("descending") == "1",
+            offset=int(number_in(request, "offset", 0, 1e9, least=0)),
+            limit=int(number_in(request, "limit", 100, MOST)),
+        )
+    )
+    now: dict[str, HostNow] = {}
+    if asked.get("live") == "1" and page.rows:
+        # A crawl that does not answer is told of elsewhere; the list is worth showing without it.
+        with contextlib.suppress(GossamerError):
+            now = await shown.hosts_now([row["host"] for row in page.rows])
+    return ListedHosts(page.made_at, page.total, page.rows, page.left_out, is_being_made, now)
+
+
+async def tell_host(request: Request, crawls: Crawls) -> object:
+    """What is known of one host."""
+    from gossamer.operations.hosts import picture_of
+
+    shown = await crawls.named(request.path_params["key"])
+    name = request.query_params.get("name", "")
+    if not name:
+        raise UsageError("say which host: ?name=...")
+    return await shown.run(picture_of, shown.directory, name[:253])
+
+
+async def tell_graph(request: Request, crawls: Crawls) -> object:
+    """Its graph, or that of one agent."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(asking.graph_of, shown.directory, request.query_params.get("agent", ""))
+
+
+async def tell_unit(request: Request, crawls: Crawls) -> UnitInstances:
+    """The instances of a unit, in all agents."""
+    shown = await crawls.named(request.path_params["key"])
+    name = request.query_params.get("name", "")
+    if not name:
+        raise UsageError("say which unit: ?name=...")
+    return await shown.run(asking.instances_of, shown.directory, name[:253])
+
+
+async def tell_traps(request: Request, crawls: Crawls) -> Suspicions:
+    """What it has set aside, and why."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(suspicions_of, shown.directory)
+
+
+async def tell_layout(request: Request, crawls: Crawls) -> Layout:
+    """Where its units stand in the picture."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(read_layout, layouts_folder(), shown.key)
+
+
+async def keep_layout(request: Request, crawls: Crawls) -> Layout:
+    """Keep where they stand."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
+
+
+async def tell_answerable(request: Request, crawls: Crawls) -> Answerable:
+    """Which questions it can answer."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(answerable, shown.directory)
+
+
+async def tell_log(request: Request, crawls: Crawls) -> jobs.LogTail:
+    """The end of its logs."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.log_tail, shown.directory)
+
+
+async def do_resume(request: Request, crawls: Crawls) -> jobs.JobDone:
+    """Let it go on."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.resume, shown.directory)
+
+
+async def do_restore(request: Request, crawls: Crawls) -> jobs.JobDone:
+    """Let it go back to a checkpoint."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(jobs.restore, shown.directory, await request.body())
+
+
+async def do_rewire(request: Request, crawls: Crawls) -> rewiring.Rewired:
+    """Change its graph."""
+    shown = await crawls.named(request.path_params["key"])
+    return await shown.run(rewiring.rewire, shown.directory, await request.body())
+
+
+async def tell_story(request: Request, crawls: Crawls) -> object:
+    """The story of a URL."""
+    from gossamer.operations.story import story_of
+
+    shown = await crawls.named(request.path_params["key"])
+    url = request.query_params.get("url", "")
+    if not url:
+        raise UsageError("say which URL: ?url=...")
+    return await shown.run(story_of, shown.directory, url)
+
+
+async def tell_document(request: Request, crawls: Crawls) -> object:
+    """The archived document of a URL."""
+    from gossamer.operations.showing_archived import view_archived
+
+    shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+    if not asked.get("url"):
+        raise UsageError("say which URL: ?url=...")
+    return await shown.run(view_archived, shown.directory, asked["url"], asked.get("at", ""))
+
+
+async def do_order(request: Request, crawls: Crawls) -> object:
+    """Do what an address says."""
+    shown = await crawls.named(request.path_params["key"])
+    order = asking.read_order(request.path_params["order"], await request.body())
+    return {"done": await shown.run(asking.carry_out, shown.directory, order)}
+
+
+def number_in(request: Request, name: str, usual: float, most: float, least: float = 1e-9) -> float:
+    """A number of the query. Raises UsageError: it is none, or out of bounds."""
+    text = request.query_params.get(name, "")
+    try:
+        number = float(text) if text else usual
+    except ValueError:
+        number = -1.0
+    if not least <= number <= most:
+        raise UsageError(f"{name} has to be a number, {'0 or more' if not least else 'above 0'} and up to {most:g}")
+    return number

@@ -1,0 +1,276 @@
+"""The runtime's end of a crawler's process: starts it, answers its questions, takes its batches, and ends it.
+
+Place in the flow: a runtime runs one keeper in a thread for each crawler. It blocks there; :meth:`CrawlerKeeper.kill` ends it
+from any other thread.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import BinaryIO
+
+import msgspec
+
+from gossamer.contracts.runtimes import FailureReason
+from gossamer.flow import python
+from gossamer.flow.confining.walls import LAYERS, Layer, Walls
+from gossamer.mobile.confined.messages import (
+    MAX_MESSAGE,
+    ConfinedSetup,
+    FromProcess,
+    GaveUp,
+    GivenPage,
+    MadeBatch,
+    WallsStand,
+    WantedPage,
+    put,
+    taken,
+)
+from gossamer.mobile.running import Fetch
+from gossamer.model.body import pieces
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.url import canonical, host_of
+from gossamer.model.visit import Response
+
+#: Of the runtime's environment the process gets these alone: the rest may hold secrets.
+_VARIABLES = (
+    *(python.PATH_VARIABLE, "PYTHONPATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+    *("TMPDIR", "HOME", "VIRTUAL_ENV"),
+)
+#: A second thread would make namespaces impossible, and stand outside of Landlock.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+#: Seconds until the process is shut in, on a loaded machine.
+_START = 60.0
+#: Seconds that a process which has closed its pipe gets to end by itself.
+_LAST_WORDS = 2.0
+
+#: The unit in which the system counts memory.
+_MAXRSS = 1 if sys.platform == "darwin" else 1_024
+
+_MESSAGES = msgspec.msgpack.Decoder(FromProcess)
+
+
+class ProcessLimits(msgspec.Struct, frozen=True):
+    """What the process of one crawler may take."""
+
+    memory: int = 512 << 20
+    """Bytes beside those that any such process takes, some 100 MB."""
+    cpu: int = 3_600
+    """Seconds of processor time."""
+    layers: tuple[Layer, ...] = LAYERS
+    is_weak: bool = False
+    """Run, whichever walls hold."""
+
+
+class ConfinedEnd(msgspec.Struct, frozen=True):
+    """How a crawler ended, and what it cost."""
+
+    reason: FailureReason | str = ""
+    """Empty where it came to its end; `walls` where it was not let run."""
+    told: str = ""
+    cpu: float = 0.0
+    """Seconds of processor time of its process."""
+    peak: int = 0
+    """Bytes of memory that its process had at most."""
+    late: tuple[str, ...] = ()
+    """Modules that it could not have."""
+
+
+class _Stopped(Exception):
+    """The crawler is to be ended, for this reason."""
+
+    def __init__(self, reason: str, told: str) -> None:
+        super().__init__(told)
+        self.reason = reason
+        self.told = told
+
+
+Keep = Callable[[MadeBatch], None]
+"""Takes a batch, and blocks as long as there is no room for it."""
+
+
+class CrawlerKeeper:
+    """One crawler in a process of its own."""
+
+    def __init__(
+        self,
+        crawler: bytes,
+        limits: ProcessLimits,
+        processors: tuple[str, ...] = (),
+        command: Sequence[str] | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            crawler: its bytes; empty, to learn which walls hold.
+            limits: of its process.
+            processors: names that the owner allows.
+            command: starts another program in the place of the process.
+        """
+        self._command = command or python.command("gossamer.mobile.confined.process")
+        self._setup = ConfinedSetup(crawler, limits.memory, limits.cpu, processors, limits.layers)
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed: _Stopped | None = None
+        self.walls = Walls()
+
+    def kill(self, reason: str, told: str) -> None:
+        """End it; from any thread, at any time. The first reason stands."""
+        with self._lock:
+            self._killed = self._killed or _Stopped(reason, told)
+            if self._process is not None and self._process.returncode is None:
+                _kill(self._process.pid)
+
+    def run(self, fetch: Fetch, keep: Keep) -> ConfinedEnd:
+        """Run it to its end.
+
+        Args:
+            fetch: the source of its pages, behind the owner's gate.
+            keep: gets its batches in order. What it raises ends the crawler, and is raised here.
+        """
+        ours, theirs = socket.socketpair()
+        with ours:
+            try:
+                with theirs:
+                    process = self._started(theirs)
+            except _Stopped as stopped:
+                return ConfinedEnd(stopped.reason, stopped.told)
+            try:
+                last = self._talked(ours, fetch, keep)
+            except _Stopped as stopped:
+                return self._ended(process, ConfinedEnd(stopped.reason, stopped.told))
+            except (EOFError, OSError) as error:
+                return self._broken_off(process, error)
+            except ValueError as error:  # msgspec's errors are such
+                return self._ended(process, ConfinedEnd("crashed", f"its process broke off: {error}"[:300]))
+            except BaseException:
+                self._ended(process, ConfinedEnd())
+                raise
+            return self._ended(process, ConfinedEnd(late=last.late if last is not None else ()))
+
+    def _started(self, pipe: socket.socket) -> "subprocess.Popen[bytes]":
+        given = python.environment()
+        variables = {name: given[name] for name in _VARIABLES if name in given} | _ONE_THREAD
+        with self._lock:
+            if self._killed is not None:
+                raise self._killed
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=pipe.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=variables,
+                start_new_session=True,  # an interrupt of the terminal is for the runtime alone
+            )
+            return self._process
+
+    def _talked(self, pipe: socket.socket, fetch: Fetch, keep: Keep) -> MadeBatch | None:
+        """Answer until the last batch; None where only the walls were wanted."""
+        put(pipe, self._setup)
+        with pipe.makefile("rb") as reader:
+            self._wait_for_walls(pipe, reader)
+            if not self._setup.crawler:
+                return None
+            while True:
+                message = _MESSAGES.decode(taken(reader, MAX_MESSAGE))
+                if isinstance(message, WantedPage):
+                    put(pipe, _given(fetch(_task(message))))
+                elif isinstance(message, MadeBatch):
+                    keep(message)
+                    if message.is_last:
+                        return message
+                elif isinstance(message, GaveUp):
+                    raise _Stopped(message.reason, message.told)
+                else:
+                    raise _Stopped("crashed", "its process began twice")
+
+    def _wait_for_walls(self, pipe: socket.socket, reader: BinaryIO) -> None:
+        pipe.settimeout(_START)
+        message = _MESSAGES.decode(taken(reader, MAX_MESSAGE))
+        pipe.settimeout(None)
+        if isinstance(message, GaveUp):
+            raise _Stopped(message.reason, message.told)
+        if not isinstance(message, WallsStand):
+            raise _Stopped("crashed", "its process did not shut itself in")
+        self.walls = message.walls
+        if not (self.walls.is_whole or self._limits.is_weak):
+            raise _Stopped("walls", f"the crawler is not shut in: {self.walls}")
+
+    def _broken_off(self, process: "subprocess.Popen[bytes]", error: Exception) -> ConfinedEnd:
+        """It said nothing of its end: the system's word stands for it, where the end was its own."""
+        has_ended = _wait(process.pid, 0.0 if self._killed else _LAST_WORDS)
+        end = self._ended(process, ConfinedEnd("crashed", f"its process broke off: {error}"[:300]))
+        if self._killed is not None:
+            return msgspec.structs.replace(end, reason=self._killed.reason, told=self._killed.told)
+        if has_ended and (said := _said(process.returncode)):
+            return msgspec.structs.replace(end, reason=said[0], told=said[1])
+        return end
+
+    def _ended(self, process: "subprocess.Popen[bytes]", end: ConfinedEnd) -> ConfinedEnd:
+        """End the process; the end, with what it has cost."""
+        _kill(process.pid)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with self._lock:
+            # From here on the number may be another process'.
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        return msgspec.structs.replace(end, cpu=usage.ru_utime + usage.ru_stime, peak=usage.ru_maxrss * _MAXRSS)
+
+
+def _kill(process: int) -> None:
+    """By its number: `Popen.kill` would take the status away that tells what the process has cost."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
+def _wait(process: int, seconds: float) -> bool:
+    """Wait for the end of a process for so long, without taking its status away; whether it has come."""
+    until = time.monotonic() + seconds
+    while os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _said(status: int) -> tuple[FailureReason, str] | None:
+    """What the status of a process says of its end."""
+    if status == -signal.SIGXCPU:
+        return "cpu", "it took more processor time than a crawler may have"
+    if status == -signal.SIGKILL:
+        return "memory", "the system killed it, as it does when memory runs out"
+    return ("crashed", f"its process died by {signal.Signals(-status).name}") if status < 0 else None
+
+
+def _task(wanted: WantedPage) -> Task:
+    """The task, whatever the process wrote into it."""
+    try:
+        url = canonical(wanted.url)
+    except UnreadableUrl as error:
+        raise _Stopped("crashed", f"its process asks for no URL: {error}"[:300]) from None
+    return Task(url, host_of(url), depth=wanted.depth, source=wanted.source, relation=wanted.relation)
+
+
+def _given(response: Response) -> GivenPage:
+    document = response.document
+    body = document if isinstance(document, bytes) else b"".join(pieces(document))
+    return GivenPage(str(response.outcome), response.status, response.headers, body, response.cut, response.error)
+
+
+def walls_here(limits: ProcessLimits | None = None) -> Walls:
+    """The walls that a crawler's process has on this machine, by starting one."""
+    keeper = CrawlerKeeper(b"", msgspec.structs.replace(limits or ProcessLimits(), is_weak=True))
+    end = keeper.run(lambda task: Response(Outcome.BLOCKED), lambda batch: None)
+    return (
+        msgspec.structs.replace(keeper.walls, missing=(*keeper.walls.missing, end.told)) if end.reason else keeper.walls
+    )

@@ -1,0 +1,121 @@
+"""The process of one crawler: shuts itself in, then runs the crawler over the pages that come through its pipe.
+
+Place in the flow: :mod:`gossamer.mobile.confined.keeper` starts it with one end of a socket pair as its standard input, and nothing
+else. :mod:`gossamer.mobile.confined.rehearsal` has it import everything before the walls stand, since afterwards nothing can be.
+"""
+
+import gc
+import hashlib
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from typing import BinaryIO
+
+import msgspec
+
+from gossamer.flow.confining.walls import confine
+from gossamer.mobile.checking import CrawlerRefused
+from gossamer.mobile.confined.messages import (
+    ConfinedSetup,
+    GaveUp,
+    GivenPage,
+    MadeBatch,
+    WallsStand,
+    WantedPage,
+    put,
+    taken,
+)
+from gossamer.mobile.confined.rehearsal import import_everything
+from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler
+from gossamer.mobile.installed import allowed_processors
+from gossamer.mobile.judging import Installed
+from gossamer.mobile.running import run_crawler
+from gossamer.mobile.wire import BytesRefused, frame_of, from_bytes
+from gossamer.model.errors import UsageError
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+
+#: Late modules that are told of.
+_MOST_LATE = 20
+
+#: A machine that has no files cannot say what a traceback's lines are.
+_MOST_TOLD = 500
+
+
+def main() -> int:
+    """Run the crawler that the first message brings; the status says nothing that the messages did not."""
+    pipe = socket.socket(fileno=0)
+    with pipe, pipe.makefile("rb") as reader:
+        setup: ConfinedSetup = msgspec.msgpack.decode(taken(reader, 1 << 31), type=ConfinedSetup)
+        try:
+            import_everything()
+            installed = allowed_processors(setup.processors)
+        except UsageError as error:
+            put(pipe, GaveUp("processors", str(error)[:_MOST_TOLD]))
+            return 1
+        except Exception as error:
+            put(pipe, GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
+            return 1
+        late = _LateImports()
+        # What a page wants later must fail in the same way whether the walls have a gap or not.
+        sys.meta_path.insert(0, late)
+        walls = confine(setup.memory, setup.seconds, setup.layers)
+        gc.freeze()  # modules and lists stay: to look through them again and again costs a page a tenth of its time
+        put(pipe, WallsStand(walls))
+        if setup.crawler:
+            _run(pipe, reader, setup.crawler, installed, late)
+    return 0
+
+
+def _run(pipe: socket.socket, reader: BinaryIO, data: bytes, installed: Installed, late: "_LateImports") -> None:
+    try:
+        for batch in _batches(pipe, reader, from_bytes(data), installed):
+            digest = hashlib.sha256(msgspec.msgpack.encode(batch)).digest()
+            put(pipe, MadeBatch(frame_of(batch), digest, batch.summary is not None, tuple(late.names[:_MOST_LATE])))
+    except MemoryError:
+        put(pipe, GaveUp("memory", "it takes more memory than a crawler may have"))
+    except (BytesRefused, CrawlerRefused) as error:
+        put(pipe, GaveUp("invalid", str(error)[:_MOST_TOLD]))
+    except UsageError as error:
+        put(pipe, GaveUp("processors", str(error)[:_MOST_TOLD]))
+    except (EOFError, OSError):
+        return  # nobody is there any more
+    except Exception as error:
+        put(pipe, GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
+
+
+def _batches(
+    pipe: socket.socket, reader: BinaryIO, crawler: MobileCrawler, installed: Installed
+) -> Iterator[CrawlerBatch]:
+    decoder = msgspec.msgpack.Decoder(GivenPage)
+
+    def fetch(task: Task) -> Response:
+        put(pipe, WantedPage(task.url, task.depth, task.source, task.relation[:1_000]))
+        page = decoder.decode(taken(reader, 1 << 31))
+        return Response(
+            Outcome(page.outcome), page.status, headers=page.headers, body=page.body, cut=page.cut, error=page.error
+        )
+
+    return run_crawler(crawler, fetch, installed)
+
+
+class _LateImports:
+    """Finds no module, and notes which were wanted. See `importlib.abc.MetaPathFinder`."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        del path, target
+        if len(self.names) < _MOST_LATE:
+            self.names.append(name)
+        raise ModuleNotFoundError(f"{name} was not imported before the walls stood", name=name)
+
+
+if __name__ == "__main__":
+    status = main()
+    # Nothing here is worth the work of a proper end, and the walls forbid some of it.
+    os._exit(status)

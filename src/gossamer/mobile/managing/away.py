@@ -1,0 +1,147 @@
+"""The life of one crawler that is on its way: sent, asked for its batches, acknowledged, until it is home or lost.
+
+Place in the flow: the manager has one :class:`AwayCrawler` for each. It knows the link and the clock; what a batch does at home is
+the manager's. Every call of a link may be made again, so that whatever is killed, the journey goes on where the ledger says.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal
+
+import msgspec
+
+from gossamer.contracts.runtimes import (
+    CrawlerStanding,
+    RuntimeLink,
+    RuntimeRefused,
+    RuntimeUnavailable,
+)
+from gossamer.flow.clock import Clock
+from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler
+from gossamer.mobile.managing.book import CrawlerRecord
+from gossamer.mobile.managing.intake import BatchRefused
+from gossamer.mobile.wire import BytesRefused, unpacked
+
+#: Seconds that one question for a batch waits at the runtime: less than proxies let an exchange last.
+ASKED: Final = 20.0
+
+#: Seconds between two tries to reach a runtime: the first, and the longest.
+FIRST_PAUSE: Final = 0.2
+LONGEST_PAUSE: Final = 10.0
+
+#: Seconds between two questions to a runtime that answers at once that a crawler has nothing yet.
+SHORTEST_WAIT: Final = 0.05
+
+Fate = Literal["home", "lost", "refused"]
+"""How a journey ended: all batches are in; nothing more will come; or the runtime did what it may not."""
+
+Take = Callable[[CrawlerRecord, CrawlerBatch, int], Awaitable[CrawlerRecord]]
+"""Commits a batch, and gives the record as it stands then; the number is the size of the batch, unpacked."""
+
+
+class JourneyEnd(msgspec.Struct, frozen=True):
+    """The end of a journey."""
+
+    fate: Fate
+    why: str = ""
+
+
+class AwayCrawler:
+    """One crawler, from the outbox to its end."""
+
+    def __init__(
+        self, record: CrawlerRecord, crawler: MobileCrawler, link: RuntimeLink, clock: Clock, lease: float, take: Take
+    ) -> None:
+        """Ready to go.
+
+        Args:
+            record: where its journey stands.
+            crawler: as the record has it in bytes.
+            link: to its runtime.
+            clock: home's, by which the lease runs.
+            lease: seconds without any word after which it is lost.
+            take: commits a batch.
+        """
+        self.record = record
+        self.crawler = crawler
+        self._link = link
+        self._clock = clock
+        self._lease = lease
+        self._take = take
+        self._until = record.until
+        self._pause = FIRST_PAUSE
+
+    def __repr__(self) -> str:
+        return f"<AwayCrawler {self.record.id} at {self.record.runtime}, batch {self.record.next}>"
+
+    async def travel(self) -> JourneyEnd:
+        """Bring it home. Returns when that is done, or will not be."""
+        is_sent = False
+        while True:
+            if self._clock.steady() > self.record.ends:
+                return JourneyEnd("lost", "its time is up")
+            try:
+                if not is_sent:
+                    await self._send()
+                    is_sent = True
+                answer = await self._link.batch(self.record.id, self.record.next, ASKED)
+                self._heard()
+                end = await self._answered(answer)
+                if end is not None:
+                    return end
+            except RuntimeUnavailable as error:
+                if self._is_over():
+                    return JourneyEnd("lost", f"nothing was heard of the runtime: {error}")
+                await self._clock.sleep(self._pause)
+                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            except RuntimeRefused as error:
+                return JourneyEnd("refused", f"the runtime refuses it ({error.reason}): {error}")
+            except (BatchRefused, BytesRefused) as error:
+                return JourneyEnd("refused", f"what the runtime sent is refused ({error.reason}): {error}")
+
+    async def _send(self) -> None:
+        """Send it, unless it was heard of; one that is known there already is not sent twice (promise 2 of the link)."""
+        if not self.record.is_heard:
+            await self._link.send(self.record.id, self.record.data)
+            self._heard()
+
+    async def _answered(self, answer: bytes | CrawlerStanding) -> JourneyEnd | None:
+        """Take a batch in, or see where the crawler stands; the end, if that is one."""
+        if isinstance(answer, bytes):
+            batch, size = await asyncio.to_thread(_unpacked, answer)
+            self.record = await self._take(self.record, batch, size)
+            is_last = batch.summary is not None
+            await self._acknowledge(is_last=is_last)
+            return JourneyEnd("home") if is_last else None
+        if answer.has_ended:
+            why = f"{answer.state}{f' ({answer.reason})' if answer.reason else ''}{f': {answer.told}' if answer.told else ''}"
+            return JourneyEnd("lost", f"the runtime says that it is {why}"[:500])
+        await self._clock.sleep(SHORTEST_WAIT)
+        return None
+
+    async def _acknowledge(self, *, is_last: bool) -> None:
+        """Let the runtime forget what is committed. A word that is lost does no harm: the next one says the same."""
+        try:
+            await self._link.acknowledge(self.record.id, self.record.next - 1)
+        except (RuntimeUnavailable, RuntimeRefused):
+            if not is_last:
+                raise
+
+    async def cancel(self) -> None:
+        """Let the runtime forget it, if it hears that."""
+        try:
+            await self._link.cancel(self.record.id)
+        except (RuntimeUnavailable, RuntimeRefused):
+            return
+
+    def _heard(self) -> None:
+        self._until = self._clock.steady() + self._lease
+        self._pause = FIRST_PAUSE
+
+    def _is_over(self) -> bool:
+        return self._clock.steady() > self._until
+
+
+def _unpacked(frame: bytes) -> tuple[CrawlerBatch, int]:
+    batch = unpacked(frame, CrawlerBatch)
+    return batch, len(msgspec.msgpack.encode(batch))

@@ -1,0 +1,111 @@
+"""The contract of a runtime over HTTP: which request is which call, and how answers and refusals travel (docs/runtime.md).
+
+Place in the flow: inside the guard (:mod:`gossamer.operations.hosting.guarding`), which says whose request it is.
+`services.runtimes` is the other end. ::
+
+    GET    /v1/offer                              offer
+    PUT    /v1/crawlers/IDENTITY                  send; the body is the crawler
+    GET    /v1/crawlers/IDENTITY/batches/N?wait=S batch; 200 with the frame, 202 with the standing
+    DELETE /v1/crawlers/IDENTITY/batches/N        acknowledge
+    DELETE /v1/crawlers/IDENTITY                  cancel
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gossamer.contracts.runtimes import MAX_CRAWLER, MAX_WAIT, CrawlerStanding, RuntimeRefused, RuntimeUnavailable
+from gossamer.operations.hosting.guarding import SENDER
+from gossamer.operations.hosting.host import HostedLink, RuntimeHost
+
+#: Seconds that a crawler's bytes may take to come.
+PATIENCE = 300.0
+
+#: Sequences beyond it are never made.
+_MOST_BATCHES = 1 << 40
+
+Call = Callable[[HostedLink, Request], Awaitable[Response]]
+
+
+def application(host: RuntimeHost) -> Starlette:
+    """The application, which has to be guarded."""
+
+    def answering(call: Call) -> Callable[[Request], Awaitable[Response]]:
+        async def answered(request: Request) -> Response:
+            try:
+                return await call(host.link(request.scope[SENDER]), request)
+            except RuntimeRefused as refused:
+                return _json({"reason": refused.reason, "told": str(refused)}, 422)
+            except (RuntimeUnavailable, ClientDisconnect) as error:
+                return _json({"reason": "later", "told": str(error)}, 503)
+
+        return answered
+
+    crawler = "/v1/crawlers/{identity}"
+    return Starlette(
+        routes=[
+            Route("/v1/offer", answering(_offer), methods=["GET"]),
+            Route(crawler, answering(_send), methods=["PUT"]),
+            Route(crawler, answering(_cancel), methods=["DELETE"]),
+            Route(crawler + "/batches/{sequence:int}", answering(_batch), methods=["GET"]),
+            Route(crawler + "/batches/{sequence:int}", answering(_acknowledge), methods=["DELETE"]),
+        ]
+    )
+
+
+async def _offer(link: HostedLink, request: Request) -> Response:
+    return _json(await link.offer())
+
+
+async def _send(link: HostedLink, request: Request) -> Response:
+    return _json(await link.send(request.path_params["identity"], await _body(request)))
+
+
+async def _batch(link: HostedLink, request: Request) -> Response:
+    try:
+        wait = min(max(0.0, float(request.query_params.get("wait", "0"))), MAX_WAIT)
+    except ValueError:
+        wait = 0.0
+    found = await link.batch(request.path_params["identity"], _sequence(request), wait)
+    if isinstance(found, CrawlerStanding):
+        return _json(found, 202)
+    return Response(found, media_type="application/octet-stream")
+
+
+async def _acknowledge(link: HostedLink, request: Request) -> Response:
+    return _json(await link.acknowledge(request.path_params["identity"], _sequence(request)))
+
+
+async def _cancel(link: HostedLink, request: Request) -> Response:
+    return _json(await link.cancel(request.path_params["identity"]))
+
+
+def _sequence(request: Request) -> int:
+    sequence: int = request.path_params["sequence"]
+    return min(sequence, _MOST_BATCHES)
+
+
+async def _body(request: Request) -> bytes:
+    """The body, if it is no longer than a crawler may be and comes in time."""
+    told = request.headers.get("content-length", "")
+    if told.isdigit() and int(told) > MAX_CRAWLER:
+        raise RuntimeRefused("too_large", f"a crawler of {told[:20]} bytes; {MAX_CRAWLER} are the most")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > MAX_CRAWLER:
+                    raise RuntimeRefused("too_large", f"a crawler of more than {MAX_CRAWLER} bytes")
+    except TimeoutError:
+        raise RuntimeUnavailable(f"the crawler did not come within {PATIENCE:g} s") from None
+    return bytes(body)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,0 +1,375 @@
+"""The mail of a master: what waits for each agent in memory, and on the disk for one that is away (Hunyadi 2007, section 5.3.3).
+
+    marshal ── designated ──► `post` ──► the agent's queue ──► its sender ──► the agent commits: the receipt is released
+                                 └─────► the shared file, where the agent is away: the receipt is released at once
+
+Place in the flow: the mass communicator of a master is a component that posts, this provider, and a sender for each agent. A URL is
+owed by the agent that found it until its receipt is released, so that a master that dies takes nothing with it. An agent is away
+when it has committed nothing of what it was sent for `patience` seconds. Then everything that waits for it goes to the disk, so
+that nobody else waits for it too. The file is shared by all masters: the mail of one that is gone is sent by another.
+"""
+
+import asyncio
+import sqlite3
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from gossamer.contracts.exchanging import OwedTask
+from gossamer.contracts.marshaling import DesignationTable
+from gossamer.contracts.sharing import SharedState, as_json
+from gossamer.flow.ports import Uses
+from gossamer.flow.receipt import Receipt, current
+from gossamer.flow.sheet import Sheet, setting
+from gossamer.flow.unit import Provider
+from gossamer.model.agents import Designated
+from gossamer.model.domains import Division, DomainRule, domain_rule
+from gossamer.model.errors import DiskFull
+from gossamer.model.task import Task
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS mail (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, master TEXT NOT NULL, task BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS mail_by_agent ON mail (master, agent, id);
+CREATE TABLE IF NOT EXISTS leases (master TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
+"""
+
+#: URLs that wait in memory for one agent: what a connector takes in two turns, about 5 MB.
+WAITING = 8_192
+
+#: Seconds between two looks at who is away.
+_LOOK = 0.25
+
+#: Seconds for which a master has its mail, and between two times when it says that it is still there.
+LEASE, _RENEWED = 5.0, 1.0
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Task).decode
+
+#: Key and value of mail: it lies in no ledger.
+_NOWHERE = b""
+
+_MADE = "it is fixed when the crawl is made"
+
+
+class _Posted(OwedTask, frozen=True):
+    """One piece of mail: in memory with its receipt, or on the disk under a number."""
+
+    receipt: Receipt | None = None
+    row: int = 0
+
+
+class _Batch(NamedTuple):
+    """What one sender has on its way."""
+
+    since: float
+    posted: Sequence[_Posted]
+
+
+class MassMailSheet(Sheet, frozen=True):
+    """Settings of :class:`MassMail`."""
+
+    master: Annotated[str, setting("Keep the mail of this master.", restart="it is who this master is")] = "master-00"
+    agents: Annotated[
+        tuple[str, ...], setting("Hold mail for these agents.", restart="each has a sender of its own")
+    ] = ()
+    waiting: Annotated[
+        int, setting("Hold this many URLs for one agent in memory; others wait on the disk.", unit="URLs", ge=1)
+    ] = WAITING
+    patience: Annotated[
+        float,
+        setting("Take an agent for away when it has committed nothing of its mail for this time.", unit="s", gt=0),
+    ] = 1.0
+    division: Annotated[
+        Division, setting("Assign registered domains or single hosts as a whole; as the ledgers do.", restart=_MADE)
+    ] = "domain"
+    together: Annotated[
+        tuple[str, ...],
+        setting("Assign these registered domains to one agent; as the ledgers do (repeatable).", restart=_MADE),
+    ] = ()
+    holds: Annotated[
+        bool,
+        setting("Send nothing and forget nothing, while a checkpoint of all agents is made; the supervisor says when."),
+    ] = False
+
+
+class MassMail(Provider[MassMailSheet]):
+    """Holds what one master sends. Contract: `exchanging.Mail`."""
+
+    shared: Uses[SharedState]
+    designations: Uses[DesignationTable]
+    keeps_state = True
+
+    def __init__(self, sheet: MassMailSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._queues: defaultdict[str, deque[_Posted]] = defaultdict(deque)
+        self._more: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._sent: defaultdict[str, dict[int, _Batch]] = defaultdict(dict)
+        self._marks: dict[str, int] = {}
+        """Agent -> number of the last piece that was read from the disk; none where nothing is there."""
+        self._away: set[str] = set()
+        self._done: set[int] = set()
+        """Numbers of delivered pieces that are still on the disk."""
+        self._looking: asyncio.Task[None] | None = None
+        self._renewed = 0.0
+        self._rule: DomainRule = domain_rule(self.sheet.division, self.sheet.together)
+        self.commits = 0
+        """How often mail was delivered, or went to the disk, or from it: a master at rest does none of this."""
+
+    async def start(self) -> None:
+        """Take the mail of an earlier process, and of agents that have left.
+
+        Raises:
+            CrawlDirectoryError: the shared file cannot be used.
+        """
+        self.shared.open(SCHEMA)
+        self._renew()
+        await self._redesignate()
+        self._find_waiting()
+        self.metrics.gauge("waiting", lambda: sum(map(len, self._queues.values())))
+        self.metrics.gauge("away", lambda: len(self._away))
+        self.metrics.gauge("on_disk", self._on_disk)
+        self._looking = asyncio.create_task(self._look_on())
+
+    async def stop(self) -> None:
+        """Give the lease back, and forget what was delivered last."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        self._forget()
+        with self.shared.writing() as connection:
+            connection.execute("UPDATE leases SET until = 0 WHERE master = ?", (self.sheet.master,))
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing waits, here or on the disk for any master, and nothing is on its way."""
+        is_idle = not any(self._queues.values()) and not any(self._sent.values())
+        return is_idle and not has_mail(self.shared.reading)
+
+    def _on_disk(self) -> int:
+        (count,) = self.shared.reading.execute("SELECT count(*) FROM mail").fetchone()
+        return int(count)
+
+    # -- the communicator
+
+    async def post(self, tasks: Sequence[Designated]) -> None:
+        """Take tasks for their agents, under the receipt that is current; those of agents that are away are written at once.
+
+        Raises:
+            DiskFull: they cannot be written. None was posted.
+        """
+        receipt = current.get()
+        full: list[_Posted] = []
+        room = {agent: self.sheet.waiting - len(self._queues[agent]) for agent in {one.agent for one in tasks}}
+        fitting: list[_Posted] = []
+        for one in tasks:
+            posted = _Posted(one.agent, one.task, _NOWHERE, _NOWHERE, receipt)
+            # Behind what is on the disk, so that an agent that comes back is not sent new URLs while old ones wait.
+            if one.agent in self._away or room[one.agent] <= 0:
+                full.append(posted)
+            else:
+                room[one.agent] -= 1
+                fitting.append(posted)
+        if full:
+            self._write(full)
+        if receipt is not None:
+            receipt.hold(len(fitting))
+        for posted in fitting:
+            self._queues[posted.agent].append(posted)
+        for agent in room:
+            self._more[agent].set()
+
+    # -- senders
+
+    async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
+        """What waits for an agent, at least one piece; first from memory, then from the disk."""
+        queue, more = self._queues[agent], self._more[agent]
+        while True:
+            batch: list[_Posted] = []
+            if not self.sheet.holds:
+                batch = [queue.popleft() for _ in range(min(most, len(queue)))] or self._read(agent, most)
+            if batch:
+                self._sent[agent][id(batch)] = _Batch(self.clock.monotonic(), batch)
+                return batch
+            more.clear()
+            await more.wait()
+
+    def delivered(self, owed: Sequence[OwedTask]) -> None:
+        """The agent has committed a batch: its receipts are released, and it is there again if it was away."""
+        agent = owed[0].agent
+        batch = self._sent[agent].pop(id(owed), None)
+        if batch is None:
+            return
+        self._away.discard(agent)
+        self.commits += 1
+        now = self.clock.monotonic()
+        # The agent goes on: those behind have waited for this one.
+        self._sent[agent] = {key: _Batch(now, other.posted) for key, other in self._sent[agent].items()}
+        for one in batch.posted:
+            if one.row:
+                self._done.add(one.row)
+            elif one.receipt is not None:
+                one.receipt.release()
+        if agent in self._marks:
+            self._more[agent].set()
+
+    # -- the disk
+
+    def _write(self, posted: Sequence[_Posted]) -> list[int]:
+        """Put pieces on the disk; returns their numbers. Raises DiskFull."""
+        master, numbers = self.sheet.master, []
+        with self.shared.writing() as connection:
+            for one in posted:
+                row = connection.execute(
+                    "INSERT INTO mail (agent, master, task) VALUES (?, ?, ?)", (one.agent, master, _encode(one.task))
+                )
+                numbers.append(int(row.lastrowid or 0))
+        for one, number in zip(posted, numbers, strict=True):
+            self._marks.setdefault(one.agent, number - 1)
+        self.commits += 1
+        self.metrics.count("spilled", len(posted))
+        return numbers
+
+    def _read(self, agent: str, most: int) -> list[_Posted]:
+        """The next pieces for an agent that are on the disk, and not on their way."""
+        on_way = {one.row for batch in self._sent[agent].values() for one in batch.posted} | self._done
+        while (mark := self._marks.get(agent)) is not None:
+            rows = self.shared.reading.execute(
+                "SELECT id, task FROM mail WHERE master = ? AND agent = ? AND id > ? ORDER BY id LIMIT ?",
+                (self.sheet.master, agent, mark, most),
+            ).fetchall()
+            if not rows:
+                del self._marks[agent]
+                break
+            self._marks[agent] = rows[-1][0]
+            if found := [
+                _Posted(agent, _decode(task), _NOWHERE, _NOWHERE, None, number)
+                for number, task in rows
+                if number not in on_way
+            ]:
+                return found
+        return []
+
+    def _spill(self, agent: str) -> None:
+        """Put what waits for an agent that is away on the disk, and what is on its way: nobody knows whether that arrives."""
+        queue, sent = self._queues[agent], self._sent[agent]
+        for key, batch in list(sent.items()):
+            held = [one for one in batch.posted if not one.row]
+            numbers = iter(self._write(held)) if held else iter(())
+            kept = [
+                one if one.row else msgspec.structs.replace(one, receipt=None, row=next(numbers))
+                for one in batch.posted
+            ]
+            sent[key] = _Batch(batch.since, kept)
+            _release(held)
+        if queue:
+            waiting = list(queue)
+            self._write(waiting)
+            queue.clear()
+            _release(waiting)
+
+    def _forget(self) -> None:
+        """Take what was delivered off the disk."""
+        if not self._done or self.sheet.holds:
+            return
+        done, self._done = self._done, set()
+        try:
+            with self.shared.writing() as connection:
+                connection.executemany("DELETE FROM mail WHERE id = ?", [(number,) for number in done])
+        except DiskFull:
+            self._done |= done
+        else:
+            self.commits += 1
+
+    # -- who is away, and whose lease is over
+
+    async def _look_on(self) -> None:
+        while True:
+            await self.clock.sleep(_LOOK)
+            try:
+                self._look()
+            except DiskFull:
+                self.metrics.count("disk_full")
+
+    def _look(self) -> None:
+        now = self.clock.monotonic()
+        for agent in {*self._sent, *self._queues}:
+            oldest = min((batch.since for batch in self._sent[agent].values()), default=now)
+            if now - oldest >= self.sheet.patience and not self.sheet.holds:
+                if agent not in self._away:
+                    self._away.add(agent)
+                    self.metrics.count("went_away")
+                self._spill(agent)
+        self._forget()
+        if not self.sheet.holds:
+            for more in self._more.values():
+                more.set()
+        if now - self._renewed >= _RENEWED:
+            self._renewed = now
+            self._renew()
+
+    def _renew(self) -> None:
+        """Say that this master is at work, and take the mail of those that have not said so for too long."""
+        master, now = self.sheet.master, self.clock.now()
+        with self.shared.writing() as connection:
+            connection.execute(
+                "INSERT INTO leases VALUES (?, ?) ON CONFLICT (master) DO UPDATE SET until = excluded.until",
+                (master, now + LEASE),
+            )
+            gone = connection.execute(
+                "SELECT DISTINCT master FROM mail WHERE master NOT IN (SELECT master FROM leases WHERE until > ?)",
+                (now,),
+            ).fetchall()
+            for (other,) in gone:
+                connection.execute("UPDATE mail SET master = ? WHERE master = ?", (master, other))
+        if gone:
+            self.commits += 1
+            self.metrics.count("taken_over", len(gone))
+            self._find_waiting()
+
+    def _find_waiting(self) -> None:
+        """Learn for whom something is on the disk. What is read twice is delivered twice, which does no harm."""
+        rows = self.shared.reading.execute(
+            "SELECT agent, min(id) FROM mail WHERE master = ? GROUP BY agent", (self.sheet.master,)
+        )
+        for agent, first in rows.fetchall():
+            self._marks[agent] = min(first - 1, self._marks.get(agent, first))
+            self._more[agent].set()
+
+    async def _redesignate(self) -> None:
+        """Give the mail of agents that have left to those that have their domains now."""
+        question = "SELECT id, task FROM mail WHERE agent NOT IN (SELECT value FROM json_each(?)) LIMIT 1000"
+        while rows := self.shared.reading.execute(question, (as_json(self.sheet.agents),)).fetchall():
+            hosts = [_decode(task).host for _, task in rows]
+            given = await self.designations.designate([self._rule.assignable(host) for host in hosts])
+            with self.shared.writing() as connection:
+                connection.executemany(
+                    "UPDATE mail SET agent = ? WHERE id = ?",
+                    [(agent, number) for agent, (number, _) in zip(given, rows, strict=True)],
+                )
+            self.metrics.count("redesignated", len(rows))
+
+
+def has_mail(connection: sqlite3.Connection) -> bool:
+    """Whether mail waits on the disk."""
+    (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM mail)").fetchone()
+    return bool(found)
+
+
+def delete_mail(connection: sqlite3.Connection, has: Callable[[str], bool]) -> None:
+    """Take mail off the disk whose URL is deleted, or was found on one that is, within a transaction."""
+    rows = connection.execute("SELECT id, task FROM mail")
+    gone = [(number,) for number, data in rows if has((task := _decode(data)).url) or has(task.source)]
+    connection.executemany("DELETE FROM mail WHERE id = ?", gone)
+
+
+def leases(connection: sqlite3.Connection) -> dict[str, float]:
+    """Until when each master has said that it is at work, in seconds since the epoch; 0 of one that ended in order."""
+    return dict(connection.execute("SELECT master, until FROM leases").fetchall())
+
+
+def _release(posted: Sequence[_Posted]) -> None:
+    for one in posted:
+        if one.receipt is not None:
+            one.receipt.release()

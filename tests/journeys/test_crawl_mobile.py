@@ -1,0 +1,241 @@
+"""A crawl that sends crawlers comes to what a stationary crawl with the same gates comes to, whatever happens on the way."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.options import CrawlOptions
+from gossamer.assembly.summary import Summary
+from gossamer.contracts.runtimes import CrawlerStanding, RuntimeLink, RuntimeOffer, RuntimeUnavailable
+from gossamer.flow.sheet import build
+from gossamer.flow.unit import Provider
+from gossamer.mobile.home import HomeRuntime
+from gossamer.mobile.managing.links import RuntimesSheet
+from gossamer.model.outcome import of_status
+from gossamer.model.task import Task
+from gossamer.model.visit import Response
+from gossamer.operations.verifying import verify
+from gossamer.query.archive import ArchiveReader
+from gossamer.query.database import Database
+from gossamer.testing.fakeweb import Answer, FakePage, FakeWeb
+
+PAGES = 40
+SEEDS = ("http://a.test/", "http://b.test/")
+GATES = ("store: text(kidney)", "expand: not text(cars)")
+
+
+def web() -> dict[str, Answer]:
+    """Three sites that link to each other, with a redirect, a duplicate and dead links each."""
+    pages: dict[str, Answer] = {}
+    for at in range(PAGES):
+        words = "kidney" if at % 4 == 0 else "cars" if at % 7 == 0 else "gardens"
+        for host, other in (("a", "b"), ("b", "c"), ("c", "a")):
+            links = [f"/p/{2 * at + 1}", f"/p/{2 * at + 2}", "/", f"http://{other}.test/p/{at}", "http://d.test/x"]
+            body = "".join(f'<a href="{link}">{words}</a>' for link in links)
+            pages[f"http://{host}.test/p/{at}"] = f"<title>{at}</title><p>About {words}, {host} {at}.</p>{body}"
+    for host in "abc":
+        start = f'<title>Start {host}</title><a href="/p/0">x</a><a href="/moved">x</a><a href="/copy">x</a> kidney'
+        pages[f"http://{host}.test/"] = start
+        pages[f"http://{host}.test/moved"] = FakePage(status=301, headers=(("Location", "/p/3"),))
+        pages[f"http://{host}.test/copy"] = pages[f"http://{host}.test/p/4"]
+    return pages
+
+
+def fetching(served: FakeWeb, asked: list[str]) -> Callable[[], Callable[[Task], Response]]:
+    """Pages of the fake web as a source: beside the data, nobody asks over a network."""
+
+    def fetch(task: Task) -> Response:
+        asked.append(task.url)
+        answer = served.pages.get(task.url, FakePage("not found", status=404))
+        page = answer if isinstance(answer, FakePage) else FakePage(str(answer))
+        fields = (("content-type", page.type), *((name.lower(), value) for name, value in page.headers))
+        body = page.body if isinstance(page.body, bytes) else page.body.encode()
+        return Response(of_status(page.status), page.status, headers=fields, body=body)
+
+    return lambda: fetch
+
+
+def crawled(
+    served: FakeWeb,
+    folder: Path,
+    runtime: RuntimeLink | None = None,
+    manager: dict[str, Any] | None = None,
+    **given: Any,
+) -> Summary:
+    """A crawl over the sites; it sends crawlers if there is a runtime."""
+
+    class TheRuntime(Provider[RuntimesSheet]):
+        def link(self, address: str, host: str) -> RuntimeLink:
+            assert runtime is not None
+            return runtime
+
+        async def stop(self) -> None:
+            if isinstance(runtime, HomeRuntime):
+                await runtime.close()
+
+    options: dict[str, Any] = {
+        "output": str(folder),
+        "delay": 0,
+        "domain_delay": 0,
+        "ip_delay": 0,
+        "traps": "report",
+        "retries": 0,
+        "filter": GATES,
+        "scope": "any",
+        "never": ("test.d",),
+        "contact": "tests@example.org",
+        "resolve": (f"*.test=127.0.0.1:{served.port}",),
+        "allow_network": ("127.0.0.0/8",),
+        **given,
+    }
+    known, settings = catalog(), dict[str, dict[str, Any]]()
+    if runtime is not None:
+        known.add("configured-runtimes", TheRuntime)
+        options |= {"mobile": True, "runtime": (f"*.test={folder.parent}",)} if not given.get("resume") else {}
+        settings["crawlers"] = {"gather": 0.02, **(manager or {})}
+    made: CrawlOptions = build(CrawlOptions, options)
+    job = Crawl(() if made.resume else SEEDS, made, catalog=known, settings=settings)
+    return asyncio.run(job.run())
+
+
+def found(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+    with Database(folder) as database:
+        return list(database.ask(sql))
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    """The documents that the archive has, with their bytes."""
+    reader = ArchiveReader(folder)
+    rows = found(folder, "SELECT url FROM pages WHERE outcome = 'ok' AND warc_file IS NOT NULL")
+    documents = {url: bytes(reader.document(url).source.body) for (url,) in rows}
+    return {url: body for url, body in documents.items() if body}
+
+
+def test_a_crawl_that_sends_crawlers_keeps_what_a_stationary_one_keeps(tmp_path: Path) -> None:
+    asked: list[str] = []
+    with FakeWeb(web()) as served:
+        crawled(served, tmp_path / "stationary")
+        served.requests.clear()
+        summary = crawled(served, tmp_path / "mobile", HomeRuntime(fetching(served, asked)))
+        by_home = {request.header("user-agent") for request in served.requests} - {""}
+    expected, mobile = kept(tmp_path / "stationary"), kept(tmp_path / "mobile")
+    assert mobile == expected and len(expected) > 15
+    assert not by_home, "home itself asked for pages of hosts that were lent"
+    assert summary.state == "finished" and summary.queued == 0 and summary.pages == len(expected)
+    assert summary.outcomes["irrelevant"] > 10
+    rows = found(tmp_path / "mobile", "SELECT brought, count(*), count(DISTINCT crawler) FROM pages GROUP BY 1")
+    assert [row[:2] for row in rows] == [("whole", len(expected))] and rows[0][2] >= 2
+    linked = "SELECT source, target FROM links ORDER BY 1, 2"
+    sources = set(expected)
+    assert found(tmp_path / "mobile", linked) == [
+        row for row in found(tmp_path / "stationary", linked) if row[0] in sources
+    ]
+    told = verify(tmp_path / "mobile", deep=True)
+    assert not told.findings
+
+
+def test_parts_come_home_as_conversions_and_are_no_duplicates_of_wholes(tmp_path: Path) -> None:
+    with FakeWeb(web()) as served:
+        summary = crawled(
+            served,
+            tmp_path / "parts",
+            HomeRuntime(fetching(served, [])),
+            bring=("text", "links"),
+            bring_elements=("title",),
+            irrelevant="rows",
+        )
+    reader = ArchiveReader(tmp_path / "parts")
+    page = reader.document("http://a.test/p/4")
+    assert page.source.kind == "conversion" and page.source.fields["content-type"] == "text/plain; charset=utf-8"
+    assert b"About kidney, a 4." in bytes(page.source.body) and b"<" not in bytes(page.source.body)
+    rows = found(
+        tmp_path / "parts",
+        "SELECT url, title, digest, media_type, links FROM pages WHERE brought = 'text' ORDER BY url",
+    )
+    assert all(digest.startswith("part:") and kind == "text/html" for _, _, digest, kind, _ in rows)
+    assert len(rows) == summary.pages
+    irrelevant = found(tmp_path / "parts", "SELECT count(*) FROM pages WHERE outcome = 'irrelevant'")
+    assert irrelevant == [(summary.outcomes["irrelevant"],)] and summary.outcomes["irrelevant"] > 10
+    items = found(tmp_path / "parts", "SELECT url, data->>'$.text' FROM items WHERE kind = 'element'")
+    assert ("http://a.test/p/4", "4") in items
+    assert not verify(tmp_path / "parts", deep=True).findings
+
+
+class Unreliable:
+    """A link that breaks off at every third call, also when the other side has heard it, and forgets a crawler."""
+
+    def __init__(self, behind: HomeRuntime, forgets: int = 0) -> None:
+        self.behind = behind
+        self.calls = self.sent = 0
+        self._forgets = forgets
+        self._dice = random.Random(3)
+
+    async def offer(self) -> RuntimeOffer:
+        return await self.behind.offer()
+
+    async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
+        self.sent += 1
+        await self._broken()
+        return await self.behind.send(identity, crawler)
+
+    async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
+        await self._broken()
+        if self._forgets:
+            self._forgets -= 1
+            return CrawlerStanding("unknown")
+        answer = await self.behind.batch(identity, sequence, wait)
+        if isinstance(answer, bytes):
+            await self._broken()
+        return answer
+
+    async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
+        await self._broken()
+        return await self.behind.acknowledge(identity, sequence)
+
+    async def cancel(self, identity: str) -> CrawlerStanding:
+        return await self.behind.cancel(identity)
+
+    async def close(self) -> None:
+        await self.behind.close()
+
+    async def _broken(self) -> None:
+        self.calls += 1
+        if self._dice.random() < 0.3:
+            raise RuntimeUnavailable("the line broke")
+
+
+def test_a_link_that_breaks_off_and_a_runtime_that_forgets_lose_and_double_nothing(tmp_path: Path) -> None:
+    with FakeWeb(web()) as served:
+        crawled(served, tmp_path / "stationary")
+        link = Unreliable(HomeRuntime(fetching(served, [])), forgets=1)
+        summary = crawled(served, tmp_path / "mobile", link, {"lease": 60.0})
+    assert kept(tmp_path / "mobile") == kept(tmp_path / "stationary")
+    assert link.sent > 2 and summary.state == "finished"
+    twice = found(tmp_path / "mobile", "SELECT url FROM pages_all GROUP BY url HAVING count(*) > 1")
+    assert twice == []
+
+
+def test_hosts_of_a_runtime_that_does_not_answer_are_fetched_from_home(tmp_path: Path) -> None:
+    class Gone(Unreliable):
+        async def _broken(self) -> None:
+            raise RuntimeUnavailable("nobody is there")
+
+    with FakeWeb(web()) as served:
+        crawled(served, tmp_path / "stationary")
+        link = Gone(HomeRuntime(fetching(served, [])))
+        summary = crawled(served, tmp_path / "mobile", link, {"reach": 0.05, "tries": 1})
+    assert kept(tmp_path / "mobile") == kept(tmp_path / "stationary")
+    assert summary.state == "finished"
+
+
+def test_a_limit_of_pages_is_never_exceeded_and_can_be_raised_later(tmp_path: Path) -> None:
+    with FakeWeb(web()) as served:
+        crawled(served, tmp_path / "stationary")
+        first = crawled(served, tmp_path / "mobile", HomeRuntime(fetching(served, [])), max_pages=7)
+        assert first.state == "limit" and 0 < first.pages <= 7 and first.queued > 0
+        crawled(served, tmp_path / "mobile", HomeRuntime(fetching(served, [])), resume=True, max_pages=100_000)
+    assert kept(tmp_path / "mobile") == kept(tmp_path / "stationary")

@@ -1,0 +1,227 @@
+"""Masters of a crawl: the options that ask for them, the wirings of agents and masters, and domains that change hands."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gossamer.assembly.agency.assigning import assign, forget_wishes, read_wishes
+from gossamer.assembly.agency.handing import DividedByTable, TableMoves, give_now, mail_waits
+from gossamer.assembly.agents import with_agents
+from gossamer.assembly.catalog import catalog
+from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.masters import Masters, designation_policy, master_wiring, masters_for, masters_of
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.errors import WiringError
+from gossamer.flow.planning import plan
+from gossamer.flow.sheet import build
+from gossamer.flow.wiring import ProviderPlan, Wiring, with_settings
+from gossamer.model.agents import member
+from gossamer.model.digest_claims import digest_names
+from gossamer.model.domains import domain_point
+from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.services.designation.policies import ByPlace, LeastLoaded
+from gossamer.services.designation.ring import Ring
+from gossamer.stores.members import write_members
+
+AGENTS = ("agent-00", "agent-01", "agent-02")
+
+
+def crawl_wiring(**options: object) -> Wiring:
+    return compile_wiring(["http://a.test/"], CrawlOptions(**options))  # type: ignore[arg-type]
+
+
+def asked(directory: Path, **options: Any) -> Masters:
+    return masters_for(directory, build(CrawlOptions, {"output": str(directory), **options}))
+
+
+def kept(directory: Path, **options: Any) -> Masters:
+    """The masters of a crawl that was made with these options."""
+    masters = asked(directory, designation="master", agents=3, **options)
+    masters.write(directory)
+    write_members(directory, AGENTS)
+    return masters
+
+
+def test_a_crawl_goes_by_the_ring_unless_told(tmp_path: Path) -> None:
+    assert not asked(tmp_path, agents=3)
+    assert not asked(tmp_path, agents=3, designation="ring")
+    assert asked(tmp_path, agents=1, designation="master").names == ("master-00",)
+    assert asked(tmp_path, agents=2, designation="master", masters=2).names == ("master-00", "master-01")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"designation": "master"}, "say how many: --agents N"),
+        ({"agents": 2, "masters": 2}, "--masters is about masters; add --designation master"),
+        ({"agents": 2, "policy": "by-domain"}, "--policy is about masters"),
+        ({"agents": 2, "place": ["hu=budapest"], "designation": "ring"}, "--place is about masters"),
+        ({"agents": 2, "designation": "master", "policy": "by-place"}, "--policy by-place needs places"),
+        ({"agents": 2, "designation": "master", "policy": "least-lodaed"}, "least-loaded"),
+        ({"agents": 2, "designation": "master", "place": ["hu=budapest"]}, "places"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_in_one_line(options: Mapping[str, Any], told: str, tmp_path: Path) -> None:
+    with pytest.raises((UsageError, WiringError), match=told) as refused:
+        asked(tmp_path, **options)
+    assert refused.value.exit_code == 2
+    assert "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == [], "nothing was touched"
+
+
+def test_a_crawl_keeps_to_what_it_began_with_and_may_have_other_masters(tmp_path: Path) -> None:
+    kept(tmp_path, masters=2, policy="by-place", place=["hu=budapest"])
+    again = asked(tmp_path, resume=True)
+    assert again.names == ("master-00", "master-01")
+    assert isinstance(policy := designation_policy(again.wiring), ByPlace)
+    assert policy.sheet.places == ("hu=budapest",)
+    assert asked(tmp_path, resume=True, masters=1).names == ("master-00",)
+    other = asked(tmp_path, resume=True, policy="least-loaded", designation="master")
+    assert isinstance(designation_policy(other.wiring), LeastLoaded)
+    with pytest.raises(UsageError, match="since it was made; leave --designation out"):
+        asked(tmp_path, resume=True, designation="ring")
+    ring = tmp_path / "ring"
+    write_members(ring, AGENTS)
+    with pytest.raises(UsageError, match="was made without masters"):
+        asked(ring, resume=True, designation="master")
+
+
+def test_several_masters_need_a_table_that_they_share(tmp_path: Path) -> None:
+    masters = kept(tmp_path)
+    assert masters.wiring is not None
+    own = {
+        "ledger": ProviderPlan("ledger"),
+        "designations": ProviderPlan("designations", {"ledger": "ledger", "policy": "policy"}),
+    }
+    wiring = msgspec.structs.replace(masters.wiring, providers={**masters.wiring.providers, **own})
+    Masters(masters.names, wiring).write(tmp_path)
+    assert asked(tmp_path, resume=True).names == ("master-00",), "one master may have its own"
+    with pytest.raises(WiringError, match="keeps its table for one master"):
+        asked(tmp_path, resume=True, masters=2)
+
+
+def test_damaged_notes_of_masters_are_refused(tmp_path: Path) -> None:
+    kept(tmp_path)
+    (tmp_path / "state/masters/wiring.toml").unlink()
+    with pytest.raises(CrawlDirectoryError, match="is damaged"):
+        masters_of(tmp_path)
+    (tmp_path / "state/masters/names.json").write_text("[")
+    with pytest.raises(CrawlDirectoryError, match="is damaged"):
+        masters_of(tmp_path)
+
+
+def test_an_agent_of_masters_has_arrows_to_all_of_them_and_none_to_other_agents() -> None:
+    wiring = with_agents(crawl_wiring(), AGENTS, "agent-01", "/run/x", ("master-00", "master-01"))
+    graph = plan(wiring, catalog())
+    arrows = {name: node for name, node in graph.connectors.items() if name.startswith("urls-")}
+    assert {name: (node.producers, node.consumers) for name, node in arrows.items()} == {
+        "urls-agent-01": (("master-00", "master-01"), ("receive",)),
+        "urls-master-00": (("send-master-00",), ("master-00",)),
+        "urls-master-01": (("send-master-01",), ("master-01",)),
+    }
+    links: Any = graph.sheet("master-links")
+    assert links.masters == ("master-01", "master-00"), "agents prefer different masters"
+
+
+def test_a_master_has_arrows_to_and_from_all_agents_and_the_settings_of_the_crawl(tmp_path: Path) -> None:
+    masters = kept(tmp_path)
+    crawl = crawl_wiring(never=("hu.*",), only=("org.*",))
+    crawl = with_settings(crawl, "links", {"aliases": ["www.a.test=a.test"]})
+    crawl = with_settings(crawl, "ledger", {"together": ["a.test b.test"]})
+    members = (*AGENTS, "agent-03=0")
+    graph = plan(master_wiring(masters, crawl, members, "master-00", "/run/x", tmp_path), catalog())
+    arrows = {name: node for name, node in graph.connectors.items() if name.startswith("urls-")}
+    assert {name: (node.producers, node.consumers) for name, node in arrows.items()} == {
+        "urls-master-00": (AGENTS, ("marshal",)),
+        **{f"urls-{agent}": ((f"send-{agent}",), (agent,)) for agent in AGENTS},
+    }
+    sheets: dict[str, Any] = {
+        name: graph.sheet(name) for name in ("marshal", "mail", "names", "constraints", "designations")
+    }
+    assert sheets["names"].aliases == ("www.a.test=a.test",)
+    assert (sheets["constraints"].never, sheets["constraints"].only) == (("hu.*",), ("org.*",))
+    assert sheets["marshal"].together == sheets["mail"].together == ("a.test b.test",)
+    assert (sheets["mail"].agents, sheets["designations"].members) == (AGENTS, members)
+
+
+# -- the table
+
+
+def given(directory: Path, **agents: str) -> DividedByTable:
+    kept(directory)
+    assert give_now(directory, {f"{name}.test": agent for name, agent in agents.items()}) == {}
+    return DividedByTable(directory, AGENTS, crawl_wiring())
+
+
+def test_the_table_says_whose_a_host_is(tmp_path: Path) -> None:
+    division = given(tmp_path, a="agent-00", b="agent-01", c="agent-00")
+    assert [division.owner(host) for host in ("www.a.test", "b.test", "d.test")] == ["agent-00", "agent-01", ""]
+    digest = next(iter(digest_names().values()))
+    assert division.owner(digest) in AGENTS
+    points = {point for first, last in division.arcs("agent-00") for point in range(first, last + 1)}
+    assert {domain_point("a.test"), domain_point("c.test")} <= points
+    assert domain_point("b.test") not in points
+    assert division.domains("agent-00") == ["a.test", "c.test"]
+    assert not mail_waits(tmp_path)
+
+
+def test_domains_move_at_one_instant_to_whom_a_person_or_the_policy_says(tmp_path: Path) -> None:
+    division = given(tmp_path, a="agent-00", b="agent-01", c="agent-02", d="agent-02", e="agent-02")
+    moves, after = TableMoves(tmp_path), (*AGENTS[:2], "agent-02=0")
+    moves.plan(AGENTS, after, {"a.test": "agent-01", "c.test": "agent-00"}, LeastLoaded())
+    assert division.owner("a.test") == "agent-00", "nothing has moved yet"
+    assert not moves.are_made()
+    planned = {
+        (giver, taker): {point for first, last in arcs for point in range(first, last + 1)}
+        for giver in AGENTS
+        for taker, arcs in moves.of(giver)
+    }
+    assert domain_point("a.test") in planned["agent-00", "agent-01"]
+    assert domain_point("c.test") in planned["agent-02", "agent-00"]
+    was, becomes = Ring(map(member, AGENTS)), Ring(map(member, after))
+    for point, name in digest_names().items():
+        if was.owner(name) != becomes.owner(name):
+            assert point in planned[was.owner(name), becomes.owner(name)], "digests move by the ring"
+    moves.make()
+    assert moves.are_made()
+    left = DividedByTable(tmp_path, after, crawl_wiring())
+    assert [left.owner(f"{name}.test") for name in "abc"] == ["agent-01", "agent-01", "agent-00"]
+    assert {left.owner("d.test"), left.owner("e.test")} == {"agent-00"}, "the least loaded agent gets both"
+    moves.forget()
+    assert not list(moves.of("agent-02"))
+
+
+def test_a_person_gives_away_what_nobody_has_at_once_and_the_rest_when_the_crawl_rests(tmp_path: Path) -> None:
+    division, wiring = given(tmp_path, a="agent-00", b="agent-01"), crawl_wiring()
+    wanted = {"www.a.test": "agent-02", "b.test": "agent-01", "new.test": "agent-02"}
+    assert assign(tmp_path, wiring, AGENTS, wanted) == {"a.test": "agent-02"}
+    assert (division.owner("new.test"), division.owner("a.test")) == ("agent-02", "agent-00")
+    assert read_wishes(tmp_path) == {"a.test": "agent-02"}
+    forget_wishes(tmp_path, {"a.test": "agent-02"})
+    assert read_wishes(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"a.test": "agent-07"}, "is no agent at work"),
+        ({"not a host": "agent-00"}, "not a host"),
+        ({"digests-ab.invalid": "agent-00"}, "goes by the ring"),
+    ],
+)
+def test_what_cannot_be_assigned_is_refused_and_nothing_changes(
+    wanted: Mapping[str, str], told: str, tmp_path: Path
+) -> None:
+    division = given(tmp_path, a="agent-00")
+    with pytest.raises(UsageError, match=told):
+        assign(tmp_path, crawl_wiring(), AGENTS, {"new.test": "agent-01", **wanted})
+    assert (division.owner("a.test"), division.owner("new.test")) == ("agent-00", "")
+
+
+def test_a_crawl_by_the_ring_has_nothing_to_assign(tmp_path: Path) -> None:
+    write_members(tmp_path, AGENTS)
+    with pytest.raises(UsageError, match="goes by the ring"):
+        assign(tmp_path, crawl_wiring(), AGENTS, {"a.test": "agent-01"})

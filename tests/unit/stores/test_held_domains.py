@@ -1,0 +1,103 @@
+"""An agent that has masters: which domains it holds, and what becomes of URLs that it owes and is given."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.model.digest_claims import Claim, as_task, digest_names
+from gossamer.model.domains import domain_point
+from gossamer.model.task import Task
+from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.stores.exchange.held import HELD, MASTERS, HeldDomains, HeldDomainsSheet, TakenDomains
+from gossamer.stores.exchange.ledger import DividedLedger
+from gossamer.stores.exchange.outbox import AgentOutbox, AgentOutboxSheet
+from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+
+MEMBERS = ("agent-00", "agent-01")
+
+
+class Agent:
+    """The stores of one agent that has masters."""
+
+    def __init__(self, place: Path) -> None:
+        self.ledger = RocksLedger(LedgerSheet(directory=str(place)))
+        self.ledger.open()
+        self.ring = RingDesignation(RingSheet(members=MEMBERS))
+        self.held = HeldDomains(HeldDomainsSheet(agent="agent-00"))
+        self.held.ledger, self.held.ring = self.ledger, self.ring
+        self.outbox = AgentOutbox(AgentOutboxSheet(agent="agent-00"))
+        self.outbox.ledger, self.outbox.designation = self.ledger, self.held
+        self.divided = DividedLedger()
+        self.divided.behind, self.divided.outbox = self.ledger, self.outbox
+        self.taken = TakenDomains()
+        self.taken.held, self.taken.outbox = self.held, self.outbox
+
+    async def start(self) -> None:
+        await self.held.start()
+        await self.outbox.start()
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(tmp_path)
+    yield made
+    made.ledger.abandon()
+
+
+def found(*urls: str) -> list[Task]:
+    return [Task(f"http://{url}", url.partition("/")[0], 1, "http://c.test/", "a href") for url in urls]
+
+
+def test_a_domain_is_held_with_all_its_hosts_from_its_first_url_on_also_after_a_kill(
+    agent: Agent, tmp_path: Path
+) -> None:
+    asyncio.run(agent.start())
+    assert agent.held.owner("www.a.test") == MASTERS
+    with agent.divided.group() as group:
+        assert agent.taken.received(found("www.a.test/1"), group) == []
+    assert {agent.held.owner(host) for host in ("www.a.test", "a.test", "x.y.a.test")} == {"agent-00"}
+    assert agent.held.owner("b.test") == MASTERS
+    agent.ledger.abandon()
+    again = Agent(tmp_path)
+    asyncio.run(again.start())
+    assert (again.held.owner("x.a.test"), again.held.owner("b.test")) == ("agent-00", MASTERS)
+    again.ledger.abandon()
+    agent.ledger.open()
+
+
+def test_what_an_agent_has_found_itself_comes_back_once_and_is_owed_no_more(agent: Agent) -> None:
+    async def check() -> None:
+        await agent.start()
+        mine, other = found("a.test/1", "b.test/1")
+        with agent.divided.group() as group:
+            group.push([mine, other])
+        assert agent.ledger.counters()["owed"] == 2
+        batch = await agent.outbox.take(MASTERS, 9)
+        with agent.divided.group() as group:
+            assert agent.taken.received([mine], group) == [mine], "it is seen here, and yet to be queued"
+            group.push([mine])
+        assert agent.ledger.counters()["owed"] == 1
+        with agent.divided.group() as group:
+            assert agent.taken.received([mine], group) == [], "it comes a second time, and is queued already"
+        agent.outbox.delivered(batch)
+        await agent.outbox.stop()
+        assert agent.ledger.counters()["owed"] == 0, "each is forgotten once"
+        assert len(agent.ledger.queues) == 1
+
+    asyncio.run(check())
+
+
+def test_digests_go_by_the_ring_and_no_domain_is_noted_for_them(agent: Agent) -> None:
+    asyncio.run(agent.start())
+    claims = [Claim(f"{one}{two}XYZ", "http://a.test/", 0.0) for one in "ABCDE" for two in "234"]
+    owners = {claim.host: agent.ring.owner(claim.host) for claim in claims}
+    assert set(owners.values()) == set(MEMBERS)
+    for name, owner in owners.items():
+        assert name in digest_names().values()
+        assert digest_names()[domain_point(name)] == name
+        assert agent.held.owner(name) == ("agent-00" if owner == "agent-00" else MASTERS)
+    with agent.divided.group() as group:
+        agent.taken.received([as_task(claim) for claim in claims], group)
+    assert list(agent.ledger.spaces.walk(HELD)) == []
