@@ -61,7 +61,7 @@ def test_topology_shows_no_password(form: str, capsys: pytest.CaptureFixture[str
     if form == "toml":
         (tmp_path / "printed.toml").write_text(shown)
         assert main(["crawl", "--wiring", str(tmp_path / "printed.toml"), "-o", str(tmp_path / "c")]) == 2
-        assert "was hidden where this was printed; give it again" in capsys.readouterr().err
+        assert "was hidden when this wiring was printed; give its value again" in capsys.readouterr().err
 
 
 def test_a_password_that_is_set_while_a_crawl_runs_is_told_to_nobody(tmp_path: Path, socket_folder: Path) -> None:

@@ -56,13 +56,13 @@ T = TypeVar("T")
 
 
 class CrawlFailed(GossamerError):
-    """A crawl that brought nothing at all. The text says why, seed by seed."""
+    """The crawl brought nothing at all. The message gives the reason for each seed."""
 
     exit_code = 4
 
 
 class Made(msgspec.Struct, frozen=True):
-    """What a crawl is made of, beside its options."""
+    """The parts of a crawl beside its options."""
 
     seeds: tuple[str, ...]
     options: Mapping[str, Any]
@@ -138,9 +138,9 @@ def _wiring(options: dict[str, Any]) -> Wiring:
 
 
 class CrawlRun:
-    """A crawl being read: iterate over it; :attr:`summary` says how it stands, and in the end how it ended.
+    """A running crawl: iterate over it to get its pages. :attr:`summary` shows its state, and after the end its result.
 
-    Leaving the loop early ends the crawl. `async with` waits for that end, `await run.close()` does too.
+    Leaving the loop early ends the crawl. `async with` and `await run.close()` wait for this end.
     """
 
     def __init__(self, made: Made, yields: Yields) -> None:
@@ -152,7 +152,7 @@ class CrawlRun:
 
     @property
     def summary(self) -> Summary | None:
-        """How the crawl ended; as it stands, while it runs or comes to its end. None before it began."""
+        """The result of the crawl, or its present state while it runs. None before it began."""
         if self._summary is not None or self._job is None or self._job.running is None:
             return self._summary
         return self._job.figures.summary()
@@ -169,7 +169,7 @@ class CrawlRun:
         await self.close()
 
     async def close(self) -> None:
-        """End the crawl, if it runs: what is in flight is finished first."""
+        """End the crawl if it runs, after the requests in flight have ended."""
         close = getattr(self._pages, "aclose", None)
         if close is not None:
             await close()
@@ -194,7 +194,7 @@ class CrawlRun:
 
 @contextlib.contextmanager
 def workspace(made: Made) -> Iterator[Made]:
-    """Without `output` nothing is kept: ledger and log go to a folder that is removed with the crawl."""
+    """Without `output` nothing is kept: ledger and log lie in a folder that is removed at the end."""
     if made.options.get("output"):
         yield made
         return
@@ -262,12 +262,12 @@ def crawl(
 
     Args:
         seeds: one URL or several.
-        yields: `pages`: successful HTML documents; `documents`: those of every type; `outcomes`: every visit, failed ones too.
-        wiring: a file with a wiring, or the name of a shipped one.
-        options: those of the command line, with underscores; `output` keeps archive and log.
+        yields: `pages` yields successful HTML documents, `documents` those of every type, `outcomes` every visit, even
+        failed ones. wiring: a file with a wiring, or the name of a shipped one. options: those of the command line,
+        with underscores; with `output`, archive and log are kept.
 
     Raises:
-        CrawlFailed: at the end of the iteration, where no seed brought anything.
+        CrawlFailed: at the end of the iteration, if no seed brought anything.
     """
     if yields not in ("pages", "documents", "outcomes"):
         raise UsageError(f"yields={yields!r}: a crawl yields 'pages', 'documents' or 'outcomes'")
@@ -276,9 +276,9 @@ def crawl(
 
 
 class SyncCrawlRun(Iterator[Page]):
-    """A crawl read by a caller without an event loop, or with one that is busy, as that of a notebook.
+    """A running crawl for a caller without an event loop, or whose loop is busy, as in a notebook.
 
-    A `for` loop that is left early ends the crawl; afterwards :attr:`summary` says how.
+    Leaving a `for` loop early ends the crawl; afterwards :attr:`summary` holds its result.
     """
 
     def __init__(self, run: CrawlRun) -> None:
@@ -333,12 +333,13 @@ class SyncCrawlRun(Iterator[Page]):
 def crawl_sync(
     seeds: str | Iterable[str], *, yields: Yields = "pages", wiring: str = "", **options: Unpack[CrawlKeywords]
 ) -> SyncCrawlRun:
-    """As :func:`crawl`, for callers that do not write `async`: a plain iterator of pages. Works in a notebook too."""
+    """Like :func:`crawl`, but returns a plain iterator of pages, for callers without `async`. Works in a notebook
+    too."""
     return SyncCrawlRun(crawl(seeds, yields=yields, wiring=wiring, **options))
 
 
 class LoopOfOwn:
-    """An event loop for a blocking caller: in this thread, or in one of its own where a loop runs here already."""
+    """An event loop for a blocking caller: in this thread, or in a thread of its own if a loop already runs here."""
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner(loop_factory=loop_factory())

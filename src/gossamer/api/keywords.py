@@ -46,7 +46,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Fetch the URLs that were set aside under this ID of `gossamer traps`, or `all`, when a crawl goes on."""
 
     filter: Sequence[str]
-    """Follow only links that this expression is true of; write GATE: EXPRESSION for another gate. See
+    """Follow a link only if this expression is true of it; write GATE: EXPRESSION for another gate. See
     docs/filters.md."""
 
     only: Sequence[str]
@@ -77,7 +77,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Stop when less than this is free on the disk."""
 
     until: str
-    """End at the first page that this expression is true of; see docs/filters.md."""
+    """End the crawl at the first page for which this expression is true; see docs/filters.md."""
 
     max_page_size: int | str
     """Cut bodies at this size."""
@@ -145,30 +145,32 @@ class CrawlKeywords(TypedDict, total=False):
     """Try a failed request this many times more: after 10 s, 10 minutes and 60 minutes."""
 
     linger: float | str
-    """When only retries are left, wait this long for them, then end; `forever` never ends. Resume asks for the rest."""
+    """When only retries are left, wait this long for them, then end; with `forever`, never end. A resumed crawl makes
+    the retries that are left."""
 
     strategy: Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
     """Choose which page is fetched next: breadth, depth, host-breadth, priority, opic or random-walk."""
 
     topic: Sequence[str]
-    """Go after pages with these words, the most relevant links first."""
+    """Look for pages with these words, and follow the most relevant links first."""
 
     topic_page: Sequence[str]
-    """Go after pages about what this file (HTML or text) is about."""
+    """Look for pages that are about the same topic as this file (HTML or text)."""
 
     relevance: str
-    """Let this part judge what is relevant, by its name, in the place of words."""
+    """Judge the relevance of pages with the installed part of this name, instead of by words."""
 
     tunnel: int
-    """Follow links through so many irrelevant pages in a row, where the crawl has a topic."""
+    """If the crawl has a topic, follow links through at most this many irrelevant pages in a row."""
 
     recrawl: str
-    """Visit known pages again: `adaptive` each page when a visit is worth most, the mean page once in 7 days
-    (`adaptive=1d`: in one day), `every=7d` after that time, `proportional`, `nutch` or `stormcrawler` by that rule,
-    `never` not at all. The crawl stays alive for them; with --linger 0s it does what is due and ends."""
+    """Visit known pages again: `adaptive` visits each page when a visit is worth most, an average page once in 7 days
+    (`adaptive=1d`: in one day); `every=7d` visits each after that time; `proportional`, `nutch` and `stormcrawler`
+    apply the rule of that name; `never` visits none. The crawl keeps running for these visits; with --linger 0s it
+    makes those that are due and ends."""
 
     recrawl_rate: str | None
-    """Let at most this share of the requests be for known pages while there are new ones, as 20%; default: 50%."""
+    """While there are new pages, spend at most this share of the requests on known pages, as 20%; default: 50%."""
 
     min_interval: float | str | None
     """Wait at least this long between two visits of a page; default: 1h."""
@@ -177,8 +179,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Wait at most this long between two visits of a page; default: 90d."""
 
     interval: Sequence[str]
-    """Keep other bounds for pages that an expression is true of, as `1h..1d: path("/news/**")` or `..6h:
-    host(a.example)`; the first that fits holds. See docs/order.md."""
+    """Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h:
+    host(a.example)`; the first expression that matches counts. See docs/order.md."""
 
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
@@ -193,7 +195,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Send this user agent instead of `Gossamer/VERSION (+CONTACT)`."""
 
     contact: str
-    """Tell site owners this URL or mail address; needed beyond this machine. GOSSAMER_CONTACT sets it too."""
+    """Give site owners this URL or mail address as your contact; required to crawl beyond this machine.
+    GOSSAMER_CONTACT sets it too."""
 
     header: Sequence[str]
     """Send this header field, as `Name: value`."""
@@ -211,9 +214,9 @@ class CrawlKeywords(TypedDict, total=False):
     while the crawl runs."""
 
     proxy: Sequence[str]
-    """Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., one after the other where there are
-    several. @FILE has one a line, $NAME is of the environment, and crawl.toml has neither's content. A proxy that fails
-    rests. Proxies of the environment are never used."""
+    """Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., taking turns if there are several. @FILE
+    reads one proxy a line, $NAME reads an environment variable; crawl.toml holds the content of neither. A proxy that
+    fails is not used for a while. HTTP_PROXY and its like are ignored."""
 
     http2: bool
     """Offer HTTP/2 to https servers."""
@@ -232,25 +235,25 @@ class CrawlKeywords(TypedDict, total=False):
     `[hosts."*.example.org"]`."""
 
     page_requisites: bool
-    """Also fetch the style sheets, images, scripts and media that pages show, on whatever host."""
+    """Also fetch the style sheets, images, scripts and media that pages show, from any host."""
 
     rdf: bool
-    """Read RDFa, JSON-LD and microdata into triples, which `query` and `sparql` ask, and `meta` and `link` into
+    """Read RDFa, JSON-LD and microdata into triples for `query` and `sparql`, and `meta` and `link` elements into
     `items`."""
 
     language: Sequence[str]
     """Keep only pages in this language, as de; discard others."""
 
     follow_nofollow: bool
-    """Follow links that pages mark as nofollow, too."""
+    """Also follow links that pages mark as nofollow."""
 
     details: Literal["plain", "full"]
-    """With `full`, also find the language and the fingerprint of each text, and the texts of links; about 1 ms a page
-    more."""
+    """With `full`, also find the language and the fingerprint of each text, and the texts of links; this takes about 1
+    ms more per page."""
 
     text: Literal["main", "all"]
-    """Use as the text of a page its prose without menus and code (main), or every word that readers see (all): for
-    language, fingerprints, processors and the index."""
+    """Take as the text of a page its prose without menus and code (main), or every word that readers see (all).
+    Language, fingerprints, processors and the index use this text."""
 
     near_duplicates: Literal["auto", "off", "report", "skip"]
     """Report or skip pages with nearly the same text; `auto` reports them with --details full."""
@@ -269,8 +272,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Write only this field of items to the files of --items, in this order."""
 
     item_key: Sequence[str]
-    """Leave an item out of the files of --items if an earlier one of its kind has the same value in this field
-    (repeatable: in all of them)."""
+    """Leave an item out of the files of --items if an earlier one of its kind has the same value in this field (if
+    repeated, in all of these fields)."""
 
     item_formulas: Literal["disarm", "keep"]
     """Put an apostrophe before cells of .csv that a spreadsheet would run as a formula (disarm), or leave them

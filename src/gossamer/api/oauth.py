@@ -22,7 +22,8 @@ _TOLD = 200
 
 
 class TokenGrant:
-    """Asks a server for tokens. The secret is read each time, so that it is nowhere but where a person keeps it."""
+    """Asks a server for tokens. It reads the secret each time, so that the secret stays only where the person keeps
+    it."""
 
     def __init__(self, token_url: str, client: str, secret: str, scope: str, refresh_token: str) -> None:
         """Check what a person gave; the two secrets are references, `$NAME` or `@FILE`.

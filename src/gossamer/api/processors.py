@@ -29,11 +29,11 @@ _registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
 
 
 def processor(*mimes: str) -> Callable[[P], P]:
-    """Register a function as processor of these media types, for every crawl that this program starts from now on.
+    """Register a function as processor of these media types, for every crawl that this program starts after that.
 
     The function takes a :class:`~gossamer.reading.document.Document` and yields :class:`Item` or :class:`Found`,
-    and :class:`Block` or :class:`Delay` where the wiring takes orders (docs/documents.md). One that is defined again, as by a cell
-    of a notebook that is run once more, takes the place of the earlier one.
+    and :class:`Block` or :class:`Delay` if the wiring takes orders (docs/documents.md). If a function is defined again,
+    as when a cell of a notebook runs again, it replaces the earlier one.
 
     Raises:
         UsageError: it names no media type, or what it stands before is no function of one argument.
@@ -90,9 +90,9 @@ def own_processors() -> Iterator[None]:
 
 
 async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
-    """Run processors over the stored archive of a crawl, without a request, and replace what its tables say.
+    """Run processors over the stored archive of a crawl, without a request, and replace the rows of its tables.
 
-    Those of the crawl's wiring run, or of `wiring` (a file name), and those that this program registered.
+    It runs the processors of the crawl's wiring, or of `wiring` (a file name), and those that this program registered.
     """
     from gossamer.operations.reprocess import crawl_wiring
     from gossamer.operations.reprocess import reprocess as prepare

@@ -62,7 +62,7 @@ _MARK = "__gossamer_handles__"
 
 
 class Spider:
-    """A crawl whose pages go to handlers. Handlers decide what is followed on the pages that they match."""
+    """A crawl whose pages go to handlers. Handlers decide which links of their pages are followed."""
 
     def __init__(
         self,
@@ -117,14 +117,13 @@ class Spider:
     ) -> Callable[[H], H]:
         """Register a handler of documents.
 
-        Without a label it gets the HTML pages that were asked for without one; with a label, whatever came for it. Of several that
-        fit, the one that says more of its pages gets the page.
+        Without a label, the handler gets HTML pages that were requested without one; with a label, every answer to
+        requests with this label. If several handlers fit, the most specific one gets the page.
 
         Args:
             label: of the request.
-            url: an RE2 pattern that is found in the URL.
-            mime: a media type, as `application/pdf`, `image/*` or `*`.
-            run: `loop` (what is async), `thread` (what is not, since it may block) or `process` (what computes long).
+            url: an RE2 pattern that the URL contains. mime: a media type, as `application/pdf`, `image/*` or `*`. run:
+            `loop` for async functions, `thread` for others, since they may block, `process` for long computations.
             deadline: seconds that it may take for a page.
 
         Raises:
@@ -151,9 +150,9 @@ class Spider:
     def failed(
         self, label: H | str | None = None, /, *, run: Place | None = None, deadline: float | None = None
     ) -> H | Callable[[H], H]:
-        """Register a handler of what brought no document, whatever the reason: `page.outcome` and `page.error` say which.
+        """Register a handler of requests that brought no document; `page.outcome` and `page.error` hold the reason.
 
-        What is tried again comes here when its tries are spent. Raises as :meth:`page`.
+        A request that is tried again comes here after its last try. Raises the same errors as :meth:`page`.
         """
         if label is not None and not isinstance(label, str):
             self.handlers.add_failed(label, None, run, deadline)
@@ -166,10 +165,12 @@ class Spider:
         return register
 
     def login(self, url: str, *, deadline: float = DEADLINE) -> Callable[[L], L]:
-        """Register the log-in of a host: an async function that gets a :class:`Session`, and is run before any page of that host.
+        """Register the log-in of a host: an async function that gets a :class:`Session` and runs before any page of
+        that host.
 
-        Its cookies are kept in the crawl's directory for its owner alone, so that a crawl that goes on is still logged in
-        (`cookies="keep"`, unless another is chosen). A handler that finds nobody logged in raises :class:`gossamer.LoggedOut`.
+        Its cookies are kept in the crawl's directory, readable only by its owner, so that a resumed crawl is still
+        logged in (`cookies="keep"`, unless you choose another value). A handler raises :class:`gossamer.LoggedOut` if
+        the session is no longer logged in.
 
         Args:
             url: of the page with the form, on the host that is logged in to.
@@ -201,9 +202,9 @@ class Spider:
         refresh_token: str = "",
         deadline: float = DEADLINE,
     ) -> None:
-        """Send an OAuth 2.0 bearer token with every request to a site; ask for a new one before it ends.
+        """Send an OAuth 2.0 bearer token with every request to a site, and get a new one before it expires.
 
-        Neither secret nor token is in ledger, archive or `crawl.toml`. `gossamer.LoggedOut` asks for a new token.
+        Ledger, archive and `crawl.toml` hold neither secret nor token. Raise `gossamer.LoggedOut` to get a new token.
 
         Args:
             url: of any page of the site.
@@ -227,9 +228,10 @@ class Spider:
     # -- running
 
     def run(self, seeds: Seeds = (), *, wiring: str = "", **options: Unpack[CrawlKeywords]) -> Summary:
-        """Crawl to the end, and say how it went. Blocks; works in a notebook too. Without `output` only the items are kept.
+        """Crawl to the end, and return the summary. Blocks; works in a notebook too. Without `output`, only the items
+        are kept.
 
-        What is given here comes before what the spider was made with. `gossamer run FILE` takes the place of this call.
+        Options given here win over those of the spider. `gossamer run FILE` takes the place of this call.
 
         Raises:
             GossamerError: the crawl cannot be run; says why.
@@ -252,9 +254,10 @@ class Spider:
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
     def reprocess(self, directory: str) -> "Reprocessed":
-        """Run the handlers over the stored archive of a crawl, without a request, and replace what its tables say. Blocks.
+        """Run the handlers over the stored archive of a crawl, without a request, and replace the rows of its tables.
+        Blocks.
 
-        Pages keep their labels and data. What handlers ask for becomes links in the tables, and nothing is fetched.
+        Pages keep their labels and data. Requests of handlers become links in the tables, and nothing is fetched.
 
         Raises:
             UsageError: there is no crawl in the directory.
@@ -271,7 +274,7 @@ class Spider:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The options that it was made with, and those that go without saying: who logs in keeps cookies, and so do sessions."""
+        """Its options, with those that follow from them: a spider with log-ins or sessions keeps cookies."""
         return {**({"cookies": "keep"} if len(self.logins) or self.sessions.count else {}), **self.options}
 
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:

@@ -179,7 +179,7 @@ def divisible(wiring: Wiring) -> tuple[str, str]:
     """
     frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
     if wiring.components[commit].settings.get("again"):
-        raise UsageError("a random walk comes where it was, so its URLs cannot be divided; leave --agents at 1")
+        raise UsageError("a random walk returns to pages, so its URLs cannot be divided; leave --agents at 1")
     return frontier, commit
 
 

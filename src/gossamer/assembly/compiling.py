@@ -223,9 +223,7 @@ def _focus(builder: Builder) -> None:
     options = builder.options
     if not (options.topic or options.topic_page or options.relevance):
         if options.tunnel != CrawlOptions().tunnel:
-            raise UsageError(
-                "--tunnel says how far a focused crawl goes; give it a --topic, --topic-page or --relevance"
-            )
+            raise UsageError("--tunnel needs a topic; also give --topic, --topic-page or --relevance")
         return
     words: dict[str, Any] = {
         "words": list(options.topic),

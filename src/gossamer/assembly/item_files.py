@@ -44,9 +44,7 @@ class ItemFiles:
                 "--items names a file twice; give each file once, with --items KIND=FILE for one kind of items"
             )
         if not options.items and (options.item_columns or options.item_key or options.item_formulas == "keep"):
-            raise UsageError(
-                "--item-columns, --item-key and --item-formulas say how --items FILE is written; name a file"
-            )
+            raise UsageError("--item-columns, --item-key and --item-formulas need --items FILE; name a file")
 
     def __repr__(self) -> str:
         return f"<ItemFiles of {self._directory}>"
@@ -57,7 +55,7 @@ class ItemFiles:
         of_kind = _OF_KIND.fullmatch(text)
         file, kind = (of_kind["file"], of_kind["kind"]) if of_kind else (text, "")
         if Path(file).suffix not in FORMS:
-            raise UsageError(f"--items {text}: the name says how it is written; let it end in {', '.join(FORMS)}")
+            raise UsageError(f"--items {text}: the name decides the format; let it end in {', '.join(FORMS)}")
         return Path(file), kind
 
     def _layout(self, kind: str) -> "ItemLayout":

@@ -61,7 +61,7 @@ def settings_of(key: str, value: str, units: Units) -> Settings:
         made = _named(option, value, units)
     for unit in made:
         if unit not in units:
-            raise UsageError(f"option {key!r} sets unit {unit!r}, and this crawl has none")
+            raise UsageError(f"option {key!r} sets unit {unit!r}, which this crawl does not have")
     return made
 
 

@@ -88,7 +88,8 @@ class CrawlOptions(Sheet, frozen=True):
     filter: Annotated[
         tuple[str, ...],
         setting(
-            "Follow only links that this expression is true of; write GATE: EXPRESSION for another gate. See docs/filters.md "
+            "Follow a link only if this expression is true of it; write GATE: EXPRESSION for another gate. See "
+            "docs/filters.md "
             "(repeatable).",
         ),
     ] = ()
@@ -116,7 +117,7 @@ class CrawlOptions(Sheet, frozen=True):
     ) = None
     until: Annotated[
         str,
-        setting("End at the first page that this expression is true of; see docs/filters.md."),
+        setting("End the crawl at the first page for which this expression is true; see docs/filters.md."),
     ] = ""
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", ge=1)] = 16_000_000
     max_links: Annotated[int, setting("Keep at most this many links of a page.", unit="links", ge=0)] = 6000
@@ -269,7 +270,8 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             float,
             setting(
-                "When only retries are left, wait this long for them, then end; `forever` never ends. Resume asks for the rest.",
+                "When only retries are left, wait this long for them, then end; with `forever`, never end. A resumed "
+                "crawl makes the retries that are left.",
                 unit="s",
                 ge=0,
             ),
@@ -285,24 +287,30 @@ class CrawlOptions(Sheet, frozen=True):
     ] = "breadth"
     topic: Annotated[
         tuple[str, ...],
-        setting("Go after pages with these words, the most relevant links first (repeatable).", restart=_GRAPH),
+        setting(
+            "Look for pages with these words, and follow the most relevant links first (repeatable).", restart=_GRAPH
+        ),
     ] = ()
     topic_page: Annotated[
         tuple[str, ...],
         setting(
-            "Go after pages about what this file (HTML or text) is about (repeatable).", restart=_GRAPH, names="a file"
+            "Look for pages that are about the same topic as this file (HTML or text) (repeatable).",
+            restart=_GRAPH,
+            names="a file",
         ),
     ] = ()
     relevance: Annotated[
         str,
         setting(
-            "Let this part judge what is relevant, by its name, in the place of words.", restart=_GRAPH, names="code"
+            "Judge the relevance of pages with the installed part of this name, instead of by words.",
+            restart=_GRAPH,
+            names="code",
         ),
     ] = ""
     tunnel: Annotated[
         int,
         setting(
-            "Follow links through so many irrelevant pages in a row, where the crawl has a topic.",
+            "If the crawl has a topic, follow links through at most this many irrelevant pages in a row.",
             unit="pages",
             restart=_GRAPH,
             ge=0,
@@ -312,9 +320,10 @@ class CrawlOptions(Sheet, frozen=True):
     recrawl: Annotated[
         str,
         setting(
-            "Visit known pages again: `adaptive` each page when a visit is worth most, the mean page once in 7 days "
-            "(`adaptive=1d`: in one day), `every=7d` after that time, `proportional`, `nutch` or `stormcrawler` by that rule, "
-            "`never` not at all. The crawl stays alive for them; with --linger 0s it does what is due and ends.",
+            "Visit known pages again: `adaptive` visits each page when a visit is worth most, an average page once "
+            "in 7 days (`adaptive=1d`: in one day); `every=7d` visits each after that time; `proportional`, `nutch` "
+            "and `stormcrawler` apply the rule of that name; `never` visits none. The crawl keeps running for these "
+            "visits; with --linger 0s it makes those that are due and ends.",
             restart=_GRAPH,
         ),
     ] = ""
@@ -322,7 +331,8 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             str,
             setting(
-                "Let at most this share of the requests be for known pages while there are new ones, as 20%; default: 50%.",
+                "While there are new pages, spend at most this share of the requests on known pages, as 20%; "
+                "default: 50%.",
                 restart=_GRAPH,
             ),
         ]
@@ -349,8 +359,8 @@ class CrawlOptions(Sheet, frozen=True):
     interval: Annotated[
         tuple[str, ...],
         setting(
-            'Keep other bounds for pages that an expression is true of, as `1h..1d: path("/news/**")` or `..6h: host(a.example)`; '
-            "the first that fits holds. See docs/order.md (repeatable).",
+            'Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h: '
+            "host(a.example)`; the first expression that matches counts. See docs/order.md (repeatable).",
             restart=_GRAPH,
         ),
     ] = ()
@@ -366,7 +376,10 @@ class CrawlOptions(Sheet, frozen=True):
     user_agent: Annotated[str, setting("Send this user agent instead of `Gossamer/VERSION (+CONTACT)`.")] = ""
     contact: Annotated[
         str,
-        setting("Tell site owners this URL or mail address; needed beyond this machine. GOSSAMER_CONTACT sets it too."),
+        setting(
+            "Give site owners this URL or mail address as your contact; required to crawl beyond this machine. "
+            "GOSSAMER_CONTACT sets it too."
+        ),
     ] = ""
     header: Annotated[tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).")] = ()
     auth: Annotated[
@@ -398,9 +411,10 @@ class CrawlOptions(Sheet, frozen=True):
     proxy: Annotated[
         tuple[str, ...],
         setting(
-            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., one after the other where there are several "
-            "(repeatable). @FILE has one a line, $NAME is of the environment, and crawl.toml has neither's content. A proxy that "
-            "fails rests. Proxies of the environment are never used.",
+            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., taking turns if there are "
+            "several (repeatable). @FILE reads one proxy a line, $NAME reads an environment variable; crawl.toml "
+            "holds the content of neither. A proxy that fails is not used for a while. HTTP_PROXY and its like are "
+            "ignored.",
             secret=True,
             names="a secret",
         ),
@@ -427,13 +441,14 @@ class CrawlOptions(Sheet, frozen=True):
     page_requisites: Annotated[
         bool,
         setting(
-            "Also fetch the style sheets, images, scripts and media that pages show, on whatever host.",
+            "Also fetch the style sheets, images, scripts and media that pages show, from any host.",
         ),
     ] = False
     rdf: Annotated[
         bool,
         setting(
-            "Read RDFa, JSON-LD and microdata into triples, which `query` and `sparql` ask, and `meta` and `link` into `items`.",
+            "Read RDFa, JSON-LD and microdata into triples for `query` and `sparql`, and `meta` and `link` elements "
+            "into `items`.",
             restart=_GRAPH,
         ),
     ] = False
@@ -441,19 +456,20 @@ class CrawlOptions(Sheet, frozen=True):
         tuple[str, ...],
         setting("Keep only pages in this language, as de; discard others (repeatable)."),
     ] = ()
-    follow_nofollow: Annotated[bool, setting("Follow links that pages mark as nofollow, too.")] = False
+    follow_nofollow: Annotated[bool, setting("Also follow links that pages mark as nofollow.")] = False
     details: Annotated[
         Literal["plain", "full"],
         setting(
-            "With `full`, also find the language and the fingerprint of each text, and the texts of links; about 1 ms a page more.",
+            "With `full`, also find the language and the fingerprint of each text, and the texts of links; this "
+            "takes about 1 ms more per page.",
             restart=_GRAPH,
         ),
     ] = "plain"
     text: Annotated[
         Literal["main", "all"],
         setting(
-            "Use as the text of a page its prose without menus and code (main), or every word that readers see (all): "
-            "for language, fingerprints, processors and the index.",
+            "Take as the text of a page its prose without menus and code (main), or every word that readers see "
+            "(all). Language, fingerprints, processors and the index use this text.",
             restart=_GRAPH,
         ),
     ] = "main"
@@ -493,8 +509,8 @@ class CrawlOptions(Sheet, frozen=True):
     item_key: Annotated[
         tuple[str, ...],
         setting(
-            "Leave an item out of the files of --items if an earlier one of its kind has the same value in this field "
-            "(repeatable: in all of them).",
+            "Leave an item out of the files of --items if an earlier one of its kind has the same value in this "
+            "field (if repeated, in all of these fields).",
             restart=_BEGINNING,
         ),
     ] = ()

@@ -16,10 +16,10 @@ from gossamer.model.errors import UsageError
 @crawl_options
 @click.option("--config", metavar="FILE", help="Read options from a TOML file; the command line overrides it.")
 def about(directory: str | None, config: str | None, **given: Any) -> int:
-    """Write the page for site owners: who crawls, how politely, how to opt out.
+    """Write a page for site owners that says who crawls, how politely, and how to opt out.
 
-    It says what the crawl in DIR does, or one with these options would do. -o names the file; standard output otherwise.
-    Put it where --contact leads.
+    The page describes the crawl in DIR, or a crawl with these options. It goes to the file of -o, or to standard
+    output. Publish it at the URL of --contact.
 
     \b
     gossamer about mycrawl -o about.html

@@ -137,7 +137,7 @@ def bench(
     plots_folder: str | None,
     json_file: str | None,
 ) -> None:
-    """Run benchmark NAME and print its tables, with machine and versions. Without NAME: list them.
+    """Run benchmark NAME and print its tables, with machine and versions. Without NAME, list the benchmarks.
 
     \b
     gossamer bench flow

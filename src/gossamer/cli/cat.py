@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("url", metavar="URL")
-@click.option("--headers", is_flag=True, help="The answer's status line and header fields, instead of the document.")
-@click.option("--raw", is_flag=True, help="The record as it stands in the archive, with the body as it came.")
-@click.option("--at", default="", metavar="TIME", help="The version that stood at this time, as 20260301 (UTC).")
+@click.option(
+    "--headers", is_flag=True, help="Write the answer's status line and header fields, instead of the document."
+)
+@click.option("--raw", is_flag=True, help="Write the record as it is in the archive, with the body as it came.")
+@click.option(
+    "--at", default="", metavar="TIME", help="Write the version that was current at this time, as 20260301 (UTC)."
+)
 def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
 
-    The content coding is undone. A document that was fetched again unchanged comes from where it was archived first.
+    The content coding is undone. If a document was fetched again and had not changed, its first record in the archive
+    is read.
     """
     from gossamer.query.archive import ArchiveReader
     from gossamer.query.noted import damaged_index, read_notes

@@ -27,10 +27,14 @@ _PLAIN = "\x1b[0m"
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.option(
-    "--since", metavar="T", help="Only those found at this time or later, as 2026-03-01, or 1d for a day ago."
+    "--since", metavar="T", help="Show only changes found at this time or later, as 2026-03-01, or 1d for a day ago."
 )
-@click.option("--host", "hosts", multiple=True, metavar="HOST", help="Only on this host or below it (repeatable).")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only of this kind (repeatable).")
+@click.option(
+    "--host", "hosts", multiple=True, metavar="HOST", help="Show only changes on this host or below it (repeatable)."
+)
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Show only changes of this kind (repeatable)."
+)
 @click.option(
     "-f",
     "--format",
@@ -38,10 +42,14 @@ _PLAIN = "\x1b[0m"
     type=click.Choice(["table", "csv", "jsonl"]),
     default="table",
     show_default=True,
-    help="Choose how the list is written; CSV and JSON lines hold all of it.",
+    help="Write the list in this format; CSV and JSON lines hold all of it.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
-@click.option("--limit", type=click.IntRange(0), help=f"Show so many of the newest [default: {SHOWN}; 0 for all].")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    help=f"Show at most this many of the newest changes [default: {SHOWN}; 0 for all].",
+)
 def changes(
     directory: str,
     since: str | None,
@@ -53,8 +61,8 @@ def changes(
 ) -> int:
     """List what changed between visits in the crawl in DIR, the newest last, also while it runs.
 
-    A crawl with --recrawl visits pages again and keeps what each visit says of its page. `gossamer diff` shows how a
-    page differs, and the table `changes` answers questions in SQL.
+    A crawl with --recrawl visits pages again and keeps the findings of each visit. `gossamer diff` shows how a page
+    differs, and the table `changes` holds the same list for `gossamer query`.
 
     \b
     gossamer changes mycrawl --since 1d
@@ -94,15 +102,26 @@ def _tell(directory: str, count: int, newest: int | None) -> None:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("url", metavar="URL")
-@click.option("--at", nargs=2, metavar="T1 T2", help="Compare what stood at these times, as 20260301 20260308 (UTC).")
-@click.option("--source", "of_source", is_flag=True, help="Compare the documents as they came, not what they say.")
 @click.option(
-    "-U", "--unified", "context", type=click.IntRange(0, 1_000), default=3, show_default=True, help="Lines around each."
+    "--at",
+    nargs=2,
+    metavar="T1 T2",
+    help="Compare the versions that were current at these times, as 20260301 20260308 (UTC).",
+)
+@click.option("--source", "of_source", is_flag=True, help="Compare the documents as they came, not their texts.")
+@click.option(
+    "-U",
+    "--unified",
+    "context",
+    type=click.IntRange(0, 1_000),
+    default=3,
+    show_default=True,
+    help="Show this many lines around each difference.",
 )
 def diff(directory: str, url: str, at: tuple[str, str] | None, of_source: bool, context: int) -> None:
     """Show how the text of URL differs between two stored versions, in the crawl in DIR.
 
-    Without --at, these are the last version and the newest one before it that says something else.
+    Without --at, it compares the last version with the newest earlier one that has another text.
 
     \b
     gossamer diff mycrawl https://example.org/prices

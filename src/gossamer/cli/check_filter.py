@@ -88,25 +88,25 @@ def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]
 @click.option(
     "--page",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Read text, keywords, types, title and size from this file.",
+    help="Take text, keywords, types, title and size from this file.",
 )
 def check_filter(
     expression: str, urls: tuple[str, ...], page: Path | None, header: tuple[str, ...], **told: Any
 ) -> int:
-    """Say for each URL whether a filter EXPRESSION lets it pass, and which part of it decides.
+    """Show for each URL whether a filter EXPRESSION lets it pass, and which part of the expression decides.
 
-    One line for each URL: pass, refuse or error, the canonical URL, and the part or the reason, parted by tabs.
-    Without URLs, or with `-`, they are read from standard input, one on each line.
+    It prints a line for each URL: pass, refuse or error, the canonical URL, and the part or the reason, separated by
+    tabs. Without URLs, or with `-`, it reads them from standard input, one a line.
 
     \b
     gossamer check-filter 'domain(org.example.*) and not extension(pdf, zip)' http://www.example.org/a.pdf
     gossamer check-filter 'store: mime(text/*) and size < 1MB' --mime text/css http://example.org/a.css
     gossamer check-filter 'store: keywords(health, patient*) >= 2' --page saved.html http://example.org/
 
-    An expression for another gate than `follow` begins with its name and a colon. What a gate knows apart from the URL
-    is told by the options. The language is in docs/filters.md.
+    An expression for another gate than `follow` begins with the gate's name and a colon. The options give the facts
+    that a gate knows beside the URL. docs/filters.md explains the language.
 
-    Exit status: 0; 2 where the expression or a URL cannot be read.
+    Exit status: 0 all went well, 2 the expression or a URL cannot be read.
     """
     gate, source = split_gate(expression)
     try:

@@ -43,10 +43,11 @@ def told(command: F) -> F:
         click.option(
             "--verbose",
             is_flag=True,
-            help="Print a line for each URL when it is committed, and at the end what passed each connector.",
+            help="Print a line for each URL when it is committed, and at the end the number of items that passed "
+            "each connector.",
         ),
-        click.option("--quiet", is_flag=True, help="No progress."),
-        click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end."),
+        click.option("--quiet", is_flag=True, help="Show no progress."),
+        click.option("--json", "as_json", is_flag=True, help="Print only one line of JSON, at the end."),
     ):
         command = option(command)
     return command
@@ -59,8 +60,8 @@ def in_browser(command: F) -> F:
         is_flag=False,
         flag_value="",
         metavar="[ADDRESS]",
-        help="Show the crawl in the browser, at the address that is printed; ADDRESS is [HOST:]PORT, otherwise a free port of "
-        "127.0.0.1. It ends with the crawl.",
+        help="Show the crawl in the browser, at the address that is printed; ADDRESS is [HOST:]PORT, by default a "
+        "free port of 127.0.0.1. The dashboard ends with the crawl.",
     )(command)
 
 
@@ -100,8 +101,8 @@ def crawl(
 ) -> int:
     """Crawl from one or more SEED URLs.
 
-    Pages are archived as WARC and logged in a directory of their own, ./crawl-HOST-DATE unless -o says otherwise.
-    Ctrl-C stops gracefully: what is in flight is finished. A second Ctrl-C stops at once.
+    The crawl keeps its pages (as WARC) and its logs in a directory, ./crawl-HOST-DATE unless -o names another. Ctrl-C
+    stops gracefully, after the requests in flight have ended. A second Ctrl-C stops at once.
 
     \b
     gossamer crawl http://localhost:8000/
@@ -142,8 +143,8 @@ def resume(
 ) -> int:
     """Go on with the crawl in DIR after a stop, a limit or a kill.
 
-    It goes on as it was configured, but for options that are given here. What was in flight when it ended is asked for again;
-    nothing that was kept is. The same as `gossamer crawl --resume -o DIR`.
+    It goes on with its configuration, changed by the options that are given here. It asks again for URLs that were in
+    flight when it ended, and for nothing that it has kept. This does the same as `gossamer crawl --resume -o DIR`.
 
     \b
     gossamer resume mycrawl
@@ -152,7 +153,7 @@ def resume(
     given |= {"output": directory, "resume": True}
     options = read_options(given, config)
     if config_seeds(config):
-        raise click.UsageError(f"{config}: a crawl that goes on has its seeds already; leave out `seeds`")
+        raise click.UsageError(f"{config}: a resumed crawl has its seeds already; leave out `seeds`")
     from gossamer.cli.beside import check_dashboard, parted
 
     address, behind = parted(dashboard)

@@ -15,10 +15,12 @@ from gossamer.model.errors import UsageError
 @click.option("--certificate", metavar="FILE", default="", help="Speak TLS with this certificate (PEM).")
 @click.option("--key", metavar="FILE", default="", help="The key of the certificate (PEM).")
 @click.option(
-    "--without-tls", is_flag=True, help="Let other machines in without TLS: whoever sees the traffic has the token."
+    "--without-tls",
+    is_flag=True,
+    help="Let other machines in without TLS; anybody who can read the traffic then gets the token.",
 )
 def dashboard(directories: tuple[str, ...], address: str, certificate: str, key: str, without_tls: bool) -> int:
-    """Show crawls in the browser, until Ctrl-C: how they stand, what is wrong, what helps.
+    """Show crawls in the browser, until Ctrl-C: how they stand, their problems, and the remedies.
 
     DIR is a crawl, or a folder with crawls; without any, the crawls in the current folder are shown. The crawls may run or rest,
     and do not notice. Each line that is printed is an address: the first opens everything, the second shows and changes nothing.

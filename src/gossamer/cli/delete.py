@@ -9,21 +9,19 @@ from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_count
 
 
-@click.command(
-    epilog="Exit status: 0 it is deleted, 2 it cannot be meant, 5 the crawl runs, is damaged, or is being read."
-)
+@click.command(epilog="Exit status: 0 it is deleted, 2 wrong usage, 5 the crawl runs, is damaged, or is being read.")
 @click.argument("directory", metavar="DIR")
 @click.argument("name", metavar="[URL|HOST|DOMAIN]", required=False)
 @click.option(
-    "--forget", is_flag=True, help="Let a later run fetch it again when it meets it; otherwise it never does."
+    "--forget", is_flag=True, help="Let a later run fetch the URL again when it finds it; otherwise no run ever does."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each deletion.")
 def delete(directory: str, name: str | None, forget: bool, as_json: bool) -> int:
-    """Delete everything that the crawl in DIR has of a URL, or of a host or domain and everything below it.
+    """Delete everything that the crawl in DIR keeps of a URL, or of a host or domain and everything below it.
 
-    Records of the archive are overwritten; rows, lines of the log, tasks and index lines go. Copies of a deleted document
-    under other URLs are fetched again by `gossamer resume DIR`. The crawl must not run. After a kill, call it again: without
-    a name it finishes what was begun.
+    It overwrites records of the archive, and removes rows, lines of the log, tasks and index lines.
+    `gossamer resume DIR` fetches copies of a deleted document under other URLs again. The crawl must not run. If the
+    command is killed, call it again; without a name it finishes the deletion that was begun.
     """
     from gossamer.operations.deleting import delete as delete_from_crawl
     from gossamer.operations.deleting import target_of

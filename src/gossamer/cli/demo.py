@@ -42,14 +42,18 @@ LOG_NAME = "requests.log"
 
 
 @click.command()
-@click.option("--seconds", type=click.FloatRange(0.5), default=30.0, show_default=True, help="How long to crawl.")
-@click.option("-o", "--output", metavar="DIR", default="", help="Directory of the crawl.  [default: ./demo-crawl]")
-@click.option("--json", "as_json", is_flag=True, help="Print nothing but one line of JSON at the end.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.5), default=30.0, show_default=True, help="Crawl for this many seconds."
+)
+@click.option(
+    "-o", "--output", metavar="DIR", default="", help="Keep the crawl in this directory.  [default: ./demo-crawl]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print only one line of JSON, at the end.")
 def demo(seconds: float, output: str, as_json: bool) -> None:
-    """Crawl a simulated web and report how it went.
+    """Crawl a simulated web and report the results.
 
-    Starts a web of 40,000 pages on this machine, crawls it with the code and the options of `gossamer crawl`, then
-    asks the web's own auditor what the crawl found, missed and did wrong. Ctrl-C ends it sooner.
+    This starts a web of 40,000 pages on this machine, crawls it with the code and the options of `gossamer crawl`, then
+    lets the web's own auditor judge what the crawl found, missed and did wrong. Ctrl-C ends it sooner.
 
     \b
     gossamer demo

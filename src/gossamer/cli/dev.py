@@ -6,5 +6,5 @@ import click
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dev(arguments: tuple[str, ...]) -> None:
-    """Developers' chores; only in a checkout."""
+    """Run developers' chores; this works only in a checkout."""
     raise click.UsageError("`dev` works in a checkout of the source only: run ./gossamer dev there")

@@ -9,15 +9,15 @@ KNOWN_HOST = "example.org"
 
 @click.command()
 @click.argument("directory", metavar="[DIR]", default="")
-@click.option("--host", default=KNOWN_HOST, show_default=True, help="Look up this name; empty: look up none.")
+@click.option("--host", default=KNOWN_HOST, show_default=True, help="Look up this name; if empty, none.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each finding.")
 def doctor(directory: str, host: str, as_json: bool) -> int:
-    """Say what would hinder a crawl on this machine, or going on with the crawl in DIR.
+    """Check whether anything would hinder a crawl on this machine, or going on with the crawl in DIR.
 
-    It looks at versions, limits, memory, disk, names, identity and the crawl's ledger. It changes nothing and sends
-    nothing but one DNS question.
+    It checks versions, limits, memory, disk, names, identity and the crawl's ledger. It changes nothing, and sends only
+    one DNS question.
 
-    Exit status: 0 where nothing hinders a crawl, 2 where something does.
+    Exit status: 0 nothing hinders a crawl, 2 something does.
     """
     from gossamer.operations.doctor import examine
 

@@ -40,7 +40,7 @@ _PATIENCE = 300.0
     "--table",
     default="pages",
     show_default=True,
-    help="Which table csv, jsonl and parquet write; item.KIND has items as columns.",
+    help="Write this table as csv, jsonl or parquet; item.KIND writes items of one kind, a column for each field.",
 )
 @click.option(
     "-o",
@@ -48,11 +48,15 @@ _PATIENCE = 300.0
     metavar="FILE",
     help="Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror.",
 )
-@click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
+)
 def export(directory: str, form: str, table: str, output: str | None, raw: bool) -> int:
-    """Write what the crawl in DIR keeps for other tools, also while it runs.
+    """Write data of the crawl in DIR in formats that other tools read, also while it runs.
 
-    A WACZ is refused where a record of it cannot be read; damaged tables are named and left out, and the exit status is 5.
+    If a record cannot be read, no WACZ is written. The command names damaged tables, leaves them out, and exits with 5.
 
     \b
     gossamer export crawl --to wacz                        crawl.wacz, to be opened at replayweb.page

@@ -53,18 +53,18 @@ class FetchReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @click.command()
 @click.argument("url")
-@click.option("--body", is_flag=True, help="Write the document to standard output, and what is told to standard error.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Tell it as one line of JSON, with `body` as text if --body is given."
+    "--body", is_flag=True, help="Write the document to standard output, and everything else to standard error."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON, with `body` as text if --body is given.")
 @options_named(OPTIONS)
 def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
-    """Fetch one URL, and tell outcome, timings and header fields.
+    """Fetch one URL, and show outcome, timings and header fields.
 
-    The request is made as a crawl with this seed would make it, with the same guard, deadlines and caps; a redirect is
-    told and not followed, and robots.txt is not asked.
+    The request is the one that a crawl with this seed would send, with the same guard, deadlines and caps. A redirect
+    is shown and not followed, and robots.txt is not asked for.
 
-    Exit status: 0 where an answer came, whatever it says; 2 where something given cannot be used; 4 without an answer.
+    Exit status: 0 an answer came, whatever its status code, 2 wrong usage, 4 no answer came.
     """
     fetching = Fetching(url, read_options(given, None))
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

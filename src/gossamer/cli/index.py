@@ -7,20 +7,24 @@ import click
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--overwrite", is_flag=True, help="Make the index anew, from every document.")
+@click.option("--overwrite", is_flag=True, help="Build the index anew from every document.")
 @click.option(
     "--text",
     type=click.Choice(["main", "all"]),
-    help="Index the prose of pages, without menus and code (main), or every word (all); otherwise as the crawl chose.",
+    help="Index the prose of pages, without menus and code (main), or every word (all); default: the crawl's choice.",
 )
-@click.option("--terms", is_flag=True, help="Write the table `terms` too: how often each term stands in each document.")
+@click.option(
+    "--terms",
+    is_flag=True,
+    help="Also write the table `terms`, which tells how often each term occurs in each document.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def index(directory: str, overwrite: bool, text: Literal["main", "all"] | None, terms: bool, as_json: bool) -> int:
-    """Bring the full-text index of the crawl in DIR up to date: documents that came, changed or are gone.
+    """Bring the full-text index of the crawl in DIR up to date with documents that came, changed or are gone.
 
     Texts come from the archive. Texts of links to a page, types of things on it (crawl --rdf) and its rank
-    (gossamer rank) come from the tables as they are now. With `crawl --index` the crawl keeps the index itself while it runs; call
-    this afterwards for what comes from tables.
+    (gossamer rank) come from the tables as they are now. With `crawl --index` the crawl keeps the index itself while it
+    runs; call this command afterwards to add the facts from tables.
 
     \b
     gossamer index mycrawl

@@ -26,19 +26,25 @@ from gossamer.stores.printable import printable
 @click.command()
 @click.argument("documents", metavar="URL|FILE...", nargs=-1, required=True)
 @click.option("--base", metavar="URL", default="", help="Resolve the links of files against this URL.")
-@click.option("--content-type", metavar="TYPE", default="", help="Take files for this, as if a server had said so.")
-@click.option("--page-requisites", is_flag=True, help="Also list what a browser would fetch to show the page.")
+@click.option(
+    "--content-type", metavar="TYPE", default="", help="Treat files as this media type, as if a server had said so."
+)
+@click.option(
+    "--page-requisites",
+    is_flag=True,
+    help="Also list the style sheets, images and other files that a browser would fetch to show the page.",
+)
 @options_named(OPTIONS)
 def inspect(documents: tuple[str, ...], base: str, content_type: str, page_requisites: bool, **given: Any) -> int:
-    """Say what a crawl would see in documents: one line of JSON for each.
+    """Show what a crawl would see in documents: one line of JSON for each.
 
-    URLs are fetched as a crawl with this seed would fetch them; redirects are told, not followed. `-` is standard input:
-    a document, or URLs, one on each line.
+    URLs are fetched as a crawl with this seed would fetch them; redirects are shown, not followed. `-` reads standard
+    input: a document, or URLs, one a line.
 
-    The line tells the media type that the bytes show, charset, title, language, robots tags, canonical URL, links (url,
+    The line has the media type (judged by the bytes), charset, title, language, robots tags, canonical URL, links (url,
     relation, anchor, nofollow), length of the text, fingerprints and structured data.
 
-    Exit status: 0; 2 where something given cannot be used; 4 where a URL gave no answer.
+    Exit status: 0 all went well, 2 wrong usage, 4 a URL gave no answer.
     """
     options = read_options(given, None)
     if base:

@@ -154,7 +154,8 @@ TEMPLATES = {
     "-o", "--output", metavar="DIR", default=".", help="Write into this directory instead of the current one."
 )
 def new(part: str, name: str, output: str) -> int:
-    """Begin a spider, processor or filter of your own: NAME.py, and test_NAME.py that passes. Nothing is written over.
+    """Begin a spider, processor or filter of your own: write NAME.py, and test_NAME.py with a test that passes. No file
+    is overwritten.
 
     \b
     gossamer new spider books

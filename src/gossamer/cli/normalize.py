@@ -13,7 +13,7 @@ from gossamer.stages.links.lists import parameters_of
 
 
 @click.command(
-    epilog=f"Steps: {', '.join(STEPS)}; usual: {', '.join(USUAL)}. Exit status: 0; 2 where a line is no URL."
+    epilog=f"Steps: {', '.join(STEPS)}; usual: {', '.join(USUAL)}. Exit status: 0 all are URLs, 2 a line is no URL."
 )
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @click.option("--base", metavar="URL", help="Resolve relative URLs against this one.")
@@ -23,14 +23,19 @@ from gossamer.stages.links.lists import parameters_of
     "wishes",
     multiple=True,
     metavar="STEP",
-    help="Take this step too (sort-query), or not (no-tracking); as in a crawl (repeatable).",
+    help="Also take this step (sort-query), or leave it out (no-tracking), as in a crawl (repeatable).",
 )
-@click.option("--parameters", default="", metavar="FILE", help="List of session and tracking parameters to leave out.")
+@click.option(
+    "--parameters",
+    default="",
+    metavar="FILE",
+    help="Leave out the session and tracking parameters that this file lists.",
+)
 def normalize(urls: tuple[str, ...], base: str | None, wishes: tuple[str, ...], parameters: str) -> int:
-    """Say what canonical form URLs have: what a crawl would fetch, and by which it knows them again.
+    """Show the canonical form of URLs: the form that a crawl fetches and compares.
 
-    One line for each URL: its canonical form, or `error:` and why it has none. Without URLs, or with `-`, they are read
-    from standard input, one on each line. The steps are explained in docs/urls.md.
+    It prints a line for each URL: its canonical form, or `error:` and the reason why it has none. Without URLs, or with
+    `-`, it reads them from standard input, one a line. docs/urls.md explains the steps.
 
     \b
     gossamer normalize 'HTTP://Example.org:80/a/../%7Ex?utm_source=y#top'

@@ -31,17 +31,21 @@ _NO_LINKS = (
     type=click.Choice(["table", "csv", "jsonl", "parquet"]),
     default="table",
     show_default=True,
-    help="How the answer is written.",
+    help="Write the answer in this format.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
-@click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
+)
 def query(directory: str, sql: str, form: str, output: str | None, raw: bool) -> int:
     """Ask the tables of the crawl in DIR one question in SQL (DuckDB's), also while it runs.
 
-    Tables: pages, links, hosts, items, and what else the crawl kept; docs/reference/tables.md has the columns. They show
-    the latest visit of each URL; pages_all, links_all, items_all show every one.
-    Files that are damaged are named and left out, and the exit status is 5.
-    SQL of `-` is read from standard input. It reads these tables alone: no other file, no network.
+    There are the tables pages, links, hosts, items, and others that the crawl kept; docs/reference/tables.md lists
+    their columns. They show the latest visit of each URL; pages_all, links_all and items_all show every visit. The
+    command names damaged files, leaves them out, and exits with 5. If SQL is `-`, it is read from standard input. A
+    query can read only these tables, no other file and no network.
 
     \b
     gossamer query crawl "SELECT outcome, count(*) FROM pages GROUP BY 1 ORDER BY 2 DESC"

@@ -13,23 +13,26 @@ MOST_URLS = 100_000
 @click.option(
     "--importance",
     metavar="FILE",
-    help="Write hosts and URLs with their importance from 0 to 1 too, for --set prioritizer.importance=FILE.",
+    help="Also write hosts and URLs with their importance from 0 to 1 to this file, for --set "
+    "prioritizer.importance=FILE.",
 )
 @click.option(
     "--urls",
     type=click.IntRange(0, 1_000_000),
     default=MOST_URLS,
     show_default=True,
-    help="Name so many URLs in that file, the highest first.",
+    help="Write at most this many URLs to that file, the highest first.",
 )
-@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Show so many URLs and hosts.")
+@click.option(
+    "--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most this many URLs and hosts."
+)
 def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
     """Rank the URLs and hosts of the crawl in DIR by the links that lead to them (PageRank).
 
-    The tables `ranks` (url, host, rank, importance, links_in, links_out) and `host_ranks` (host, rank,
-    site_rank, importance, hosts_in, urls) then stand beside the others. A host's `rank` is the sum of its URLs'; `site_rank`, by
-    which it is important, counts links between hosts alone. Ranks add up to 1. Links marked nofollow, of a page to itself, and to
-    pictures, scripts and styles do not count.
+    It adds the tables `ranks` (url, host, rank, importance, links_in, links_out) and `host_ranks` (host, rank,
+    site_rank, importance, hosts_in, urls). A host's `rank` is the sum of its URLs' ranks; its `importance` follows from
+    `site_rank`, which counts only links between hosts. Ranks add up to 1. Links marked nofollow, of a page to itself,
+    and to pictures, scripts and styles do not count.
 
     \b
     gossamer rank mycrawl

@@ -27,19 +27,23 @@ from gossamer.rdf.writing import FORMATS, serialized
 
 @click.command()
 @click.argument("document", metavar="URL|FILE")
-@click.option("--base", metavar="URL", default="", help="Take a file for the page of this URL.")
-@click.option("--content-type", metavar="TYPE", default="", help="Take a file for this, as if a server had said so.")
+@click.option("--base", metavar="URL", default="", help="Treat a file as the page of this URL.")
+@click.option(
+    "--content-type", metavar="TYPE", default="", help="Treat a file as this media type, as if a server had said so."
+)
 @click.option(
     "--format", "form", type=click.Choice(list(FORMATS)), default="nquads", show_default=True, help="Write this format."
 )
 @click.option(
-    "--drop", metavar="RULE", multiple=True, help="Drop triples with this predicate or link type as well; repeatable."
+    "--drop", metavar="RULE", multiple=True, help="Also drop triples with this predicate or link type (repeatable)."
 )
 @click.option(
-    "--keep", metavar="RULE", multiple=True, help="Keep triples that this rule of the filter would drop; repeatable."
+    "--keep", metavar="RULE", multiple=True, help="Keep triples that this rule of the filter would drop (repeatable)."
 )
-@click.option("--all", "everything", is_flag=True, help="Drop nothing but what --drop names.")
-@click.option("--expand", is_flag=True, help="Add what bundled vocabularies say of the names that the page uses.")
+@click.option("--all", "everything", is_flag=True, help="Drop only triples that --drop names.")
+@click.option(
+    "--expand", is_flag=True, help="Add the triples that bundled vocabularies state about the names that the page uses."
+)
 @options_named(OPTIONS)
 def rdf(
     document: str,
@@ -54,10 +58,10 @@ def rdf(
 ) -> int:
     """Write the triples of one page: its RDFa, JSON-LD and microdata.
 
-    A URL is fetched as a crawl with this seed would fetch it; a redirect is told, not followed. `-` is standard input.
-    Warnings, and what was left out, are told on standard error. Nothing but the page is ever fetched.
+    A URL is fetched as a crawl with this seed would fetch it; a redirect is shown, not followed. `-` reads standard
+    input. Warnings and the number of dropped triples go to standard error. Only the page is ever fetched.
 
-    Exit status: 0; 2 where what is given cannot be used; 4 where a URL gave no document.
+    Exit status: 0 all went well, 2 wrong usage, 4 a URL gave no document.
     """
     options = read_options(given, None)
     if base:

@@ -163,10 +163,11 @@ def _robots() -> str:
     drawn = [f"## The machine under `{p.name}`\n\n```mermaid\n{to_mermaid(p)}\n```" for p in policies]
     return _page(
         "Robots qualification",
-        "What an answer to a request for robots.txt means for its site. The manual is [docs/robots.md](../robots.md).",
+        "This page says how a crawl interprets each answer to a request for robots.txt. The manual is "
+        "[docs/robots.md](../robots.md).",
         _table(("answer", "when", *(f"`{policy.name}`" for policy in policies)), meanings),
         _table(("effect", "what it does"), effects),
-        "Times are in seconds; 0 failures or seconds are without an end.",
+        "Times are in seconds; 0 failures or seconds means without limit.",
         _table(("figure", *(f"`{policy.name}`" for policy in policies)), figures),
         *drawn,
     )

@@ -32,18 +32,20 @@ IN_A_PAGE = 200
     type=click.Choice(["table", "csv", "jsonl", "html"]),
     default="table",
     show_default=True,
-    help="Choose how the report is written; CSV and JSON lines hold its first table, whole.",
+    help="Write the report in this format; CSV and JSON lines hold the whole of its first table.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
 @click.option(
-    "--limit", type=click.IntRange(0), help="Show so many rows of each table [default: 20, in HTML 200; 0 for all]."
+    "--limit",
+    type=click.IntRange(0),
+    help="Show at most this many rows of each table [default: 20, in HTML 200; 0 for all].",
 )
 @click.option(
     "--fail-on",
     "fail_on",
     multiple=True,
     metavar="NAME",
-    help="End with exit status 1 where this report has rows: broken, errors, duplicates, redirects or traps (repeatable).",
+    help="Exit with 1 if this report has rows: broken, errors, duplicates, redirects or traps (repeatable).",
 )
 def report(
     directory: str, names: tuple[str, ...], form: str, output: str | None, limit: int | None, fail_on: tuple[str, ...]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "processors",
     multiple=True,
     metavar="[MIME=]NAME",
-    help="Run this processor alone (repeatable), and replace only items of the kinds that it finds.",
+    help="Run only this processor (repeatable), and replace only items of the kinds that it finds.",
 )
 @click.option(
     "--spider",
@@ -43,12 +43,12 @@ def reprocess(
     rdf: bool,
     as_json: bool,
 ) -> int:
-    """Run processors over every document that the crawl in DIR archived, and replace what the tables say of them.
+    """Run processors over every document that the crawl in DIR archived, and replace the documents' rows in the tables.
 
-    New rows replace the old ones of links and items, and what processing finds of a page (title, language, ...), all at
-    once when the run ends; until then, and after a kill, the tables are as they were. A crawl may run meanwhile.
-    What handlers of a spider ask for becomes links in the tables; nothing is fetched.
-    Triples are replaced where the crawl was told to keep them, or with --rdf; otherwise they stay as they are.
+    New rows replace the old ones of links and items, and the columns of pages that processing fills in (title,
+    language, ...). This happens all at once when the run ends; until then, and after a kill, the tables are as they
+    were. A crawl may run meanwhile. Requests of a spider's handlers become links in the tables; nothing is fetched.
+    Triples are replaced if the crawl keeps them, or with --rdf; otherwise they stay as they are.
     """
     from gossamer.assembly.compiling import find_wiring
     from gossamer.assembly.tuning import loop_factory

@@ -25,7 +25,7 @@ from gossamer.services.robots.rules import Decision, PathForm, Rules
 
 @click.command()
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--agent", default="Gossamer", show_default=True, help="Product token to look for in robots.txt.")
+@click.option("--agent", default="Gossamer", show_default=True, help="Look for this product token in robots.txt.")
 @click.option(
     "--file", "file", metavar="ROBOTS_TXT", help="Judge by this file (`-`: standard input), without a request."
 )
@@ -39,19 +39,19 @@ from gossamer.services.robots.rules import Decision, PathForm, Rules
     "--contact",
     default="",
     metavar="URL_OR_MAIL",
-    help="Tell site owners whom they can write to; also GOSSAMER_CONTACT.",
+    help="Give site owners this URL or mail address as your contact; GOSSAMER_CONTACT sets it too.",
 )
 def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[str, ...], contact: str) -> int:
-    """Say for each URL whether robots.txt allows it, and by which rule.
+    """Show for each URL whether robots.txt allows it, and by which rule.
 
-    One line for each URL: allowed or denied, the URL, and the rule with its line number, parted by tabs.
-    Without URLs, or with `-`, they are read from standard input, one on each line.
+    It prints a line for each URL: allowed or denied, the URL, and the rule with its line number, separated by tabs.
+    Without URLs, or with `-`, it reads them from standard input, one a line.
 
-    With --file, URLs are compared byte for byte as they are written, as Google's parser does. Without it each
-    host's robots.txt is asked for once and URLs are brought to their canonical form first, as in a crawl. Hosts beyond
+    With --file, URLs are compared byte for byte as they are written, as Google's parser does. Without --file, each
+    host's robots.txt is fetched once, and URLs are brought to their canonical form first, as in a crawl. Hosts beyond
     this machine are asked only with a contact.
 
-    Exit status: 0; 2 where something given cannot be used; 4 where a robots.txt could not be had.
+    Exit status: 0 all went well, 2 wrong usage, 4 a robots.txt could not be fetched.
     """
     if file == "-" and _from_input(urls):
         raise click.UsageError("standard input cannot be both the robots.txt and the list of URLs")

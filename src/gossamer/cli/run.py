@@ -37,10 +37,10 @@ def run(
     verbose: bool,
     **given: Any,
 ) -> int:
-    """Crawl with the spider that FILE defines; NAME is its variable, where FILE has several.
+    """Crawl with the spider that FILE defines; NAME is its variable, if FILE has several spiders.
 
-    Options given here come before those of the file. SEEDs take the place of the spider's own. With --resume, go on with the crawl
-    that the directory holds: its handlers are those that FILE has by now.
+    Options given here win over those of the file. SEEDs replace the spider's own. With --resume, go on with the crawl
+    that the directory holds; it runs the handlers that FILE has now.
 
     \b
     gossamer run spider.py -o mine --items books.csv
@@ -59,7 +59,7 @@ def run(
         options = read_options(given, config, chosen)
         if more := [*seed, *config_seeds(config), *read_seed_files(seed_files)]:
             if options.resume:
-                raise click.UsageError("a crawl that goes on has its seeds already; leave them out")
+                raise click.UsageError("a resumed crawl has its seeds already; leave them out")
             seeds = more
         every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
         job = spider.job(seeds, every, settings=read_sets(sets), report=tell)

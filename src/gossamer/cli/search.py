@@ -21,36 +21,53 @@ _FACETS = ("host", "language", "type", "mime")
 @click.argument("directory", metavar="DIR")
 @click.argument("words", metavar="WORDS")
 @click.option(
-    "-n", "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Show so many documents."
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=10,
+    show_default=True,
+    help="Show at most this many documents.",
 )
-@click.option("--start", type=click.IntRange(0, 100_000), default=0, help="Leave out so many first.")
-@click.option("--host", "hosts", multiple=True, metavar="HOST", help="Only on this host or below it (repeatable).")
+@click.option("--start", type=click.IntRange(0, 100_000), default=0, help="Skip this many documents first.")
 @click.option(
-    "--language", "languages", multiple=True, metavar="L", help="Only in this language, as `en` (repeatable)."
+    "--host", "hosts", multiple=True, metavar="HOST", help="Show only documents on this host or below it (repeatable)."
 )
-@click.option("--depth", type=click.IntRange(0), metavar="N", help="Only so many links from the seeds at most.")
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    metavar="L",
+    help="Show only documents in this language, as `en` (repeatable).",
+)
+@click.option(
+    "--depth", type=click.IntRange(0), metavar="N", help="Show only documents at most this many links from the seeds."
+)
 @click.option(
     "--since",
     metavar="DATE",
-    help="Only fetched at this time or later, as 2026-03-01, 2026-03-01T12:00, or 7d for the last week.",
+    help="Show only documents fetched at this time or later, as 2026-03-01, 2026-03-01T12:00, or 7d for the last week.",
 )
-@click.option("--until", metavar="DATE", help="Only fetched before.")
+@click.option("--until", metavar="DATE", help="Show only documents fetched before this time.")
 @click.option(
     "--type",
     "types",
     multiple=True,
     metavar="TYPE",
-    help="Only with a thing of this type, as `schema:Product` (repeatable).",
+    help="Show only documents with a thing of this type, as `schema:Product` (repeatable).",
 )
 @click.option(
-    "--not-type", "without", multiple=True, metavar="TYPE", help="Only without any thing of this type (repeatable)."
+    "--not-type",
+    "without",
+    multiple=True,
+    metavar="TYPE",
+    help="Show only documents without any thing of this type (repeatable).",
 )
 @click.option(
     "--facet",
     "facets",
     multiple=True,
     type=click.Choice(_FACETS),
-    help="Count what was found by this too (repeatable).",
+    help="Also count the found documents by this field (repeatable).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def search(
@@ -70,8 +87,8 @@ def search(
 ) -> None:
     """Search the documents of the crawl in DIR for WORDS; `gossamer index DIR` makes the index.
 
-    Every word has to be there. "Phrases" stand in quotes; OR, NOT and parentheses work, and so do title:word, text:word and
-    anchors:word. WORDS may be empty: then filters alone choose.
+    A document has to contain every word. Put "phrases" in quotes; OR, NOT and parentheses work, and so do title:word,
+    text:word and anchors:word. If WORDS is empty, only the filters choose.
 
     \b
     gossamer search mycrawl 'breadth "first search"' --host example.org --language en

@@ -11,14 +11,16 @@ from gossamer.cli.telling import tell_plain
 
 @click.command(name="serve-sparql")
 @click.argument("directory", metavar="DIR")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen at this port; otherwise at a free one.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen at this port; default: a free one.")
 @click.option("--timeout", metavar="TIME", default="60s", show_default=True, help="Stop a query after this long.")
-@click.option("--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query take this much memory.")
+@click.option(
+    "--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query use at most this much memory."
+)
 def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     """Serve the triples of the crawl in DIR by the SPARQL 1.1 protocol, also while it runs, until it is stopped.
 
-    It listens on this machine alone, and changes nothing. The line that it prints is its address; the token in it is new each
-    time, and lets whoever knows it ask. In a browser the address shows a form.
+    It listens only on this machine, and changes nothing. It prints its address; the token in the address is new each
+    time, and anybody who knows it can ask. In a browser the address shows a form.
     """
     from gossamer.query.derived import check_triples
     from gossamer.query.places import crawl_directory

@@ -23,15 +23,18 @@ from gossamer.reading.document import Document
 
 @click.command()
 @click.argument("source", metavar="URL|FILE")
-@click.option("--content-type", metavar="TYPE", default="", help="Take a file for this, as if a server had said so.")
+@click.option(
+    "--content-type", metavar="TYPE", default="", help="Treat a file as this media type, as if a server had said so."
+)
 @options_named(OPTIONS)
 def shell(source: str, content_type: str, **given: Any) -> int:
     """Open a Python prompt with one document, to try selectors and processors on it.
 
-    There are `document` (as a processor gets it), `css(SELECTOR)` (its nodes), `run(PROCESSOR)` (what one yields of it),
-    `response` (status and header fields), `url`, `Item` and `Found`. Without a terminal, Python is read from standard input.
+    The prompt offers `document` (as a processor gets it), `css(SELECTOR)` (its nodes), `run(PROCESSOR)` (the results of
+    a processor), `response` (status and header fields), `url`, `Item` and `Found`. Without a terminal, Python is read
+    from standard input.
 
-    Exit status: 0; 2 where something given cannot be used; 4 where the URL gave no answer.
+    Exit status: 0 all went well, 2 wrong usage, 4 the URL gave no answer.
     """
     if "://" in source:
         url, response = asyncio.run(fetched(source, read_options(given, None)))

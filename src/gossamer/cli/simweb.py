@@ -28,9 +28,9 @@ _UNITS: Final = {
 
 HELP: Final = """Serve a simulated web, for crawlers to be tested on.
 
-The whole web follows from --seed: the same numbers give the same web, byte for byte.
-Nothing is stored, so a web of a hundred million pages starts at once. It listens on the loopback
-interface only, and knows what every crawl of it should find.
+The whole web follows from --seed: the same numbers give the same web, byte for byte. Nothing is stored, so a web of a
+hundred million pages starts at once. The server listens on the loopback interface only, and knows what a crawl of it
+should find.
 
 \b
 Serve 10,000 pages on 100 hosts, and log every request:
@@ -55,8 +55,8 @@ List what a crawl should find:
 Slow hosts, a large web, four processes:
     gossamer simweb --pages 100m --hosts 1m --latency 80ms --bandwidth 2MB --processes 4
 
-Any other parameter of the web is set by --set, e.g. --set trap_share=0 --set time_scale=86400;
-docs/simweb.md lists them with their sources."""
+--set sets any other parameter of the web, e.g. --set trap_share=0 --set time_scale=86400; docs/simweb.md lists them
+with their sources."""
 
 
 class Quantity(click.ParamType[float]):
@@ -121,21 +121,27 @@ def _one_line(action: Callable[[], None]) -> None:
 
 
 @click.command("simweb", help=HELP)
-@click.option("--seed", type=int, default=1, show_default=True, help="Everything follows from it.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Make the web from this number.")
 @click.option("--pages", type=Quantity("count"), default=10_000, show_default=True)
 @click.option("--hosts", type=Quantity("count"), default=None, help="[default: pages / 100]")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other parameter.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set any other parameter of the web.")
 @click.option("--latency", type=Quantity("time"), default=0.0, help="Median wait per host: 80ms.")
 @click.option("--bandwidth", type=Quantity("size"), default=0, help="Bytes/s a connection: 2MB.")
-@click.option("--gzip", is_flag=True, help="Compress for crawlers that accept it.")
-@click.option("--port", type=int, default=8080, show_default=True, help="0 lets the system choose.")
+@click.option("--gzip", is_flag=True, help="Compress answers for crawlers that accept it.")
+@click.option(
+    "--port", type=int, default=8080, show_default=True, help="Listen at this port; 0 lets the system choose."
+)
 @click.option("--https", "https_port", type=int, help="Also serve HTTPS on this port.")
-@click.option("--ca-file", type=click.Path(path_type=Path), help="Where to write the CA to trust.")
+@click.option(
+    "--ca-file",
+    type=click.Path(path_type=Path),
+    help="Write the CA certificate that crawlers have to trust to this file.",
+)
 @click.option("--dns-port", type=int, help="Also answer DNS queries on this UDP port.")
-@click.option("--addresses", is_flag=True, help="Listen on all of 127.0.0.0/8, a host on each.")
+@click.option("--addresses", is_flag=True, help="Listen on all of 127.0.0.0/8, with one host on each address.")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--log", type=click.Path(path_type=Path), help="Write one line for each request.")
-@click.option("--hostile", is_flag=True, help="Serve what a server can do to a crawler instead of a web.")
+@click.option("--hostile", is_flag=True, help="Instead of a web, serve the ways in which a server can harm a crawler.")
 @click.option(
     "--warc",
     "archives",
@@ -146,19 +152,23 @@ def _one_line(action: Callable[[], None]) -> None:
 )
 @click.option("--timing", is_flag=True, help="With --warc: answer as slowly as when it was recorded.")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="")
-@click.option("--audit", "audit_log", type=click.Path(path_type=Path), help="Judge this log.")
-@click.option("--describe", is_flag=True, help="Count what the web is like, beside what was asked for.")
+@click.option("--audit", "audit_log", type=click.Path(path_type=Path), help="Judge the crawl that this log records.")
+@click.option(
+    "--describe", is_flag=True, help="Count properties of the web, and show them beside the values that were asked for."
+)
 @click.option("--expected", is_flag=True, help="Print the URLs that a crawl should fetch.")
 @click.option("--scope", type=click.Choice(SCOPES), default="any", show_default=True)
-@click.option("--depth", type=click.IntRange(0), help="Most clicks from a seed.")
-@click.option("--from", "seeds", multiple=True, metavar="URL", help="Seed URLs of the crawl.")
+@click.option("--depth", type=click.IntRange(0), help="Expect pages at most this many clicks from a seed.")
+@click.option("--from", "seeds", multiple=True, metavar="URL", help="Expect a crawl from this seed URL (repeatable).")
 @click.option("--agent", default="", help="Judge only this user agent.")
-@click.option("--delay", type=Quantity("time"), default=0.0, help="Least gap per host to demand.")
 @click.option(
-    "--triples", type=click.Path(path_type=Path), help="With --audit: judge the triples of this CSV file too."
+    "--delay", type=Quantity("time"), default=0.0, help="Demand at least this time between two requests to a host."
 )
-@click.option("--json", "as_json", is_flag=True, help="The audit or the description as one line of JSON.")
-@click.option("--plot", type=click.Path(path_type=Path), help="The audit's curves, as SVG.")
+@click.option(
+    "--triples", type=click.Path(path_type=Path), help="With --audit: also judge the triples of this CSV file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the audit or the description as one line of JSON.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the audit's curves as SVG in this file.")
 def simweb(**options: Any) -> None:
     """Serve, list or audit, as the options say."""
     if options["more"] and not options["archives"]:

@@ -10,7 +10,7 @@ REFUSED = 2
 
 @click.group()
 def sink() -> None:
-    """Check the databases that `gossamer crawl --sinks FILE` hands rows on to."""
+    """Check the databases to which `gossamer crawl --sinks FILE` writes rows."""
 
 
 @sink.command()

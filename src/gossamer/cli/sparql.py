@@ -22,22 +22,30 @@ FORMS = ("table", "csv", "tsv", "json", "xml", "turtle", "nquads", "jsonld", "rd
     "--format",
     "form",
     type=click.Choice(FORMS),
-    help="Write the answer so. Default: table; turtle for CONSTRUCT and DESCRIBE, which turtle, nquads, jsonld and rdfxml are for.",
+    help="Write the answer in this format. Default: table; for CONSTRUCT and DESCRIBE, which allow turtle, nquads, "
+    "jsonld and rdfxml, it is turtle.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
 @click.option("--timeout", metavar="TIME", default="60s", show_default=True, help="Stop a query after this long.")
-@click.option("--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query take this much memory.")
-@click.option("--raw", is_flag=True, help="CSV without an apostrophe before what a spreadsheet takes for a formula.")
+@click.option(
+    "--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query use at most this much memory."
+)
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
+)
 def sparql(
     directory: str, query: str, form: str | None, output: str | None, timeout: str, memory: str, raw: bool
 ) -> int:
     """Ask the triples of the crawl in DIR one question in SPARQL, also while it runs.
 
-    Every page has a graph, named by its URL; a query without GRAPH asks all of them together. The prefixes of RDFa, such as
-    schema, foaf, dc and rdf, need no PREFIX. The query reads this crawl alone. QUERY of `-` is read from standard input.
+    Every page has a graph, named by its URL; a query without GRAPH asks all of them together. The prefixes of RDFa,
+    such as schema, foaf, dc and rdf, need no PREFIX. A query can read only this crawl. If QUERY is `-`, it is read from
+    standard input.
 
-    Exit status: 0; 2 where the query cannot be answered; 4 where it wants more time or memory than it may have; 5 where the
-    store cannot be read.
+    Exit status: 0 the query was answered, 2 it cannot be answered, 4 it needs more time or memory than it may use, 5
+    the store cannot be read.
 
     \b
     gossamer sparql crawl "SELECT ?type (count(*) AS ?n) { ?thing a ?type } GROUP BY ?type ORDER BY DESC(?n)"
@@ -76,7 +84,7 @@ def quantity(option: str, text: str, unit: str) -> float:
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
     if value <= 0:
-        raise UsageError(f"{option} {text}: give more than nothing")
+        raise UsageError(f"{option} {text}: give a value above 0")
     return value
 
 

@@ -25,17 +25,27 @@ PROBLEMS = 2
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--units", is_flag=True, help="Also what every unit has counted, and what passed each connector.")
-@click.option("--watch", is_flag=True, help="Show it again and again, until the crawl ends.")
 @click.option(
-    "--interval", type=click.FloatRange(0.1, 60), default=2.0, show_default=True, help="Seconds between looks."
+    "--units",
+    is_flag=True,
+    help="Also show the counters of every unit, and the number of items that passed each connector.",
+)
+@click.option("--watch", is_flag=True, help="Repeat until the crawl ends.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 60),
+    default=2.0,
+    show_default=True,
+    help="Wait this many seconds between two looks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each look.")
 def status(directory: str, units: bool, watch: bool, interval: float, as_json: bool) -> None:
-    """Say how a crawl stands: pages, queue, hosts, speed, outcomes, errors, why it waits and until when, limits, sizes.
+    """Show how a crawl stands: pages, queue, hosts, speed, outcomes, errors, why it waits and until when, limits,
+    sizes.
 
-    Works while the crawl runs, and after. States: running, paused, stopping; finished, limit, stopped, incomplete; killed,
-    where it ended without a word. `gossamer resume` goes on with all that is not finished.
+    This works while the crawl runs, and after. A crawl that runs is running, paused or stopping. One that ended is
+    finished, limit (it reached one), stopped, incomplete, or killed (its process died). `gossamer resume` goes
+    on with any crawl that is not finished.
     """
     path = Path(directory)
     try:

@@ -54,9 +54,9 @@ def pairs_of(pairs: Sequence[str], example: str) -> dict[str, str]:
 @click.command()
 @click.argument("directory", metavar="DIR")
 def pause(directory: str) -> None:
-    """Let a running crawl ask for nothing more until `gossamer continue`.
+    """Pause a running crawl: it sends no more requests until `gossamer continue`.
 
-    What is in flight is finished and kept. The crawl stays in memory, and its hosts keep their turns.
+    Requests in flight are finished and their pages kept. The crawl stays in memory, and its hosts keep their turns.
     """
     _do(directory, Pause())
 
@@ -70,7 +70,7 @@ def continue_(directory: str) -> None:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--now", is_flag=True, help="Do not wait for what is in flight; it is asked for again on resume.")
+@click.option("--now", is_flag=True, help="Do not wait for requests in flight; a resumed crawl sends them again.")
 def stop(directory: str, now: bool) -> None:
     """End a running crawl gracefully, as one Ctrl-C does; `gossamer resume` goes on with it."""
     try:
@@ -87,9 +87,10 @@ def stop(directory: str, now: bool) -> None:
 @click.option("--list", "lists", is_flag=True, help="Print the names of checkpoints, the oldest first.")
 @click.option("--restore", metavar="NAME", help="Go back to this checkpoint; only while no crawl runs.")
 def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> None:
-    """Keep the state of a crawl under NAME (or the time), to go back to.
+    """Save the state of a crawl under NAME (by default the time), so that you can go back to it.
 
-    What was archived after a checkpoint is kept when one goes back to it; its URLs are asked for again.
+    If you go back to a checkpoint, documents that were archived after it stay in the archive, and the crawl fetches
+    their URLs again.
 
     \b
     gossamer checkpoint mycrawl before-the-big-site
@@ -128,8 +129,8 @@ def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) ->
 def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> None:
     """Change settings of a running crawl, at once and for every later run.
 
-    KEY is UNIT.SETTING, as `gossamer topology` shows them, or an option of `gossamer crawl`. All of them are changed, or none.
-    With --host, what holds for all hosts stays; `none` takes away what was set for this one.
+    KEY is UNIT.SETTING, as `gossamer topology` shows them, or an option of `gossamer crawl`. Either all of them are
+    changed, or none. With --host, only this host changes; `none` removes its own value.
 
     \b
     gossamer set mycrawl delay=5s rate=10
@@ -147,16 +148,16 @@ def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("change", metavar="[CHANGE.toml]", default="")
-@click.option("--check", is_flag=True, help="Only say what CHANGE.toml would change.")
-@click.option("--undo", is_flag=True, help="Take the last change back; settings that were changed since stay.")
+@click.option("--check", is_flag=True, help="Only show what CHANGE.toml would change.")
+@click.option("--undo", is_flag=True, help="Undo the last change; settings that were changed since then stay changed.")
 @click.option("--agent", metavar="NAME", default="", help=_ONE_AGENT)
 def rewire(directory: str, change: str, check: bool, undo: bool, agent: str) -> None:
-    """Change the graph of a running crawl while it works: units and connectors are added, exchanged and removed.
+    """Change the graph of a running crawl while it works: add, replace and remove units and connectors.
 
     CHANGE.toml has the syntax of a wiring; `-` reads standard input. An entry with `use` (for a connector: `address`) adds a
-    unit or replaces the one of that name; without it, the entry changes only the keys that it names. `remove =
-    ["components.NAME"]` lists what goes. The change is checked as a whole first; one that does not fit changes nothing. No item
-    is lost, and a resumed crawl runs the changed graph.
+    unit or replaces the one of that name; without it, the entry changes only the keys that it names.
+    `remove = ["components.NAME"]` lists the entries to remove. The change is checked as a whole first; if it does not
+    fit, nothing is changed. No item is lost, and a resumed crawl runs the changed graph.
 
     \b
     gossamer topology mycrawl/crawl.toml          # what there is
@@ -184,10 +185,10 @@ def rewire(directory: str, change: str, check: bool, undo: bool, agent: str) -> 
 @click.argument("directory", metavar="DIR")
 @click.argument("names", metavar="HOST_OR_DOMAIN...", nargs=-1, required=True)
 def block(directory: str, names: Sequence[str]) -> None:
-    """Ask hosts, or all hosts of domains, for nothing any more.
+    """Send no more requests to hosts, or to any host of a domain.
 
-    A running crawl sends them no request later than a second after, and they stay blocked when it is resumed. What waits in
-    their queues ends as `blocked`.
+    A running crawl stops asking them within a second, and they stay blocked when it is resumed. URLs that wait in their
+    queues end as `blocked`.
     """
     path = Path(directory)
     check_is_crawl(path)
@@ -204,9 +205,9 @@ def block(directory: str, names: Sequence[str]) -> None:
 @click.argument("name")
 @click.argument("pairs", metavar="[FIELD=VALUE]...", nargs=-1)
 def ask(directory: str, name: str, pairs: Sequence[str]) -> None:
-    """Ask a running crawl for something that an installed package offers under NAME.
+    """Send a running crawl a request of the kind NAME, which an installed package offers.
 
-    The package says what fields the request has, and what the crawl does with it. The crawl has to run with the same packages.
+    The package defines the fields of the request and its effect. The crawl has to run with the same packages.
 
     \b
     gossamer ask mycrawl quiet host=example.org

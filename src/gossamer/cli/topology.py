@@ -29,8 +29,8 @@ def topology(
 ) -> None:
     """Show components, connectors and providers of WIRING (a file, or the name of a shipped one; default: default).
 
-    Crawl options fill it in, so that --format toml prints a whole crawl, to be edited and run again. Passwords are not shown: give
-    their options once more when it runs.
+    Crawl options fill the wiring in, so that --format toml prints a whole crawl that you can edit and run. Passwords
+    are not printed; give their options again when you run it.
 
     \b
     gossamer topology http://localhost:8000/ --depth 3 --format toml > my.toml

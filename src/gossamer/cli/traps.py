@@ -13,15 +13,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.option(
-    "--confirm", multiple=True, metavar="ID", help="Refuse this family from now on: it is a trap (repeatable)."
+    "--confirm", multiple=True, metavar="ID", help="Refuse this family from now on, because it is a trap (repeatable)."
 )
-@click.option("--release", multiple=True, metavar="ID|all", help="Never suspect this family: it is none (repeatable).")
+@click.option(
+    "--release",
+    multiple=True,
+    metavar="ID|all",
+    help="Never suspect this family again, because it is no trap (repeatable).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as_json: bool) -> None:
     """List the families of URLs that look like traps, with evidence, and hosts with unusually many URLs.
 
-    Such URLs are set aside: they wait behind everything else, and some of them are fetched to see whether there is anything new.
-    --confirm makes a family a filter, --release lets the crawl fetch it; both work while the crawl runs, and hold for later runs.
+    Such URLs are set aside: they wait behind all others, and the crawl fetches a few of them to see whether they bring
+    anything new. --confirm refuses a family from now on, --release lets the crawl fetch it; both work while the crawl
+    runs, and also apply to later runs.
 
     \b
     gossamer traps mycrawl

@@ -9,24 +9,22 @@ from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_bytes, show_count
 
 
-@click.command(
-    epilog="Exit status: 0 it is done, 2 it cannot be meant, 5 the crawl runs, is damaged, or is being read."
-)
+@click.command(epilog="Exit status: 0 it is done, 2 wrong usage, 5 the crawl runs, is damaged, or is being read.")
 @click.argument("directory", metavar="DIR")
 @click.option(
     "--keep-versions",
     "versions",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Keep this many versions of each page; without it, only a trim that was killed is finished.",
+    help="Keep this many versions of each page; without this option, the command only finishes a trim that was killed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def trim(directory: str, versions: int | None, as_json: bool) -> int:
     """Drop old versions of pages that the crawl in DIR visited many times.
 
-    The newest N visits of each URL stay, and the newest N that found a document. A record stays as well that a visit which stays
-    repeats. The archive is written anew where it loses something; tables, index and what follows the crawl lose the same visits.
-    The crawl must not run. After a kill, call it again.
+    The newest N visits of each URL stay, and the newest N that found a document. A record also stays if a visit that
+    stays refers to it. Archive files that lose records are rewritten; tables, index and databases that follow the crawl
+    lose the same visits. The crawl must not run. If the command is killed, call it again.
     """
     from gossamer.operations.trimming import trim as trim_crawl
     from gossamer.query.places import crawl_directory

@@ -7,15 +7,15 @@ from gossamer.cli.telling import tell
 from gossamer.model.errors import CrawlDirectoryError
 
 
-@click.command(epilog="Exit status: 0 the crawl is whole, 2 there is no crawl, 5 it is damaged.")
+@click.command(epilog="Exit status: 0 the crawl is whole, 2 DIR holds no crawl, 5 the crawl is damaged.")
 @click.argument("directory", metavar="DIR")
 @click.option("--deep", is_flag=True, help="Read every record, row, index line and table, not only names and lengths.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def verify(directory: str, deep: bool, as_json: bool) -> int:
-    """Compare the files of the crawl in DIR with what its ledger says was committed. Nothing is changed.
+    """Compare the files of the crawl in DIR with the list of committed files in its ledger. Nothing is changed.
 
-    Each file that is missing, too short or changed is named in a line of its own. `gossamer resume DIR --accept-loss` goes on with
-    a damaged crawl, and fetches again what is lost.
+    It prints a line for each file that is missing, too short or changed. `gossamer resume DIR --accept-loss` goes on
+    with a damaged crawl, and fetches lost documents again.
     """
     from gossamer.operations.verifying import verify as verify_crawl
     from gossamer.query.places import crawl_directory

@@ -22,16 +22,22 @@ PAST = 3_600.0
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.option(
-    "--interval", type=click.FloatRange(0.5, 60), default=2.0, show_default=True, help="Seconds between looks."
+    "--interval",
+    type=click.FloatRange(0.5, 60),
+    default=2.0,
+    show_default=True,
+    help="Wait this many seconds between two looks.",
 )
 def watch(directory: str, interval: float) -> int:
-    """Show the overview of a crawl on the terminal: figures, problems and what helps, waits, hosts. Ctrl-C leaves it.
+    """Show the overview of a crawl on the terminal: figures, problems with their remedies, waits, hosts. Ctrl-C leaves
+    it.
 
-    The numbers are those of `gossamer status`. The crawl may run, rest, or begin and end meanwhile; it does not notice.
+    It shows the same numbers as `gossamer status`. The crawl may run, rest, or begin and end meanwhile; watching does
+    not disturb it.
     """
     if not sys.stdout.isatty():
         raise UsageError(
-            f"watch draws on a terminal, and standard output is none; use gossamer status {directory} --watch"
+            f"watch draws on a terminal, and standard output is no terminal; use gossamer status {directory} --watch"
         )
     from gossamer.operations.watching import CrawlWatch
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def why(directory: str, url: str, as_json: bool) -> None:
     """Tell the story of one URL: why it was fetched, or why not.
 
-    Canonical form, where it was discovered, what filters and robots.txt say, visits, record. Works while the crawl runs, and
-    after. Filters and robots.txt judge as they stand now.
+    It shows the canonical form, where the URL was discovered, the judgements of filters and robots.txt, the visits, and
+    the record in the archive. It works while the crawl runs, and after. Filters and robots.txt judge by their present
+    rules.
     """
     from gossamer.operations.story import story_of
 

@@ -1,1 +1,1 @@
-"""The seams: small protocols that stages speak to and parts stand behind. Each names its promises and its suite."""
+"""The seams: small protocols between stages and parts. Each lists its promises and its conformance suite."""

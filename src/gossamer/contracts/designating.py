@@ -8,15 +8,16 @@ from typing import Protocol
 
 
 class Designation(Protocol):
-    """Names the agent of each host, from the members and the rule of assignable domains alone.
+    """Names the agent of each host, using only the members and the rule of assignable domains.
 
     Promises:
         1. A host belongs to one member, and all hosts of an assignable domain belong to the same one.
-        2. Equal members give equal answers, in every process and in whatever order they are listed. Nobody has to be asked.
-        3. When a member joins, domains move to it and to nobody else. When a member leaves, only its domains move.
+        2. Equal members give equal answers, in every process and in any order of the list, without asking another
+           process.
+        3. When a member joins, domains move only to it. When a member leaves, only its domains move.
         4. The share of a member follows its capacity.
     """
 
     def owner(self, host: str) -> str:
-        """The name of the agent that a canonical host name belongs to."""
+        """The name of the agent to which a canonical host name is assigned."""
         ...

@@ -30,11 +30,11 @@ class Owing(Protocol):
 
     Promises:
         1. What is owed is taken by its agent's sender, sooner or later, until it was said to be delivered.
-        2. Memory is bounded, however much is owed and whichever agent does not answer.
+        2. Memory is bounded, even if much is owed or agents do not answer.
     """
 
     async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
-        """What is owed to an agent and was not taken yet, at least one, suspended while there is nothing."""
+        """URLs owed to an agent that were not taken yet, at least one; suspends until there is one."""
         ...
 
     def delivered(self, owed: Sequence[OwedTask]) -> None:
@@ -43,9 +43,9 @@ class Owing(Protocol):
 
 
 class OwesUrls(Protocol):
-    """Keeps what is owed, in the same group as the visit that it was found on, whichever way it leaves.
+    """Keeps URLs owed to other agents, in the same group as the visit on which they were found, whichever way they leave.
 
-    How much is owed in all is the counter `owed`.
+    The counter `owed` holds the number of owed URLs.
     """
 
     def is_ours(self, host: str) -> bool:
@@ -53,22 +53,23 @@ class OwesUrls(Protocol):
         ...
 
     def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
-        """Stage tasks of other agents' hosts; what has no room is counted as `cut:owed`. Returns what is to be given to `kept`."""
+        """Stage tasks of other agents' hosts; tasks without room are counted as `cut:owed`. Returns the argument for
+        `kept`."""
         ...
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
-        """Their group is kept; or, where it is not sure, may have been."""
+        """Their group is kept, or may have been if that is uncertain."""
         ...
 
 
 class Outbox(OwesUrls, Owing, Protocol):
-    """Keeps what is owed, in the same group as the visit that it was found on.
+    """Keeps URLs owed to other agents, in the same group as the visit on which they were found.
 
     Promises:
-        1. What was owed in a group that is kept is taken by its agent's sender, sooner or later, also after a kill.
-        2. It is owed until it was said to be delivered; then it is forgotten, unless it was owed again at a lower depth.
-        3. How much is owed in all is the counter `owed`.
-        4. Memory is bounded, however much is owed and whichever agent does not answer.
+        1. If a group is kept, the sender for the agent takes the URLs that it owes, sooner or later, even after a kill.
+        2. A URL stays owed until `delivered` names it; then it is forgotten, unless it was owed again at a lower depth.
+        3. The counter `owed` holds the number of owed URLs.
+        4. Memory is bounded, even if much is owed or agents do not answer.
     """
 
 

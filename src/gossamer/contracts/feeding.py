@@ -12,7 +12,7 @@ import msgspec
 
 
 class FeedPlace(msgspec.Struct, frozen=True, order=True):
-    """How far the rows of one agent were taken."""
+    """The position up to which rows of one agent were taken."""
 
     run: str = ""
     serial: int = 0
@@ -30,7 +30,7 @@ class FeedMark(msgspec.Struct, frozen=True):
 
 
 class FeedBatch(msgspec.Struct, frozen=True):
-    """Some rows, and where a consumer is when it has kept them."""
+    """Some rows, and the mark of a consumer that has kept them."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
@@ -39,7 +39,7 @@ class FeedBatch(msgspec.Struct, frozen=True):
 
 
 class FollowerNote(msgspec.Struct, frozen=True):
-    """What a person has to know of a follower, in one line."""
+    """A message of a follower for a person, in one line."""
 
     text: str
     is_lacking: bool = False
@@ -47,12 +47,12 @@ class FollowerNote(msgspec.Struct, frozen=True):
 
 
 class FeedConsumer(Protocol):
-    """Keeps what becomes of the rows of one table.
+    """Keeps the results that it makes from the rows of one table.
 
     Promises:
-        1. What `take` was given is kept together with its mark: all of it or nothing, wherever the process is killed.
-        2. `mark` is that of the last batch that was kept, also in a process that starts later.
-        3. After `rebuild` nothing of earlier rows is left, and the mark is at the beginning of the generation.
+        1. Rows given to `take` are kept together with their mark: all of them or none, even if the process is killed.
+        2. `mark` returns the mark of the last kept batch, also in a process that starts later.
+        3. After `rebuild` no trace of earlier rows is left, and the mark is at the beginning of the generation.
     """
 
     table: str
@@ -63,11 +63,11 @@ class FeedConsumer(Protocol):
     """About so many rows make a batch; one visit's rows stay together."""
 
     def mark(self) -> FeedMark:
-        """How far it is; an empty one where it has kept nothing."""
+        """The present mark; an empty one if it has kept nothing."""
         ...
 
     def rebuild(self, generation: int) -> None:
-        """Drop everything: all rows come again, as this generation has them."""
+        """Drop everything: all rows of this generation come again."""
         ...
 
     def take(self, batch: FeedBatch) -> None:
@@ -90,7 +90,7 @@ class CountingConsumer(Protocol):
         ...
 
     def rebuild(self, generation: int) -> None:
-        """Forget everything: all rows come again, as this generation has them."""
+        """Forget everything: all rows of this generation come again."""
         ...
 
     def count(self, connection: Any, rows: str) -> int:
@@ -112,12 +112,12 @@ class FinishingConsumer(Protocol):
     """A consumer that has something to do when the crawl stops, such as writing a file that cannot grow.
 
     Promises:
-        1. `finish` makes the same of what was taken, however often it is called, and in whichever process.
-        2. Killed anywhere, it leaves what it made before, or the new in one piece.
+        1. `finish` makes the same result from the taken rows, even if it is called several times or in another process.
+        2. If it is killed, it leaves either its earlier result or the whole new one.
     """
 
     def finish(self) -> list[str]:
-        """Everything that is committed was taken: complete what is made of it; returns lines that a person should read.
+        """All committed rows were taken: complete the result. Returns lines for a person to read.
 
         Raises:
             OSError: it could not be written; the next stop tries again.

@@ -9,7 +9,7 @@ from gossamer.model.visit import Response
 
 
 class ProxyHealth(msgspec.Struct, frozen=True):
-    """How a proxy does."""
+    """State of a proxy."""
 
     proxy: str
     """Host and port: what else its address says is a secret."""
@@ -23,9 +23,9 @@ class ProtocolModule(Protocol):
     """Fetches one URL.
 
     Promises:
-        1. Every fetch ends in a :class:`Response` with a named outcome; nothing that a server does raises.
+        1. Every fetch ends in a :class:`Response` with a named outcome; no behaviour of a server raises an error.
         2. It ends within its deadlines, and holds no more of the body than its cap.
-        3. It asks for exactly the URL of the task: redirects are answers, not orders.
+        3. It requests exactly the URL of the task, and returns a redirect as an answer without following it.
         4. It connects only to addresses that the resolver handed out.
     """
 
@@ -36,10 +36,10 @@ class ProtocolModule(Protocol):
 
 @runtime_checkable
 class RequestSender(ProtocolModule, Protocol):
-    """A module that can send other requests than plain GETs; the others are never given one.
+    """A module that can send other requests than plain GETs; modules without this contract never get one.
 
-    Promise, beside those of a module: `Response.is_met` is True wherever a server may have received the request, since one that
-    is not safe is sent again only where it is False.
+    Promise, beside those of a module: `Response.is_met` is True if a server may have received the request, because an
+    unsafe request is sent again only if it is False.
     """
 
     async def send(self, task: Task) -> Response:

@@ -1,8 +1,8 @@
 """Filters at the gates of a crawl (row M5). Suites: `gossamer.testing.check_url_filter`, `check_gate_filter`.
 
-A gate is a place where something may be kept out, and what is known there differs: of a link only its URL, of a task also
-its depth, of a visit the whole answer. `UrlFilter` stands at `follow`, where nearly all of the work is; `TaskFilter` and
-`VisitFilter` at the others. One object may keep all three contracts.
+A gate is a place where filters may refuse something. The known facts differ: of a link only its URL is known, of a task
+also its depth, of a visit the whole answer. `UrlFilter` works at `follow`, which has nearly all of the work;
+`TaskFilter` and `VisitFilter` at the others. One object may keep all three contracts.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class UrlFilter(Protocol):
         1. One verdict for each link, in order: an empty string lets it pass, anything else names the rule that refused it.
         2. The verdict on a link does not depend on the other links.
         3. A filter that raises refuses the whole page's links, and is counted: it never fails open.
-        4. Rules are few, whatever the web holds: their names are counted under.
+        4. There are few rules on any web, because each is a counter.
     """
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
@@ -61,8 +61,8 @@ class Goal(Protocol):
     """Knows the page that a crawl looks for.
 
     Promises:
-        1. It is asked about every fetched answer but robots.txt, and says True for the page at which the crawl ends.
-        2. One that raises is counted and has not found its page: a crawl does not end by mistake.
+        1. It judges every fetched answer except robots.txt, and returns True for the page at which the crawl ends.
+        2. If it raises, this is counted and the crawl goes on, so that no crawl ends by mistake.
     """
 
     def is_reached(self, visit: Visit) -> bool:
@@ -71,7 +71,8 @@ class Goal(Protocol):
 
 
 def refusal(filters: Sequence[VisitFilter], gate: VisitGate, visit: Visit) -> str:
-    """The first verdict that keeps a visit out of a gate; empty where none does. One that raises refuses, by its name."""
+    """The first verdict that refuses a visit at a gate; empty if none does. A filter that raises refuses, under its own
+    name."""
     for one in filters:
         try:
             verdict = one.judge_visit(gate, visit)
@@ -83,7 +84,8 @@ def refusal(filters: Sequence[VisitFilter], gate: VisitGate, visit: Visit) -> st
 
 
 def verdicts_on(filters: Sequence[TaskFilter], gate: TaskGate, tasks: Sequence[Task]) -> list[str]:
-    """The first verdict on each task; empty where all filters let it pass. A filter that raises refuses, by its name."""
+    """The first verdict on each task; empty if all filters let it pass. A filter that raises refuses, under its own
+    name."""
     found = [""] * len(tasks)
     for one in filters:
         try:

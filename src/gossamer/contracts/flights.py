@@ -1,4 +1,4 @@
-"""Which tasks are between hand-out and commit, by their identities. Suite: `gossamer.testing.check_flights`.
+"""Keeps track of tasks between hand-out and commit, by their identities. Suite: `gossamer.testing.check_flights`.
 
 Frontier and committer share it (one process, design question 1): a visit that comes a second time, because a link resent it
 after a kill, has no flight any more and is dropped.

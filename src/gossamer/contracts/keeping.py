@@ -1,4 +1,4 @@
-"""Keepers: whatever keeps something of the visits that are committed. Suite: `gossamer.testing.check_keeper`.
+"""Keepers: parts that keep data of committed visits. Suite: `gossamer.testing.check_keeper`.
 
 Place in the flow: the commit gives each group of visits to the keepers that the wiring lists, in its order, when the archive has
 said where their answers lie and before the group is written. It knows none of them by name: row logs are keepers, and so is
@@ -21,8 +21,9 @@ class Keeper(Protocol):
 
     Promises:
         1. When `stage` returns, another process can read what it has written, and it can be read up to its ends.
-        2. After `take_back` nothing of the last `stage` is left outside of the ledger's group, in memory neither. The group is
-           given again, in whole. What was kept is said by `committed`; after a kill that came between, by the ledger alone.
+        2. After `take_back` no trace of the last `stage` is left outside the ledger's group, not even in memory. The
+           group is given again, in whole. What was kept is said by `committed`; after a kill that came between, by the
+           ledger alone.
         3. `ends` names every file that was written since it was last asked, by its path in the crawl directory, with the byte
            where it ends. After a kill each file is cut back to the end that the ledger has, and a file of which nothing was
            committed is taken away, before the first `stage`: until then the keeper opens none of them to write.
@@ -32,10 +33,10 @@ class Keeper(Protocol):
     """
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
-        """Keep of these visits what is to be kept: in files, in spaces of the group, or both.
+        """Keep data of these visits: in files, in spaces of the group, or both.
 
         Raises:
-            OSError: they cannot be written. Where the disk is full, the commit waits and gives the group again.
+            OSError: they cannot be written. If the disk is full, the commit waits and gives the group again.
         """
         ...
 
@@ -52,13 +53,13 @@ class Keeper(Protocol):
         ...
 
     def files(self) -> Sequence[str]:
-        """Patterns of all files that it writes, as `glob` takes them inside the crawl directory: what promise 3 is about."""
+        """Patterns of all files that it writes, for `glob` in the crawl directory; promise 3 covers these files."""
         ...
 
 
 @runtime_checkable
 class ClaimTaker(Protocol):
-    """A keeper that knows which agents met a document, and hears of it from other agents.
+    """A keeper that knows which agents met a document, and gets such claims from other agents.
 
     Promise: a claim that is received twice has the effect of one.
     """
@@ -70,15 +71,16 @@ class ClaimTaker(Protocol):
 
 @runtime_checkable
 class OrderTaker(Protocol):
-    """A keeper that takes orders of processors, also those that pages of other agents gave.
+    """A keeper that takes orders of processors, also those from pages of other agents.
 
     Promises:
         1. An order that is received twice has the effect of one.
-        2. What `received` stages takes effect with :meth:`obey`, or in the next run; where the group fails, not at all.
+        2. Orders that `received` stages take effect with :meth:`obey`, or in the next run; if the group fails, they
+           have no effect.
     """
 
     def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Order]:
-        """Stage orders that came as tasks; returns those that are to be obeyed when the group is kept."""
+        """Stage orders that came as tasks; returns those to obey when the group is kept."""
         ...
 
     def obey(self, orders: Sequence[Order]) -> None:

@@ -1,5 +1,5 @@
-"""The durable heart: what a crawl must not forget (design promise 1). Suites: `gossamer.testing.check_ledger`, `check_depths`,
-`check_task_queues`."""
+"""The ledger keeps everything that a crawl must not forget (design promise 1). Suites: `gossamer.testing.check_ledger`,
+`check_depths`, `check_task_queues`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -23,9 +23,10 @@ class Met(Protocol):
     """The part of a group that decides what is new.
 
     Promises:
-        1. Everything is check-and-put: what is new to the store and to this group comes out, in order, each once.
-        2. What came out is seen, and belongs to whom it was said to belong, exactly if the group is kept.
-        3. Where depths are kept, the known depth of a URL is the lowest that it was met at.
+        1. Everything is check-and-put: entries that are new to the store and to this group come out, in order, each
+           once.
+        2. An entry that came out counts as seen, with its owner, exactly if the group is kept.
+        3. If depths are kept, the known depth of a URL is the lowest at which it was met.
     """
 
     def offer(self, urls: Sequence[str]) -> list[str]:
@@ -80,7 +81,8 @@ class Queueing(Protocol):
         ...
 
     def give_up(self, task: Task) -> bool:
-        """End a flight as if its task had never been met: its URL is new to whoever meets it again. False where there is none."""
+        """End a flight as if its task had never been met: if its URL is found again, it is new. False if there is no
+        flight."""
         ...
 
     def undo(self, row: DocumentRow) -> None:
@@ -96,9 +98,9 @@ class SettingAside(Protocol):
     """The part of a group that puts tasks behind everything else, and brings them back.
 
     Promises:
-        1. What is set aside is in no queue and not in flight, and survives the process as what is queued does.
+        1. A task that is set aside is in no queue and not in flight, and survives the process like queued tasks.
         2. Each task that was set aside is brought back once.
-        3. How many there are in all is the counter `set_aside`.
+        3. The counter `set_aside` holds their number.
     """
 
     def set_aside(self, family: Family, tasks: Iterable[Task], *, known: bool = False) -> int:
@@ -116,7 +118,7 @@ class SettingAside(Protocol):
 
 
 class Noting(Protocol):
-    """The part of a group that keeps what others know."""
+    """The part of a group that keeps facts of other parts: states of hosts, robots, counts."""
 
     def host(self, state: HostState) -> None:
         """Keep the state of a host."""
@@ -159,7 +161,7 @@ class Group(Met, Queueing, SettingAside, Noting, SpacesGroup, Protocol):
 
 
 class Kept(Protocol):
-    """What groups have kept."""
+    """Reads data that groups have kept."""
 
     def host_states(self, names: Sequence[str]) -> list[HostState]:
         """The states of hosts, in order; an empty one for a host of which nothing is kept."""
@@ -242,7 +244,7 @@ class Ledger(Kept, Protocol):
     """Keeps what a crawl must not forget.
 
     Promises:
-        1. After the `with` block of a group, what it staged survives the death of the process.
+        1. After the `with` block of a group, everything that it staged survives the death of the process.
         2. After `settle`, it survives what the durability setting names.
         3. A URL is seen exactly if its task is queued, set aside, in flight, owed to another agent
            (:data:`~gossamer.contracts.spaces.OWED`), or done. A request that is no plain GET is known by
@@ -253,7 +255,7 @@ class Ledger(Kept, Protocol):
 
     @property
     def spaces(self) -> Spaces:
-        """What owners keep of their own."""
+        """The spaces in which owners keep data of their own."""
         ...
 
     @property
@@ -288,7 +290,7 @@ class Ledger(Kept, Protocol):
 
 
 class Alarms(Protocol):
-    """When there will be more to do. Times are in seconds since the epoch."""
+    """Tells when there will be more to do. Times are in seconds since the epoch."""
 
     def next_rest(self) -> float:
         """When the next resting host may be admitted; infinite where none rests. A host rests when its last flight has ended."""
@@ -304,7 +306,8 @@ class Alarms(Protocol):
 
 
 class TaskQueues(Alarms, Protocol):
-    """Tasks by host, hosts by turns. Whoever schedules them holds a host from `admit` until `pop` gives nothing or `rest`.
+    """Queues tasks by host, and lets hosts take turns. The scheduler holds a host from `admit` until `pop` gives
+    nothing or `rest`.
 
     Promises:
         1. Every pushed task is popped: the lowest level of its host first, and in a level in the order of pushes. That holds
@@ -320,7 +323,8 @@ class TaskQueues(Alarms, Protocol):
         ...
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
-        """Up to `most` tasks of a held host, now in flight. None: the host is held no more, and comes again when its turn does."""
+        """Up to `most` tasks of a held host, now in flight. If there are none, the host is no longer held, and is
+        admitted again at its turn."""
         ...
 
     def put_back(self, task: Task) -> None:
@@ -328,7 +332,7 @@ class TaskQueues(Alarms, Protocol):
         ...
 
     def rest(self, host: str, until: float) -> None:
-        """Hold this host no more; it is admitted again after `until` (wall time, in seconds), not before."""
+        """Release this host; it is admitted again after `until` (wall time, in seconds), not before."""
         ...
 
     def __len__(self) -> int:

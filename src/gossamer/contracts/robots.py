@@ -15,7 +15,7 @@ from gossamer.model.visit import Response
 
 
 class RobotsRuling(StrEnum):
-    """What is to be done with a task."""
+    """The action for a task."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -47,7 +47,7 @@ class RobotsVerdict(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lesson(msgspec.Struct, frozen=True):
-    """What an answer taught: for the host's row, the log, and whoever follows sitemaps."""
+    """The findings of an answer: for the host's row, the log, and the crawl of sitemaps."""
 
     state: str
     """Where the site stands, in one word."""
@@ -63,13 +63,14 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class RobotsGate(Protocol):
-    """Says which tasks may be handed out.
+    """Decides which tasks may be handed out.
 
     Promises:
-        1. As long as a site's robots.txt is not known, none of its URLs is allowed; nothing it answers raises.
-        2. What holds for one site holds for no other.
+        1. As long as a site's robots.txt is not known, none of its URLs is allowed; no answer of a site raises an
+           error.
+        2. Rules of one site apply to no other site.
         3. Times come with the questions: equal questions have equal answers, until something is learned.
-        4. What was learned is good for a day at most; then it is asked for again.
+        4. A robots.txt is used for at most a day; then it is requested again.
         5. A gate to which a state was restored judges as the one that gave it away, in another process, too.
     """
 
@@ -94,11 +95,11 @@ class RobotsGate(Protocol):
         ...
 
     def state(self, site: str) -> bytes:
-        """What must be kept to judge this site after a restart; empty where nothing is known of it."""
+        """The state to keep, so that this site can be judged after a restart; empty if nothing is known about it."""
         ...
 
     def restore(self, site: str, state: bytes) -> None:
-        """Take back what :meth:`state` gave. What cannot be read is as if nothing were known."""
+        """Restore a state from :meth:`state`. If it cannot be read, nothing is known about the site."""
         ...
 
     def forget(self, site: str) -> None:

@@ -42,7 +42,7 @@ class FingerprintIndex(Protocol):
     Promises:
         1. An answer is a URL whose fingerprint differs in at most three bits, and that was given with it before.
         2. A fingerprint that is near to one that is still remembered is never new.
-        3. What is near to another is not remembered itself, so that likeness does not wander from page to page.
+        3. A fingerprint near to another is not remembered itself, so that likeness does not drift from page to page.
     """
 
     def near(self, fingerprint: int, url: str) -> str:

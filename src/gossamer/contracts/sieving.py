@@ -9,11 +9,12 @@ from gossamer.model.task import Task
 
 @runtime_checkable
 class LateSeenSet(Protocol):
-    """A seen set whose answers may come later: what `offer` does not let out at once, and is new, comes out of `drain`.
+    """A seen set whose answers may come later: new URLs that `offer` does not return at once come out of `drain`.
 
     Promises: the three of `seen.SeenSet`, over what `offer` and `drain` return together, and:
         4. When `drain` returns nothing after `settle`, every new URL that was offered has come out.
-    What `drain` returned counts as received with the next call of any method; after a kill before that it comes again.
+    URLs that `drain` returned count as received at the next call of any method; after a kill before that, they come
+    again.
     """
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
@@ -39,8 +40,8 @@ class TaskSieve(Protocol):
     Promises:
         1. Every task offered in a group that is kept, of a URL that was never offered before, comes out sooner or later.
         2. Only tasks that were offered come out, each URL once.
-        3. What comes out counts exactly if the group is kept that it was drained in; otherwise it comes again after a
-           reopening.
+        3. A drained task counts as out exactly if the group in which it was drained is kept; otherwise it comes again
+           after a reopening.
     """
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
@@ -56,7 +57,7 @@ class TaskSieve(Protocol):
         ...
 
     def flush(self) -> None:
-        """Decide soon what waits, though there is room for more: the frontier runs dry."""
+        """Decide waiting offers soon, even though there is room for more, because the frontier runs dry."""
         ...
 
     async def merged(self) -> None:

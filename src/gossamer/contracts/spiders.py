@@ -1,4 +1,4 @@
-"""Handlers: a user's code that gets pages one by one, and says what of them is kept and followed.
+"""Handlers: a user's code that gets pages one by one, and chooses the items to keep and the links to follow.
 
 Place in the flow: the process stage asks :class:`PageHandlers` for each visit, after content-seen; what a handler yields travels in
 the visit, like what processors find. Suite: `gossamer.testing.check_page_handlers`.
@@ -20,7 +20,7 @@ from gossamer.reading.document import Document
 
 
 class Handled(msgspec.Struct, frozen=True):
-    """What a handler made of one page."""
+    """The result of a handler for one page."""
 
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
@@ -49,13 +49,14 @@ class PageHandlers(Protocol):
 
     Promises:
         1. `wants` is quick and changes nothing. It is asked of a document when its media type is known.
-        2. `handle` never raises for what a handler does, and ends within its deadline: an exception, a deadline that passed and a
-           thing that cannot be kept are in `errors`, and cost what the handler would have yielded after that.
+        2. `handle` never raises because of a handler, and ends within its deadline: an exception, a missed deadline or
+           an object that cannot be kept appears in `errors`, and everything that the handler would have yielded after
+           it is lost.
         3. A handler is given each page once, unless the process dies before the visit is committed.
     """
 
     def wants(self, visit: Visit) -> bool:
-        """Whether there is a handler for this visit, or for the failure that it is, if it is final."""
+        """Whether there is a handler for this visit, or for its failure if that is final."""
         ...
 
     def elsewhere(self, visit: Visit) -> Elsewhere | None:
@@ -63,7 +64,7 @@ class PageHandlers(Protocol):
         ...
 
     def left(self, visit: Visit) -> None:
-        """The handler of this visit, which ran in another process, says that nobody is logged in."""
+        """The handler of this visit, which ran in another process, found the session logged out."""
         ...
 
     def retired(self, visit: Visit) -> None:
@@ -76,7 +77,8 @@ class PageHandlers(Protocol):
 
 
 class Rulings(Protocol):
-    """Says what becomes of a page after an answer: the part of politeness that tells a failure from a first try."""
+    """Decides what happens to a page after an answer: the part of politeness that tells a final failure from a first
+    try."""
 
     def expected(self, answer: Answer) -> Ruling:
         """What is ruled on this answer. May be asked any number of times."""
@@ -84,9 +86,9 @@ class Rulings(Protocol):
 
 
 class Beginnings(Protocol):
-    """Says what a program asks of the URLs that its crawl starts from.
+    """Gives the requests that a program makes of the seeds of its crawl.
 
-    Promise: it answers the same whenever it is asked, so that a crawl that goes on asks for nothing twice.
+    Promise: it always gives the same answer, so that a resumed crawl requests nothing twice.
     """
 
     def beginnings(self, url: str) -> Sequence[Requested | None]:
@@ -102,7 +104,7 @@ Grant = Callable[[str, str, str], None]
 
 
 class Entered(Protocol):
-    """What is known of log-ins, in later runs too where cookies are kept. Suite: `gossamer.testing.check_entered`.
+    """Remembers log-ins, also for later runs if cookies are kept. Suite: `gossamer.testing.check_entered`.
 
     Promises:
         1. A log-in that was noted is known in later runs, for as long as a cookie is there that its URL is asked with.
@@ -136,7 +138,7 @@ class LogInSender(RequestSender, Entered, Protocol):
 
 
 class SessionHealth(msgspec.Struct, frozen=True):
-    """How a session does."""
+    """State of a session."""
 
     name: str
     asked: int
@@ -146,7 +148,7 @@ class SessionHealth(msgspec.Struct, frozen=True):
 
 
 class SessionsStanding(msgspec.Struct, frozen=True):
-    """How the sessions of a spider do."""
+    """State of the sessions of a spider."""
 
     count: int
     """So many ask in turn."""
@@ -159,7 +161,7 @@ class SessionsStanding(msgspec.Struct, frozen=True):
 
 
 class SessionTurns(Protocol):
-    """Says who asks. Suite: `gossamer.testing.check_sessions`.
+    """Chooses the session of each request. Suite: `gossamer.testing.check_sessions`.
 
     Promises:
         1. A task that names a session is asked for by that session; others go from one session to the next.
@@ -169,7 +171,7 @@ class SessionTurns(Protocol):
     """
 
     def session_for(self, task: Task) -> str:
-        """Who asks for a task; empty where no sessions are kept."""
+        """The session for a task; empty if no sessions are kept."""
         ...
 
     def answered(self, session: str, task: Task, response: Response) -> None:

@@ -1,4 +1,4 @@
-"""Where things rest (docs/kept.md). Suites: `gossamer.testing.check_archive`, `check_row_log`."""
+"""Archives and row logs (docs/kept.md). Suites: `gossamer.testing.check_archive`, `check_row_log`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -16,7 +16,7 @@ class Archive(Protocol):
         3. Nothing that a server sends can end a record, start one, or forge a field.
         4. `ends` names every file that was written since it was last asked, by its path in the crawl directory, with
            the byte where it ends now: what the commit notes, and what a file is cut back to after a kill.
-        5. What was laid down and not appended is nowhere when the archive has stopped.
+        5. After the archive has stopped, no answer is left that was laid down and not appended.
     """
 
     async def lay(self, visit: Visit) -> None:

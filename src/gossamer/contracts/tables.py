@@ -49,7 +49,7 @@ _TYPES: dict[type, ColumnType] = {
 
 
 class RowSource(msgspec.Struct, frozen=True, gc=False):
-    """What a row is made of: one visit, and where its record is kept."""
+    """The source of a row: one visit, and the place of its record."""
 
     visit: Visit
     task: Task
@@ -65,7 +65,7 @@ Source = Callable[[RowSource], Any]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """What a field of a row type says of itself; :func:`column` makes it."""
+    """The declaration of a field of a row type; :func:`column` makes it."""
 
     doc: str
     of: Source | None
@@ -217,7 +217,7 @@ def _column_of(row: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> C
     for said in getattr(hint, "__metadata__", ()):
         if isinstance(said, Column):
             return said
-    raise TypeError(f"{row.__name__}.{field.name} says nothing of itself; annotate it with column(...)")
+    raise TypeError(f"{row.__name__}.{field.name} has no description; annotate it with column(...)")
 
 
 def _spec(field: msgspec.structs.FieldInfo, said: Column) -> ColumnSpec:

@@ -1,6 +1,7 @@
-"""The host's template: what most pages of a host share, and what a page has of its own. Suite: `gossamer.testing.check_template`.
+"""The host's template: separates the content that most pages of a host share from a page's own. Suite:
+`gossamer.testing.check_template`.
 
-Whoever judges a page by what it says (traps, fingerprints, text extraction, changes) leaves the template out first.
+Parts that judge a page by its content (traps, fingerprints, text extraction, changes) leave the template out first.
 """
 
 from collections.abc import Iterable, Set

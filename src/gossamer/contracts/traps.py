@@ -1,4 +1,5 @@
-"""Crawler traps: what is set aside of a host, and what comes back (row S13). Suite: `gossamer.testing.check_traps`.
+"""Crawler traps: decides which URLs of a host are set aside, and which come back (row S13). Suite:
+`gossamer.testing.check_traps`.
 
 Trap detection stands among the filters of tasks. It refuses only what a person has confirmed; what it suspects itself it sets
 aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.
@@ -15,10 +16,10 @@ from gossamer.model.visit import Visit
 
 @runtime_checkable
 class Traps(Protocol):
-    """Watches what visits bring, and says what waits behind everything else.
+    """Watches the content of visits, and decides which tasks wait behind everything else.
 
     Promises:
-        1. Memory is bounded, whatever the hosts do; what is forgotten is trusted again.
+        1. Memory is bounded on any web; a forgotten host is trusted again.
         2. Nothing is refused by a guess: what is suspected is given a family to be set aside under, with a name that is counted;
            these names are few: `trap:calendar`, `trap:facets`, ...
         3. A page of a suspected family that says something new frees all of it: `returning` says so once.

@@ -1,4 +1,5 @@
-"""In which order a crawl goes through the web (row C8; Hunyadi 2007, section 2.1). Suite: `gossamer.testing.check_traversal`.
+"""The order in which a crawl goes through the web (row C8; Hunyadi 2007, section 2.1). Suite:
+`gossamer.testing.check_traversal`.
 
 A traversal decides only what is followed and in which order; when a host may be asked is politeness, a unit of its own.
 """
@@ -16,7 +17,7 @@ class Traversal(Protocol):
     """Orders tasks within a host, and hosts among each other.
 
     Promises:
-        1. What `follow` returns is among what it was given, in order, each once.
+        1. `follow` returns some of the tasks that it was given, in order, each once.
         2. Levels within a host are from 0 (first) to :data:`DEEPEST`, those of hosts to `contracts.prioritizing.LEVELS` - 1.
            They depend on task and urgency alone.
         3. A traversal that uses chance is seeded: the same calls give the same answers.

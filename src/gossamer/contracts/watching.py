@@ -1,4 +1,4 @@
-"""Watchers: what learns from every visit that is committed, and decides nothing about it (row S13).
+"""Watchers: parts that learn from every committed visit, and decide nothing about it (row S13).
 
 Suites: `gossamer.testing.check_watcher`, `check_learner`.
 """
@@ -12,7 +12,7 @@ from gossamer.model.visit import Visit
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """What is known of a host, as the ledger keeps it."""
+    """Facts that were learned about a host, as the ledger keeps them."""
 
     host: str
     what: str
@@ -25,8 +25,8 @@ class Watcher(Protocol):
     """Looks on.
 
     Promises:
-        1. Memory is bounded, whatever is shown to it.
-        2. It changes nothing: what it has learnt is asked for elsewhere.
+        1. Memory is bounded for any sequence of visits.
+        2. It changes nothing; other parts ask for its findings.
         3. It takes every visit, also those without an answer; what it says of them are few names, since they are counted under.
     """
 

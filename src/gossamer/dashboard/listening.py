@@ -56,7 +56,7 @@ def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bo
     if not (_is_loopback(found.name) or certificate or is_open):
         raise UsageError(
             f"{found.name} can be reached from other machines, and tokens would travel in the clear; "
-            "give --certificate and --key, or say --without-tls"
+            "give --certificate and --key, or use --without-tls"
         )
     return found
 

@@ -12,7 +12,7 @@ from gossamer.model.outcome import Outcome
 #: Field of a standing -> type, and the text of its help.
 FIGURES: dict[str, tuple[str, str]] = {
     "pages": ("counter", "Successful HTML documents."),
-    "fetched": ("counter", "Answered requests, those for robots.txt apart."),
+    "fetched": ("counter", "Answered requests, without those for robots.txt."),
     "unique_documents": ("counter", "Documents that differ from each other."),
     "bytes": ("counter", "Bytes that were received."),
     "errors": ("counter", "Requests that failed, and names without an address."),
@@ -20,7 +20,7 @@ FIGURES: dict[str, tuple[str, str]] = {
     "discovered": ("gauge", "URLs that were found."),
     "queued": ("gauge", "URLs that wait."),
     "set_aside": ("gauge", "URLs that look like parts of traps."),
-    "in_flight": ("gauge", "Requests under way."),
+    "in_flight": ("gauge", "Requests in flight."),
     "hosts": ("gauge", "Hosts that were asked."),
     "seconds": ("gauge", "Seconds of the present run, or of the last one."),
     "recent_pages_per_second": ("gauge", "Speed over the last ten seconds."),

@@ -12,27 +12,27 @@ class FlowError(Exception):
 
 
 class WiringError(FlowError):
-    """The plan cannot be run as written. Says the file, the key, what is wrong and what would be right."""
+    """The wiring cannot be run as written. Names the file and the key, and says how to mend it."""
 
     exit_code = 2
 
 
 class BrokenWiring(WiringError):
-    """The file of a plan cannot be read as one: it is missing, cut, or no TOML."""
+    """The file of a wiring is missing, cut, or no TOML."""
 
 
 class SettingError(FlowError):
-    """A property of a sheet cannot take this value, or not while the unit runs."""
+    """A setting of a unit cannot take this value, or cannot change while the unit runs."""
 
     exit_code = 2
 
 
 class UnknownName(WiringError):
-    """A name that nothing is registered under; lists the known ones."""
+    """Nothing is registered under this name. Lists the known names."""
 
 
 class ConnectorError(FlowError):
-    """Root of what can go wrong at a connector's ends."""
+    """Root of the errors at a connector's ends."""
 
 
 class WrongItem(ConnectorError):
@@ -40,7 +40,7 @@ class WrongItem(ConnectorError):
 
 
 class Closed(ConnectorError):
-    """This end was closed, by us; nothing can be sent or received through it any more."""
+    """This process closed this end of a connector, so nothing can be sent or received through it."""
 
 
 class EndOfItems(ConnectorError):
@@ -52,13 +52,14 @@ class RemoteRefused(ConnectorError):
 
 
 class BrokenFrame(ConnectorError):
-    """What came over a remote link is not a frame of ours. The connection is dropped before anything is allocated."""
+    """Bytes that came over a remote link are no frame of this protocol. The connection is dropped before memory is
+    allocated."""
 
 
 class ComponentFailed(FlowError):
-    """A component raised and its policy says stop, or it kept raising. Names the component and what it held.
+    """A component raised an error and its policy is to stop, or it raised too often. Names the component and its items.
 
-    What was being done ended before its end (4); what was kept before is kept.
+    The crawl ends incomplete (4), and keeps everything that it had kept before.
     """
 
     exit_code = 4

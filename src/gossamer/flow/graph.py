@@ -135,7 +135,7 @@ def start_order(providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode
         return {name: providers[name] for name in graphlib.TopologicalSorter(uses).static_order()}
     except graphlib.CycleError as error:
         circle = " -> ".join(reversed(error.args[1]))
-        raise WiringError(f"use each other in a circle: {circle}; cut it in one place") from None
+        raise WiringError(f"depend on each other in a circle: {circle}; cut it in one place") from None
 
 
 def used_names(roles: Roles) -> Iterator[str]:

@@ -243,7 +243,7 @@ class RunningGraph(Units):
         return Difference.between(self.wiring, then.wiring)
 
     async def undo(self, planner: Planner) -> Difference:
-        """Take the last change back; settings that were changed since stay. Raises as :meth:`apply`."""
+        """Undo the last change; settings that were changed since then stay changed. Raises as :meth:`apply`."""
         return await self._change(self._take_back(planner))
 
     async def _become(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:

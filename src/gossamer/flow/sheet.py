@@ -224,7 +224,7 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
             raise SettingError(f"unknown setting {name!r}{nearest(name, known)}")
         plain[name] = _read(value, known[name])
         if known[name].secret and plain[name] and plain[name] == _hidden(plain[name]):
-            raise SettingError(f"setting {name!r} was hidden where this was printed; give it again")
+            raise SettingError(f"setting {name!r} was hidden when this wiring was printed; give its value again")
     for name, prop in known.items():
         if prop.default is msgspec.NODEFAULT and name not in plain:
             raise SettingError(f"setting {name!r} is not set and has no default{_hint(prop)}")

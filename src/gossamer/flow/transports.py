@@ -66,7 +66,10 @@ class Transport(msgspec.Struct, frozen=True):
 
 def _plain(opening: Opening, rest: str, form: str) -> None:
     if rest:
-        raise WiringError(f"connector {opening.name!r}: address {opening.address!r} says too much; write {form}")
+        raise WiringError(
+            f"connector {opening.name!r}: address {opening.address!r} has more parts than its scheme takes; write "
+            f"{form}"
+        )
 
 
 def _local(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:

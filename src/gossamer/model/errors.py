@@ -8,13 +8,13 @@ Bad input *from the web* is never an error here: it ends in an :class:`~gossamer
 
 
 class GossamerError(Exception):
-    """Root of what a person can be told. `exit_code` is what the process ends with."""
+    """Root of all errors that are shown to a person. The process ends with `exit_code`."""
 
     exit_code: int = 1
 
 
 class UsageError(GossamerError):
-    """The person's fault: an option, key, value or file that cannot be used. Says what would be right."""
+    """The person gave an option, key, value or file that cannot be used. The message says how to mend it."""
 
     exit_code = 2
 
@@ -26,32 +26,34 @@ class CrawlDirectoryError(GossamerError):
 
 
 class LedgerDamaged(CrawlDirectoryError):
-    """The ledger of a crawl is lost or cannot be read. Its files can: the crawl can begin again beside them."""
+    """The ledger of a crawl is lost or cannot be read. The other files can be, so the crawl can begin again beside
+    them."""
 
 
 class DiskFull(CrawlDirectoryError):
-    """There is no room where the crawl writes; what was to be written can be written again when there is."""
+    """The disk that the crawl writes to is full. The crawl can repeat the write when there is room."""
 
 
 class UnreadableUrl(ValueError):
-    """A text that the WHATWG URL parser refuses, or that no crawler should ask for. Becomes a counted rejection."""
+    """The WHATWG URL parser refuses a text, or no crawler should ask for it. It becomes a counted rejection."""
 
 
 class UrlTooLong(UnreadableUrl):
-    """A URL of more bytes than are kept. Becomes a counted rejection of its own."""
+    """A URL is too long to be kept. It becomes a counted rejection of its own kind."""
 
 
 class ResolutionFailed(Exception):
-    """A host name that has no address now. The message is the resolver's own word; the outcome is `dns_failed`."""
+    """A host name has no address now. The message is the resolver's; the outcome is `dns_failed`."""
 
 
 class NoSuchName(ResolutionFailed):
-    """A host name that does not exist (NXDOMAIN): a name server has said so. Links to it are dead."""
+    """A name server says that the host name does not exist (NXDOMAIN). Links to it are dead."""
 
 
 class AddressRefused(Exception):
-    """A host whose address this crawl must not talk to (design question 8). The outcome is `address_refused`."""
+    """This crawl must not connect to the address of the host (design question 8). The outcome is `address_refused`."""
 
 
 class ParseSkipped(Exception):
-    """A page whose markup would cost the parser too much (faults 54, 55). It is kept, and says `parse_skipped`."""
+    """The markup of a page would cost the parser too much (faults 54, 55). The page is kept and marked
+    `parse_skipped`."""

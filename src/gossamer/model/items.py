@@ -23,7 +23,7 @@ _SHOWN = 60
 
 
 class UnwritableItem(TypeError):
-    """A value that no file or table can hold. Says where in the item it stands, and what it is."""
+    """An item holds a value that no file or table can hold. The message names its place in the item and its type."""
 
 
 def as_item(thing: object, url: str) -> Item:

@@ -20,11 +20,11 @@ class Note(StrEnum):
 
 
 MEANINGS = {
-    Note.SPACED_NAME: "White space stands between the name of a field and its colon; the field does not frame the answer.",
+    Note.SPACED_NAME: "White space stands between the name of a field and its colon; it does not decide where the answer ends.",
     Note.CONTROL_CHARACTER: "A field holds a control character, neither NUL nor a bare carriage return.",
-    Note.CHUNKED_TWICE: "`Transfer-Encoding: chunked` is said more than once, of a body that is chunked once.",
-    Note.LENGTH_TWICE: "`Content-Length` is said more than once, with one value.",
-    Note.CONTENT_TYPE: "`Content-Type` is said more than once, or is no media type.",
-    Note.UNKNOWN_CODING: "A content coding is named that nobody knows; the body was read as if it were not there.",
-    Note.BROKEN_CODING: "The content coding is broken; what came out before the fault was read.",
+    Note.CHUNKED_TWICE: "`Transfer-Encoding: chunked` is given more than once, for a body that is chunked once.",
+    Note.LENGTH_TWICE: "`Content-Length` is given more than once, with the same value.",
+    Note.CONTENT_TYPE: "`Content-Type` is given more than once, or is no media type.",
+    Note.UNKNOWN_CODING: "The answer names an unknown content coding; the body was read as if it had no coding.",
+    Note.BROKEN_CODING: "The content coding is broken; the bytes before the fault were read.",
 }

@@ -8,14 +8,14 @@ import msgspec
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):
-    """Ask this host, and all hosts below it, no more."""
+    """Send no more requests to this host and to hosts below it."""
 
     host: str
     """A host or domain, as `example.org`."""
 
 
 class Delay(msgspec.Struct, frozen=True, tag="delay"):
-    """Leave at least this time between two requests to a host. The longest that anybody asked for holds, a day at most."""
+    """Leave at least this time between two requests to a host. The longest requested delay applies, a day at most."""
 
     host: str
     seconds: float

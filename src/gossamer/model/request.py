@@ -26,7 +26,7 @@ LONGEST_RETRY = 86_400.0
 
 
 class Retry(Exception):
-    """Raise it in a handler to have the page fetched again: what the handler yielded of it is dropped.
+    """Raise it in a handler to fetch the page again. Everything that the handler yielded for the page is dropped.
 
     After as many tries as the spider allows the page ends as `gone_after_retries`.
     """
@@ -49,7 +49,8 @@ class Retry(Exception):
 
 
 class LoggedOut(Retry):
-    """Raise it in a handler whose page says that nobody is logged in: the log-in is run again, then the page is fetched again."""
+    """Raise it in a handler if its page shows that the session is logged out. The log-in runs again, then the page is
+    fetched again."""
 
     def __init__(self, reason: str = "") -> None:
         """`reason`: for the log."""
@@ -57,7 +58,7 @@ class LoggedOut(Retry):
 
 
 class PageSession:
-    """The session that asked for a page: its cookies and its proxy are its own."""
+    """The session that requested a page, with its own cookies and proxy."""
 
     __slots__ = ("is_retired", "name")
 
@@ -73,9 +74,10 @@ class PageSession:
         return self.name
 
     def retire(self) -> None:
-        """Give up this session, since the site refuses it: its cookies and its proxy go, and another begins under its name.
+        """Give up this session, because the site refuses it: its cookies and its proxy are dropped, and it begins anew
+        under its name.
 
-        What the page was asked for is asked for again with `raise gossamer.Retry`.
+        To fetch the page again, `raise gossamer.Retry`.
 
         Raises:
             UsageError: the spider keeps no sessions.
@@ -86,10 +88,10 @@ class PageSession:
 
 
 class Request:
-    """Something to fetch, as a handler yields it: a URL, and what is sent with it.
+    """A request that a handler yields: a URL, and the data to send with it.
 
-    A plain `Request(url)` is what a link to that URL is. What has a method, body or key of its own is known by these too, so that
-    it is asked for although the URL was fetched before; its answer is nobody's duplicate.
+    A plain `Request(url)` is the same as a link to that URL. A request with its own method, body or key is identified
+    by these too, so it is sent even if the URL was fetched before; its answer never counts as a duplicate.
     """
 
     __slots__ = ("found", "has_password")
@@ -256,5 +258,5 @@ def _plain(value: object, name: str) -> object:
 
 
 def unpacked(data: bytes) -> Any:
-    """What `data` was when the request was made; None where there was none."""
+    """The `data` of the request; None if there was none."""
     return msgspec.msgpack.decode(data) if data else None

@@ -68,7 +68,7 @@ def _last_two(directory: Path, text: str, of_source: bool) -> tuple[ArchivedView
     after = view_archived(directory, text)
     times = _times(directory, after.url, after.at)
     if not times:
-        raise UsageError(f"the archive has one version of {after.url} alone, that of {after.at}")
+        raise UsageError(f"the archive has only one version of {after.url}, that of {after.at}")
     views = (view_archived(directory, after.url, time) for time in times[:LOOKED_AT])
     first: ArchivedView | None = None
     for view in views:

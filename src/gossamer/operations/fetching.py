@@ -68,8 +68,8 @@ class Fetching:
         response = await self._module.fetch(Task(self.url, host_of(self.url)))
         if response.outcome is Outcome.ADDRESS_REFUSED and response.error.endswith("off loopback"):
             raise UsageError(
-                f"{self.url}: beyond this machine a request says whom site owners can write to: "
-                "give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT"
+                f"{self.url}: requests beyond this machine have to name a contact for site owners: give --contact "
+                f"URL_OR_MAIL, or set GOSSAMER_CONTACT"
             )
         return response
 

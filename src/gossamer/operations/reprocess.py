@@ -106,7 +106,7 @@ def reprocess(
         wiring = with_structured_data(wiring)
     if spider is not None:
         if processors:
-            raise UsageError("run the handlers of a spider, or some processors alone, not both")
+            raise UsageError("give either --spider or --processor, not both")
         catalog.add(SPIDER, spider)
         wiring = with_spider(wiring, "")
     elif SPIDER in wiring.providers:
@@ -169,7 +169,9 @@ class Reprocessing:
         began, is_at_work = time.monotonic(), bool(holder(self.directory))
         with replacing(self.directory) as held:
             if not held:
-                raise CrawlDirectoryError(f"{self.directory} is being reprocessed by another process; let that one end")
+                raise CrawlDirectoryError(
+                    f"{self.directory} is being reprocessed by another process; wait until it ends"
+                )
             convert(self.directory)
             before = basis(self.directory, _known(self._replaced()))
             workspace = self._workspace()

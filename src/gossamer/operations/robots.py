@@ -77,7 +77,7 @@ class Asking:
         response = await self._http.fetch(Task(url, host_of(url), source=site, relation=ROBOTS))
         if response.outcome is Outcome.ADDRESS_REFUSED and site_of(url) == site:
             raise UsageError(
-                f"{url} is not asked for ({response.error}); beyond this machine a request says whom site owners can "
-                "write to: give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT, or judge by a --file"
+                f"{url} is not asked for ({response.error}); requests beyond this machine have to name a contact for "
+                f"site owners: give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT, or judge by a --file"
             )
         self._robots.learned(site, response, self._clock.now())

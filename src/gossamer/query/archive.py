@@ -59,7 +59,7 @@ class ArchiveReader:
         captures = [one for one in self.captures(url) if not at or one.timestamp[: len(at)] <= at]
         captures = [one for one in captures if not _is_passing(one.entry.status)] or captures
         if not captures and not (self.directory / WARC_DIRECTORY).is_dir():
-            raise UsageError(f"{self.directory} has no archive: its crawl ran with --no-warc, or brought nothing")
+            raise UsageError(f"{self.directory} has no archive: its crawl ran with --no-warc, or archived nothing")
         if not captures:
             when = f" as it was at {at}" if at else ""
             raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")

@@ -49,10 +49,16 @@ class ResolverSheet(Sheet, frozen=True):
         tuple[int, ...], setting("Allow these ports although they are on the list of blocked ones.")
     ] = ()
     only_loopback: Annotated[bool, setting("Refuse every address off this machine.")] = True
-    ttl: Annotated[float, setting("Use an answer for this long if it does not say so itself.", unit="s", ge=0)] = 300.0
+    ttl: Annotated[
+        float, setting("Use an answer for this long if it does not state a time of its own.", unit="s", ge=0)
+    ] = 300.0
     negative_ttl: Annotated[
         float,
-        setting("Remember a failure or refusal for this long; it is less than the first retry waits.", unit="s", ge=0),
+        setting(
+            "Remember a failure or refusal for this long; keep it below the wait before the first retry.",
+            unit="s",
+            ge=0,
+        ),
     ] = 5.0
     deadline: Annotated[float, setting("Give up a look-up that takes longer than this.", unit="s", gt=0)] = 5.0
     capacity: Annotated[int, setting("Keep at most this many answers.", unit="answers", ge=1)] = 65536
@@ -276,7 +282,7 @@ class CachedSheet(Sheet, frozen=True):
 
 
 class CachedResolver(Provider[CachedSheet]):
-    """Caches the answers of any other resolver, which has judged them."""
+    """Caches the answers of another resolver, which has already checked their addresses."""
 
     behind: Uses[Resolver]
 

@@ -27,7 +27,7 @@ class HostNamesSheet(Sheet, frozen=True):
 
 
 class GivenHostNames(Provider[HostNamesSheet]):
-    """Names hosts as its table says. Contract: `marshaling.HostNames`.
+    """Replaces names of hosts by those in its table of aliases. Contract: `marshaling.HostNames`.
 
     Raises:
         SettingError: an alias cannot be read, or leads to another one.

@@ -37,7 +37,8 @@ _SCHEME = "order:"
 
 
 class ProcessorOrders(Provider[NoSettings]):
-    """Takes the orders of processors, and keeps them for later runs. Contract: `keeping.Keeper`."""
+    """Carries out orders of processors (such as blocking a host), and keeps them for later runs. Contract:
+    `keeping.Keeper`."""
 
     ledger: Uses[Ledger]
     politeness: Uses[Politeness]

@@ -124,7 +124,7 @@ class TemplateSheet(Sheet, frozen=True):
     marks: Annotated[
         int,
         setting(
-            "Count at most this many words of templates in all, about 90 bytes each.",
+            "Count at most this many words of templates in all; each takes about 90 bytes.",
             unit="words",
             restart="it sizes the memory",
             ge=KINDS * COUNTED,
@@ -133,7 +133,8 @@ class TemplateSheet(Sheet, frozen=True):
 
 
 class LearntTemplates(Provider[TemplateSheet]):
-    """Templates by what pages share. Contracts: `template.HostTemplate`, `watching.Learner`."""
+    """Learns the template of each host from words that its pages share. Contracts: `template.HostTemplate`,
+    `watching.Learner`."""
 
     ledger: Uses[Ledger]
     keeps_state = True

@@ -40,12 +40,12 @@ class SpiderSheet(Sheet, frozen=True):
     """Settings of :class:`SpiderHandlers`."""
 
     file: Annotated[
-        str, setting("Name this file, from which the spider was loaded, when the crawl goes on.", names="code")
+        str, setting("File from which the spider was loaded; messages name it when the crawl is resumed.", names="code")
     ] = ""
     threads: Annotated[
         int,
         setting(
-            "Run at most this many handlers that block at the same time.",
+            "Run at most this many blocking handlers at the same time.",
             unit="threads",
             restart="threads are at work",
             ge=1,
@@ -54,7 +54,7 @@ class SpiderSheet(Sheet, frozen=True):
     ] = 16
     watch: Annotated[
         bool,
-        setting("Name a handler that blocks the crawl for a second.", restart="the watch starts with the crawl"),
+        setting("Report a handler that blocks the crawl for a second.", restart="the watch starts with the crawl"),
     ] = True
 
 
@@ -251,7 +251,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
 
 
 class AbsentSpider(SpiderHandlers):
-    """Stands for a spider in the wiring of a crawl; to go on with the crawl, bring the spider."""
+    """Stands for a spider in the wiring of a crawl. To resume the crawl, `gossamer run` needs the spider again."""
 
     table = HandlerTable(60.0)
 

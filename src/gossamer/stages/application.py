@@ -16,7 +16,7 @@ from gossamer.model.visit import Record
 
 
 class Application(AsynchronousFilter[NoSettings]):
-    """Receives records for the user's application, and sends its URLs."""
+    """Stands for an application of yours in another process: it receives records of the crawl and sends URLs."""
 
     records: In[Record]
     urls: Out[Task]

@@ -11,7 +11,7 @@ from gossamer.model.visit import Record
 
 
 class CopyRecords(Filter[NoSettings]):
-    """Sends every record to two subscribers; the slower one says how fast both get them."""
+    """Sends every record to two subscribers, at the pace of the slower one."""
 
     inbox: In[Record]
     outbox: Out[Record]

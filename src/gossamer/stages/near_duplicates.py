@@ -27,7 +27,7 @@ class NearDuplicatesSheet(Sheet, frozen=True):
 
 
 class NearDuplicates(Filter[NearDuplicatesSheet]):
-    """Fills in `near_duplicate_of`, and `discarded` where they are not wanted."""
+    """Fills in `near_duplicate_of`, and `discarded` for near-duplicates that the crawl is to drop."""
 
     inbox: In[Visit]
     outbox: Out[Visit]

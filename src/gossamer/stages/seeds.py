@@ -43,7 +43,7 @@ class Seeds(Producer[SeedsSheet]):
 
 
 class RequestedSeeds(Seeds):
-    """As its base, where a program says what is asked of its seeds."""
+    """Sends each seed once, in order, as a request that a program has set up (method, handler, data)."""
 
     asking: Uses[Beginnings]
 

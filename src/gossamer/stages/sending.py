@@ -27,7 +27,7 @@ class SendUrlsSheet(Sheet, frozen=True):
 
 
 class SendUrls(Producer[SendUrlsSheet]):
-    """Sends one agent the URLs that the outbox owes it."""
+    """Sends one other agent the URLs that wait for it in the outbox."""
 
     outbox: Out[Task]
     owed: Uses[Owing]
@@ -47,9 +47,11 @@ class SendUrls(Producer[SendUrlsSheet]):
 
 
 class OtherAgent(AsynchronousFilter[NoSettings]):
-    """The place of another agent in the wiring of this one: it takes the URLs of its hosts, and sends those of ours.
+    """Stands for another agent in the wiring of this one: that agent takes URLs of its own hosts, and sends URLs of
+    ours.
 
-    It is a process of its own with a wiring of its own. This class is never run: it tells the wiring what flows.
+    The other agent is a process of its own with its own wiring. This class is never run: it declares the types of the
+    items that pass between the two.
     """
 
     urls: In[Task]

@@ -48,7 +48,8 @@ class BloomSeenSheet(LoggedSeenSheet, frozen=True):
     error: Annotated[
         float,
         setting(
-            "Take this share of new URLs for seen when the filter holds `capacity` URLs; 9.6 bits a URL at 0.01, 14.4 at 0.001.",
+            "Accept that this share of new URLs is taken for seen when the filter holds `capacity` URLs; a URL takes "
+            "9.6 bits at 0.01, and 14.4 at 0.001.",
             restart="a filter has a fixed size",
             gt=0,
             lt=1,
@@ -57,7 +58,8 @@ class BloomSeenSheet(LoggedSeenSheet, frozen=True):
 
 
 class BloomSeen(LoggedSeen[BloomSeenSheet]):
-    """Seen or, rarely, mistaken for it. Contract: `seen.SeenSet`, but for new URLs that it holds back."""
+    """Keeps seen URLs in a Bloom filter, which rarely takes a new URL for a seen one. Contract: `seen.SeenSet`, except
+    for these new URLs."""
 
     kind = "bloom"
 

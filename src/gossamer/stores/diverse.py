@@ -38,8 +38,8 @@ class DiverseQueuesSheet(Sheet, frozen=True):
         Annotated[
             float,
             setting(
-                "Give a host at most this share of a page. Left out: tuned to the pace of the last page, so that a host comes "
-                "once a second.",
+                "Give a host at most this share of a page. If left out, the share follows the pace of the last page, "
+                "so that a host comes about once a second.",
                 gt=0,
                 le=1,
             ),
@@ -49,8 +49,8 @@ class DiverseQueuesSheet(Sheet, frozen=True):
 
 
 class DiverseQueues(Provider[DiverseQueuesSheet]):
-    """Hosts in an even order, none with more than its share of a page. Contract: `ledger.TaskQueues`, for any `behind` that keeps
-    it.
+    """Spreads hosts evenly: no host gets more than its share of a page (a run of tasks). Contract: `ledger.TaskQueues`,
+    for any `behind` that keeps it.
     """
 
     behind: Uses[TaskQueues]

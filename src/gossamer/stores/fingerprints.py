@@ -28,7 +28,7 @@ class MemoryFingerprintsSheet(Sheet, frozen=True):
     capacity: Annotated[
         int,
         setting(
-            "Remember at most this many pages; about 330 bytes each.",
+            "Remember at most this many pages; each takes about 330 bytes.",
             unit="pages",
             restart="the table has a fixed size",
             ge=1,
@@ -38,7 +38,7 @@ class MemoryFingerprintsSheet(Sheet, frozen=True):
 
 
 class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
-    """A ring of fingerprints with four tables over it. Contract: `seen.FingerprintIndex`."""
+    """Finds near-duplicates among the last pages, in memory. Contract: `seen.FingerprintIndex`."""
 
     keeps_state = True
 

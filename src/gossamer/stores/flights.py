@@ -7,7 +7,7 @@ from gossamer.flow.unit import Provider
 
 
 class MemoryFlights(Provider[NoSettings]):
-    """Departures that have not arrived yet."""
+    """Remembers which tasks are being fetched, in memory."""
 
     keeps_state = True
 

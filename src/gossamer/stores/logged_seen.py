@@ -36,7 +36,7 @@ class LoggedSeenSheet(Sheet, frozen=True):
     gathered: Annotated[
         int,
         setting(
-            "Write the set's own files when so many URLs were added; the log holds them until then.",
+            "Write the set's own files after this many additions; the log holds them until then.",
             unit="URLs",
             restart=_OPEN,
             ge=1,
@@ -45,7 +45,7 @@ class LoggedSeenSheet(Sheet, frozen=True):
     sync: Annotated[
         bool,
         setting(
-            "Wait for the disk when the set's own files are written, so that they survive a power cut.", restart=_OPEN
+            "Wait for the disk after writing the set's own files, so that they survive a power cut.", restart=_OPEN
         ),
     ] = False
 

@@ -27,7 +27,7 @@ class RecentUrlsSheet(Sheet, frozen=True):
     capacity: Annotated[
         int,
         setting(
-            "Remember at most this many URLs; 171 bytes each if a URL has 55 characters.",
+            "Remember at most this many URLs; a URL of 55 characters takes 171 bytes.",
             unit="URLs",
             restart="the table has a fixed size",
             ge=1,
@@ -36,15 +36,15 @@ class RecentUrlsSheet(Sheet, frozen=True):
     rule: Annotated[
         RecentRule,
         setting(
-            "Make room in a full table one URL at a time (`second-chance`), or erase all URLs at once that were not met again "
-            "(`saturation`).",
+            "When the table is full, erase one URL at a time (`second-chance`), or all URLs at once that were not "
+            "met again (`saturation`).",
             restart="the table is made by one rule",
         ),
     ] = "second-chance"
 
 
 class RecentUrlTable(Provider[RecentUrlsSheet]):
-    """URLs that were passed on a short time ago. Contract: `marshaling.RecentUrls`."""
+    """Remembers URLs that were passed on a short time ago. Contract: `marshaling.RecentUrls`."""
 
     def __init__(self, sheet: RecentUrlsSheet | None = None) -> None:
         super().__init__(sheet)

@@ -50,7 +50,7 @@ class JsonLogSheet(Sheet, frozen=True):
     name: Annotated[
         str,
         setting(
-            "Write the log under this name: each agent among several has one of its own.",
+            "Write the log under this name; with several agents, each has a log of its own.",
             restart="it is part of the open file",
             pattern=r"^[a-z0-9-]+$",
         ),
@@ -61,7 +61,7 @@ class JsonLogSheet(Sheet, frozen=True):
 
 
 class JsonLog(Provider[JsonLogSheet]):
-    """Writes the log. Contract: `storing.RowLog`. The file is made at the first event."""
+    """Writes the log of the crawl. Contract: `storing.RowLog`. It creates the file at the first event."""
 
     def __init__(self, sheet: JsonLogSheet | None = None) -> None:
         super().__init__(sheet)

@@ -42,23 +42,23 @@ class TableLogSheet(Sheet, frozen=True):
     tables: Annotated[
         tuple[str, ...],
         setting(
-            "Keep these tables: `pages`, `links`, `items`, `errors`, `triples`, and those that installed packages offer. "
-            "`pages` is also what the index of the archive is made from."
+            "Keep these tables: `pages`, `links`, `items`, `errors`, `triples`, and those of installed packages. The "
+            "index of the archive is also made from `pages`."
         ),
     ] = ("pages", "links", "items", "errors")
-    log: Annotated[bool, setting("Write the log too, `logs/crawl.jsonl`.", restart=_IN_USE)] = True
+    log: Annotated[bool, setting("Also write the log, `logs/crawl.jsonl`.", restart=_IN_USE)] = True
     log_name: Annotated[
         str,
         setting(
-            "Write the log under this name: each agent among several has one of its own.",
+            "Write the log under this name; with several agents, each has a log of its own.",
             restart=_IN_USE,
             pattern=r"^[a-z0-9-]+$",
         ),
     ] = CRAWL_LOG
-    sha256: Annotated[bool, setting("Hash each body with SHA-256; costs 33 us for 39 kB.")] = True
+    sha256: Annotated[bool, setting("Hash each body with SHA-256; this takes 33 us for 39 kB.")] = True
     segment_bytes: Annotated[
         int,
-        setting("Close a row log that has reached this size, so that it can become a table.", unit="bytes", ge=1),
+        setting("Close a row log when it reaches this size, so that it can become a table.", unit="bytes", ge=1),
     ] = 32 << 20
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
@@ -76,7 +76,7 @@ class TableLogSheet(Sheet, frozen=True):
 class TableLog(Provider[TableLogSheet]):
     """Writes the rows of the tables, and the log of the crawl. Contract: `storing.RowLog`.
 
-    A file is made at its first row: what is not kept, or never comes, leaves nothing behind.
+    It creates a file at its first row, so a table without rows leaves no file.
     """
 
     def __init__(self, sheet: TableLogSheet | None = None) -> None:

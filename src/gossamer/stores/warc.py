@@ -46,7 +46,7 @@ class _Laid(msgspec.Struct, frozen=True):
 class WarcArchive(Provider[WarcSheet]):
     """Writes `warcinfo`, `request`, `metadata`, `response`, `resource`, `conversion` and `revisit` records, one gzip member each.
 
-    Contract: `storing.Archive`. The first file is made at the first record: a refused crawl leaves nothing behind.
+    Contract: `storing.Archive`. It creates the first file at the first record, so a refused crawl leaves no file.
     """
 
     def __init__(self, sheet: WarcSheet | None = None) -> None:
@@ -307,7 +307,7 @@ def _of_journey(response: Response, brought: Brought) -> dict[str, str]:
 
 
 class NoArchive(Provider[NoSettings]):
-    """Keeps nothing: `--no-warc`. Contract: `storing.Archive`, whose first promise it extends to every visit."""
+    """Archives nothing (`--no-warc`). Contract: `storing.Archive`, whose first promise it extends to every visit."""
 
     async def lay(self, visit: Visit) -> None:
         """Nothing."""

@@ -50,45 +50,47 @@ class WarcSheet(Sheet, frozen=True):
     disks: Annotated[
         tuple[str, ...],
         setting(
-            "Further directories, on other disks, that take archive files in turn with the crawl directory; links to them "
-            "lie in `warc/`. A disk that fails is left out, and the next one takes its group.",
+            "Also write archive files to these directories on other disks, in turn with the crawl directory; `warc/` "
+            "holds links to them. A disk that fails is left out, and the next one takes its group.",
             restart=_IN_USE,
             names="a folder",
         ),
     ] = ()
-    rotate_bytes: Annotated[int, setting("Begin a new file when one has reached this size.", unit="bytes", ge=1)] = (
-        1_000_000_000
-    )
+    rotate_bytes: Annotated[
+        int, setting("Begin a new file when the current one reaches this size.", unit="bytes", ge=1)
+    ] = 1_000_000_000
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
     metadata: Annotated[
         bool,
         setting(
-            "Write a metadata record beside an answer that was found on another page, or had trouble. One that came "
-            "from a server whose certificate nobody verified has one in any case."
+            "Write a metadata record beside an answer whose URL was found on another page, or that had trouble. An "
+            "answer from a server whose certificate was not verified always gets one."
         ),
     ] = True
     originals: Annotated[
         int,
         setting(
-            "Remember the dates of at most this many documents, for revisit records; about 150 bytes each.",
+            "Remember the dates of at most this many documents, for revisit records; each takes about 150 bytes.",
             unit="documents",
             ge=0,
         ),
     ] = 65_536
-    operator: Annotated[str, setting("Name the operator of the crawl.", restart=_TOLD)] = ""
-    contact: Annotated[str, setting("Say how the operator can be reached.", restart=_TOLD)] = ""
+    operator: Annotated[str, setting("Name this operator of the crawl in the archive.", restart=_TOLD)] = ""
+    contact: Annotated[str, setting("Name this contact of the operator in the archive.", restart=_TOLD)] = ""
     user_agent: Annotated[
-        str, setting("Name this User-Agent field, which was sent, in the archive.", restart=_TOLD)
+        str, setting("Name this User-Agent field in the archive, as the one that was sent.", restart=_TOLD)
     ] = ""
-    description: Annotated[str, setting("Say what the crawl is for.", restart=_TOLD)] = ""
+    description: Annotated[str, setting("Describe the purpose of the crawl in the archive.", restart=_TOLD)] = ""
     robots: Annotated[
-        str, setting("Say in the archive how robots.txt was obeyed: `obey` or `ignore`.", restart=_TOLD)
+        str, setting("Note in the archive whether the crawl obeyed robots.txt: `obey` or `ignore`.", restart=_TOLD)
     ] = ""
     tls: Annotated[
         str,
-        setting("Say this of the servers' certificates in the archive; empty if they were verified.", restart=_TOLD),
+        setting(
+            "Note this about the servers' certificates in the archive; empty if they were verified.", restart=_TOLD
+        ),
     ] = ""
     software: Annotated[str, setting("Name this program and version in the archive.", restart=_TOLD)] = (
         f"Gossamer/{__version__}"

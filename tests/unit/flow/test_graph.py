@@ -63,7 +63,7 @@ def test_used_names_are_those_of_single_and_keyed_roles() -> None:
 def test_whoever_is_used_starts_first_and_a_circle_is_refused() -> None:
     nodes = {"c": provider("c", behind="b"), "b": provider("b", behind="a"), "a": provider("a")}
     assert [*start_order(nodes)] == ["a", "b", "c"]
-    with pytest.raises(WiringError, match=r"use each other in a circle: .*; cut it in one place"):
+    with pytest.raises(WiringError, match=r"depend on each other in a circle: .*; cut it in one place"):
         start_order({**nodes, "a": provider("a", behind="c")})
 
 

@@ -273,7 +273,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         (
             COUNT + ASKING + "providers={resolver='a', by_scheme={}}\n"
             "[providers.a]\nuse='cached'\nproviders={behind='b'}\n[providers.b]\nuse='cached'\nproviders={behind='a'}\n",
-            ["w.toml: providers: use each other in a circle: "],
+            ["w.toml: providers: depend on each other in a circle: "],
         ),
         (
             COUNT

@@ -224,7 +224,9 @@ def test_a_secret_is_shown_nowhere_and_what_was_shown_is_no_secret() -> None:
     assert shown(SecretSheet()) == {"password": "", "fields": (), "user": ""}
     assert "hunter" not in repr(given)
     for name in ("password", "fields"):
-        with pytest.raises(SettingError, match=f"{name!r} was hidden where this was printed; give it again"):
+        with pytest.raises(
+            SettingError, match=f"{name!r} was hidden when this wiring was printed; give its value again"
+        ):
             build(SecretSheet, {name: expected[name]})
     for name, value in (("password", "h2"), ("fields", '["hunter2')):
         with pytest.raises(SettingError) as refusal:

@@ -62,5 +62,6 @@ async def _first_news(agent: "AgentProcess", directory: Path, process: int) -> "
             return None
         await asyncio.sleep(_PAUSE)
     raise CrawlDirectoryError(
-        f"{place_of(directory, agent.name)} is in use by process {process}, which does not answer; look at it before ending it"
+        f"{place_of(directory, agent.name)} is in use by process {process}, which does not answer; check the process "
+        f"before you end it"
     )

@@ -195,7 +195,8 @@ class Control:
 
     def _silent(self) -> CrawlDirectoryError:
         return CrawlDirectoryError(
-            f"the crawl in {self.directory} does not answer; its process may be suspended: look at it before ending it"
+            f"the crawl in {self.directory} does not answer; its process may be suspended: check the process before "
+            f"you end it"
         )
 
 

@@ -367,7 +367,7 @@ def ledgers_of(directory: Path) -> list[RocksLedger]:
     found = sorted(path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger"))
     if not found:
         raise CrawlDirectoryError(
-            f"{directory} has no ledger: its crawl ended before anything was kept, or its {STATE_DIRECTORY}/ is lost; "
+            f"{directory} has no ledger: the crawl ended before it kept anything, or its {STATE_DIRECTORY}/ is lost; "
             "begin anew with --overwrite"
         )
     return [RocksLedger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]

@@ -268,7 +268,7 @@ async def set_host(crawl: Settable, name: str, values: Mapping[str, str]) -> str
         option = key.replace("-", "_")
         unit, setting = HOST_SETTINGS[option]
         if unit not in crawl.graph.components and unit not in crawl.graph.providers:
-            raise UsageError(f"{key!r} sets unit {unit!r}, and this crawl has none")
+            raise UsageError(f"{key!r} sets unit {unit!r}, which this crawl does not have")
         table = dict(getattr(crawl.graph.sheet(unit), setting))
         value = getattr(given, option)
         table.pop(name, None)

@@ -29,7 +29,7 @@ class SparqlQuestion(msgspec.Struct, frozen=True):
     graph_form: str = ""
     """How a graph is answered: one of :data:`GRAPHS`. With one of the two alone, an answer of the other kind is refused."""
     raw: bool = False
-    """CSV without an apostrophe before what a spreadsheet takes for a formula."""
+    """Write CSV without an apostrophe before cells that a spreadsheet would run as a formula."""
     default_graphs: tuple[str, ...] = ()
     """IRIs of graphs that make up the default graph, which is all of them otherwise."""
     named_graphs: tuple[str, ...] = ()

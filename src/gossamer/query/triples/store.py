@@ -209,7 +209,7 @@ def opened_store(path: Path, how: type[oxigraph.Store]) -> oxigraph.Store:
     except (OSError, ValueError, SyntaxError) as error:
         reason = str(error).splitlines()[0]
         if "lock" in reason.lower():
-            raise CrawlDirectoryError(f"{path} is in use by another program; let that one end") from None
+            raise CrawlDirectoryError(f"{path} is in use by another program; wait until it ends") from None
         raise CrawlDirectoryError(
             f"{path} cannot be opened ({reason}); delete {path.parent}, and it is made again"
         ) from None

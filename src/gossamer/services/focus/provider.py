@@ -46,11 +46,11 @@ UNKNOWN = LEVELS // 2
 class FocusSheet(Sheet, frozen=True):
     """Settings of :class:`Focus`."""
 
-    relevant: Annotated[float, setting("Call a page relevant from this score on.", ge=0, le=1)] = 0.5
+    relevant: Annotated[float, setting("Call a page relevant if its score is at least this.", ge=0, le=1)] = 0.5
     tunnel: Annotated[
         int,
         setting(
-            "Follow links through so many irrelevant pages in a row; 0 follows those of relevant pages alone.",
+            "Follow links through at most this many irrelevant pages in a row; 0 follows only links of relevant pages.",
             unit="pages",
             ge=0,
             le=200,

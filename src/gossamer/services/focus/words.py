@@ -39,16 +39,17 @@ class WordsSheet(Sheet, frozen=True):
     """Settings of :class:`WordsRelevance`."""
 
     words: Annotated[
-        tuple[str, ...], setting("Look for these words; several in one text are looked for one by one (repeatable).")
+        tuple[str, ...],
+        setting("Look for these words; a text of several words is split into single words (repeatable)."),
     ] = ()
     pages: Annotated[
         tuple[str, ...],
-        setting("Look for what these files (HTML or text) are about (repeatable).", names="a file"),
+        setting("Look for the topic of these files (HTML or text) (repeatable).", names="a file"),
     ] = ()
 
 
 class WordsRelevance(Provider[WordsSheet]):
-    """By the words of a topic. Contract: `relevance.Relevance`.
+    """Judges pages by the words of a topic. Contract: `relevance.Relevance`.
 
     Raises:
         SettingError: there is neither a word nor an example, or a file cannot be read.

@@ -54,7 +54,8 @@ class _Flight(msgspec.Struct):
 
 
 class HostPoliteness(Provider[PolitenessSheet]):
-    """Polite in layers: host, registered domain, address, crawl (decision 7). Contract: `politeness.Politeness`."""
+    """Limits requests per host, registered domain, address and crawl (decision 7). Contract:
+    `politeness.Politeness`."""
 
     keeps_state = True
 

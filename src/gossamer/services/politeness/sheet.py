@@ -32,8 +32,10 @@ class PolitenessSheet(Sheet, frozen=True):
         ),
     ] = "auto"
     factor: Annotated[float, setting("With `auto`, wait this multiple of the host's latency.", ge=0)] = 5.0
-    floor: Annotated[float, setting("Wait at least this long with `auto`.", unit="s", ge=0)] = 1.0
-    cap: Annotated[float, setting("Wait at most this long with `auto`, while all is well.", unit="s", ge=0)] = 30.0
+    floor: Annotated[float, setting("With `auto`, wait at least this long.", unit="s", ge=0)] = 1.0
+    cap: Annotated[
+        float, setting("With `auto`, wait at most this long while the host answers without errors.", unit="s", ge=0)
+    ] = 30.0
     per_host: Annotated[
         int,
         setting(
@@ -44,7 +46,7 @@ class PolitenessSheet(Sheet, frozen=True):
     ] = 1
     delays: Annotated[
         dict[str, float | Literal["auto"]],
-        setting("Wait so many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
+        setting("Wait this many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
     ] = msgspec.field(default_factory=dict)
     lives: Annotated[
         dict[str, Annotated[int, msgspec.Meta(ge=1)]],
@@ -81,7 +83,8 @@ class PolitenessSheet(Sheet, frozen=True):
     address_turns: Annotated[
         bool,
         setting(
-            "Ask an address only in turns that a supervisor lends, since other agents of the crawl may have hosts there.",
+            "Ask an address only when the supervisor grants a turn, because other agents of the crawl may have hosts "
+            "at that address.",
             restart="it is so where several agents share a crawl",
         ),
     ] = False
@@ -99,10 +102,12 @@ class PolitenessSheet(Sheet, frozen=True):
         tuple[float, ...],
         setting("Wait this many seconds before the second and each further try of a page or of an endpoint."),
     ] = WAITS
-    strikes: Annotated[int, setting("Only probe a host after this many failures in a row.", unit="failures", ge=1)] = (
-        STRIKES
-    )
-    blocked: Annotated[tuple[str, ...], setting("Ask these hosts and domains no more, as `example.org`.")] = ()
+    strikes: Annotated[
+        int, setting("After this many failures in a row, only probe the host.", unit="failures", ge=1)
+    ] = STRIKES
+    blocked: Annotated[
+        tuple[str, ...], setting("Send no more requests to these hosts and domains, as `example.org`.")
+    ] = ()
 
 
 def rules_of(sheet: PolitenessSheet) -> GateRules:

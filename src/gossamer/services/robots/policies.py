@@ -69,7 +69,7 @@ EFFECTS: Mapping[Effect, str] = {
     Effect.ALLOW: "qualified, with no rules: everything is allowed",
     Effect.DENY: "qualified, with everything denied",
     Effect.RENEW: "qualified, with the copy that is kept",
-    Effect.FOLLOW: "the redirect is asked next; its answer counts for the first site",
+    Effect.FOLLOW: "the target of the redirect is asked next; its answer counts for the first site",
     Effect.AGAIN: "the next address is asked; after all of them, once more; then `postpone`",
     Effect.POSTPONE: "unreachable: a kept copy is used, without one nothing is fetched; asked again after the retry interval",
     Effect.FORGET: "instead of `postpone` after too long a time: a kept copy stays in force, without one all is allowed",

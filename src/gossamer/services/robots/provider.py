@@ -46,7 +46,8 @@ class RobotsSheet(Sheet, frozen=True):
         ),
     ] = "Gossamer"
     policy: Annotated[
-        PolicyName, setting("Read answers by this policy: `rfc9309`, `rfc9309-strict` (401 and 403 deny) or `paper`.")
+        PolicyName,
+        setting("Interpret answers by this policy: `rfc9309`, `rfc9309-strict` (401 and 403 deny) or `paper`."),
     ] = "rfc9309"
     keep: Annotated[
         float, setting("Ask for robots.txt again when an answer is older than this.", unit="s", gt=0, le=DAY)
@@ -55,7 +56,8 @@ class RobotsSheet(Sheet, frozen=True):
         Annotated[
             float,
             setting(
-                "Wait this long before asking again for a robots.txt that was out of reach; by default the policy says how long.",
+                "Wait this long before asking again for a robots.txt that could not be fetched; if left out, the "
+                "policy decides.",
                 unit="s",
                 gt=0,
                 le=DAY,
@@ -67,7 +69,8 @@ class RobotsSheet(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Deny a site for good after this many failed attempts in a row; 0 never gives up, the policy decides otherwise.",
+                "Deny a site for good after this many failed attempts in a row; 0 never gives up; if left out, the "
+                "policy decides.",
                 unit="attempts",
                 ge=0,
             ),
@@ -78,7 +81,7 @@ class RobotsSheet(Sheet, frozen=True):
         64 << 20
     )
     ready_rules: Annotated[
-        int, setting("Keep at most this many rules compiled, of the sites that are crawled now.", unit="rules", ge=1)
+        int, setting("Keep at most this many compiled rules of the sites that are being crawled.", unit="rules", ge=1)
     ] = 50_000
 
 
@@ -260,7 +263,8 @@ _IGNORED = RobotsVerdict(RobotsRuling.ALLOWED, "robots.txt is ignored")
 
 
 class IgnoreRobots(Provider[NoSettings]):
-    """Allows everything and learns nothing: `--robots ignore`, for hosts that one owns. Implements `RobotsGate`."""
+    """Allows every URL and never fetches robots.txt (`--robots ignore`), for hosts that you own. Implements
+    `RobotsGate`."""
 
     def judge(self, task: Task, now: float) -> RobotsVerdict:
         """Allowed."""

@@ -26,21 +26,19 @@ CONFIRMED = f"{FOUND}confirmed"
 class TrapSheet(Sheet, frozen=True):
     """Settings of :class:`LearntTraps`."""
 
-    cut: Annotated[bool, setting("Set the URLs of suspected traps aside; otherwise only name and count traps.")] = True
+    cut: Annotated[bool, setting("Set the URLs of suspected traps aside; if off, only report and count them.")] = True
     confirmed: Annotated[
         tuple[str, ...],
-        setting(
-            "Refuse the URLs of these families, written by `gossamer traps DIR --confirm ID` (OWNER SKIPPED PART)."
-        ),
+        setting("Refuse the URLs of these families (OWNER SKIPPED PART); `gossamer traps DIR --confirm ID` sets this."),
     ] = ()
     released: Annotated[
         tuple[str, ...],
-        setting("Never suspect these families, written by `--release ID` (OWNER SKIPPED PART)."),
+        setting("Never suspect these families (OWNER SKIPPED PART); `--release ID` sets this."),
     ] = ()
     families: Annotated[
         int,
         setting(
-            "Watch at most this many parts of hosts, 500 bytes each.",
+            "Watch at most this many parts of hosts; each takes 500 bytes.",
             unit="families",
             restart="it sizes the memory",
             ge=1,
@@ -49,7 +47,7 @@ class TrapSheet(Sheet, frozen=True):
     hosts: Annotated[
         int,
         setting(
-            "Remember at most this many hosts, and what is known of them.",
+            "Remember at most this many hosts, with the facts that were learned about each.",
             unit="hosts",
             restart="it sizes the memory",
             ge=1,
@@ -58,7 +56,8 @@ class TrapSheet(Sheet, frozen=True):
 
 
 class LearntTraps(Provider[TrapSheet]):
-    """Trap detection by what pages bring. Contracts: `traps.Traps`, `watching.Learner`."""
+    """Detects traps: parts of a host that grow although their pages say nothing new. Contracts: `traps.Traps`,
+    `watching.Learner`."""
 
     ledger: Uses[Ledger]
     template: Uses[HostTemplate]

@@ -28,7 +28,7 @@ class CommitSheet(Sheet, frozen=True):
         | None
     ) = 4_000_000
     disk_wait: Annotated[
-        float, setting("Wait this many seconds between two tries to write while the disk is full.", unit="s", gt=0)
+        float, setting("While the disk is full, try again to write after this many seconds.", unit="s", gt=0)
     ] = 1.0  # soon enough for a person who makes room, and far from busy waiting
 
     def __post_init__(self) -> None:

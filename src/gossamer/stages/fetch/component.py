@@ -15,7 +15,7 @@ from gossamer.model.visit import Response, Visit, answer_of
 
 
 class Fetch(Filter[NoSettings]):
-    """Fetches tasks, whatever becomes of them."""
+    """Fetches each task, and makes a visit of it whether the fetch succeeds or fails."""
 
     tasks: In[Task]
     answers: Out[Answer]

@@ -12,7 +12,8 @@ from gossamer.model.visit import Response
 
 
 class EnteringModule(Provider[NoSettings]):
-    """Fetches what the module behind it fetches, once somebody is logged in. Implements `contracts.fetching.RequestSender`."""
+    """Logs in to a site first, then fetches with the module behind it. Implements
+    `contracts.fetching.RequestSender`."""
 
     behind: Uses[LogInSender]
     logins: Uses[LogIns]

@@ -40,7 +40,8 @@ class FileSheet(Sheet, frozen=True):
     spool: Annotated[
         str,
         setting(
-            "Keep large bodies in this directory while they are used; empty: the system's own place.", names="a folder"
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
         ),
     ] = ""
 

@@ -46,7 +46,7 @@ class FtpSheet(PlainSheet, frozen=True):
 
 
 class FtpModule(PlainModule[FtpSheet]):
-    """Fetches ftp URLs, as `anonymous`, in passive mode, from the host that was asked alone."""
+    """Fetches ftp URLs as `anonymous`, in passive mode, and takes data only from the host that it asked."""
 
     protocol = pycurl.PROTO_FTP
     scheme = "ftp"

@@ -13,11 +13,13 @@ class HttpSheet(Sheet, frozen=True):
     """Settings for http and https. Defaults are design question 12's and docs/design/faults.md's."""
 
     user_agent: Annotated[str, setting("Send this as User-Agent; empty: product, version and contact.")] = ""
-    contact: Annotated[str, setting("Tell people who see our requests this URL or mail address.")] = ""
-    header: Annotated[tuple[str, ...], setting("Send these request fields too, each as `Name: value`.")] = ()
+    contact: Annotated[
+        str, setting("Name this URL or mail address in requests, so that site owners can reach you.")
+    ] = ""
+    header: Annotated[tuple[str, ...], setting("Also send these request fields, each as `Name: value`.")] = ()
     headers: Annotated[
         dict[str, tuple[str, ...]],
-        setting("Send these request fields too, each as `Name: value`, to these hosts, as `*.example.org`."),
+        setting("Also send these request fields, each as `Name: value`, to these hosts, as `*.example.org`."),
     ] = msgspec.field(default_factory=dict)
     credentials: Annotated[
         tuple[str, ...],
@@ -36,7 +38,7 @@ class HttpSheet(Sheet, frozen=True):
     cookie_file: Annotated[
         str,
         setting(
-            "Begin with the cookies of this file, in Netscape's form or JSON; it must be closed to other users.",
+            "Begin with the cookies of this file (Netscape's format or JSON); other users must not be able to read it.",
             names="a file",
         ),
     ] = ""
@@ -51,8 +53,9 @@ class HttpSheet(Sheet, frozen=True):
     proxy: Annotated[
         tuple[str, ...],
         setting(
-            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., one after the other where there are several; "
-            "@FILE and $NAME name where some stand. Proxies of the environment are never used.",
+            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., taking turns if there are "
+            "several; @FILE and $NAME read proxies from a file or an environment variable. HTTP_PROXY and its like "
+            "are ignored.",
             secret=True,
             names="a secret",
         ),
@@ -60,11 +63,11 @@ class HttpSheet(Sheet, frozen=True):
     http2: Annotated[
         bool,
         setting(
-            "Offer HTTP/2 to https servers. With one live request a host it gains nothing, and the archive has to render "
-            "it as 1.1, so it is off."
+            "Offer HTTP/2 to https servers. With one request at a time per host HTTP/2 gains nothing, and the "
+            "archive has to render its answers as 1.1, so it is off by default."
         ),
     ] = False
-    timings: Annotated[bool, setting("Keep for each answer when its phases ended.")] = False
+    timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False
     connect: Annotated[float, setting("Give up a TCP connection that takes longer than this.", unit="s", gt=0)] = 10.0
     tls: Annotated[
         float, setting("Give up a TLS handshake that takes longer than this, after `connect`.", unit="s", gt=0)
@@ -80,7 +83,7 @@ class HttpSheet(Sheet, frozen=True):
         | None
     ) = None
     max_body: Annotated[
-        int, setting("Keep at most this many bytes of a body, as sent and as decoded.", unit="bytes", ge=1)
+        int, setting("Keep at most this many bytes of a body, both as sent and as decoded.", unit="bytes", ge=1)
     ] = 16 << 20
     max_head: Annotated[
         int, setting("Refuse an answer whose head is longer than this.", unit="bytes", ge=1024, le=256 << 10)
@@ -92,7 +95,8 @@ class HttpSheet(Sheet, frozen=True):
     spool: Annotated[
         str,
         setting(
-            "Keep large bodies in this directory while they are used; empty: the system's own place.", names="a folder"
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
         ),
     ] = ""
     connections: Annotated[
@@ -106,5 +110,5 @@ class HttpSheet(Sheet, frozen=True):
     ] = 256
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
     ca_file: Annotated[
-        str, setting("Trust the certificates of this file (PEM); empty: the system's.", names="a file")
+        str, setting("Trust the certificates in this file (PEM); if empty, the system's.", names="a file")
     ] = ""

@@ -49,10 +49,11 @@ class PlainSheet(Sheet, frozen=True):
     spool: Annotated[
         str,
         setting(
-            "Keep large bodies in this directory while they are used; empty: the system's own place.", names="a folder"
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
         ),
     ] = ""
-    timings: Annotated[bool, setting("Keep for each answer when its phases ended.")] = False
+    timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False
 
 
 P = TypeVar("P", bound=PlainSheet)

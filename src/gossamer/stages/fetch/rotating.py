@@ -19,7 +19,7 @@ _PLAIN = requested()
 
 
 class RotatingModule(Provider[NoSettings]):
-    """Fetches what the module behind it fetches, each task as a session. Implements `contracts.fetching.RequestSender`."""
+    """Fetches with the module behind it, each task in a session. Implements `contracts.fetching.RequestSender`."""
 
     behind: Uses[RequestSender]
     keeper: Uses[LogInSender]

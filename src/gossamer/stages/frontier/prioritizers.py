@@ -29,8 +29,8 @@ class WeightSheet(Sheet, frozen=True):
     in_degree: Annotated[
         float,
         setting(
-            "Make a task this many levels more urgent for each doubling of the links to its host from other hosts; 0 counts no "
-            "links.",
+            "Make a task this many levels more urgent for each doubling of the number of links to its host from "
+            "other hosts; 0 counts no links.",
             unit="levels",
             ge=0,
         ),
@@ -41,16 +41,17 @@ class WeightSheet(Sheet, frozen=True):
     sites: Annotated[
         tuple[str, ...],
         setting(
-            "Take this importance (0 to 1) for a host, or for all hosts of a registered domain, as `0.9=example.org`; "
-            "0.5 holds for all others (repeatable)."
+            "Give this importance (0 to 1) to a host, or to all hosts of a registered domain, as `0.9=example.org`; "
+            "all others have 0.5 (repeatable)."
         ),
     ] = ()
     importance: Annotated[
         str,
         setting(
-            "Read the importance of hosts and URLs from this file, one a line as `0.9 example.org`, `0.2 *.example.org` or "
-            "`0.7 https://example.org/news/*`; scores beyond 1, such as visits a day, count by their places among all. "
-            "`gossamer rank DIR --importance FILE` writes one. What `sites` names holds before it.",
+            "Read the importance of hosts and URLs from this file, one a line as `0.9 example.org`, `0.2 "
+            "*.example.org` or `0.7 https://example.org/news/*`. If a score is above 1, such as visits a day, only "
+            "the ranks of scores count. `gossamer rank DIR --importance FILE` writes such a file. `sites` wins over "
+            "it.",
             names="a file",
         ),
     ] = ""
@@ -64,13 +65,15 @@ class WeightSheet(Sheet, frozen=True):
     rules: Annotated[
         tuple[str, ...],
         setting(
-            "Make URLs that match more urgent (`2=/news/`) or less (`-3=/archive/`), by LEVELS=RE2; several add up."
+            "Make URLs that match a pattern more urgent (`2=/news/`) or less (`-3=/archive/`), as LEVELS=RE2; "
+            "several rules add up."
         ),
     ] = ()
 
 
 class WeightedPrioritizer(Provider[WeightSheet]):
-    """Near the seeds, on an important site or one that many link to, an important page, wanted by the user: a sum of these.
+    """Rates a task by a sum: how near it is to the seeds, how important its site and its page are, how many hosts link
+    to its host, and rules of yours.
 
     Raises:
         SettingError: a rule is not LEVELS=RE2, a site is not IMPORTANCE=HOST, or the file of importance cannot be used.

@@ -81,9 +81,7 @@ class FrontierSheet(Sheet, frozen=True):
         ]
         | Literal["forever"]
     ) = "forever"
-    proxied: Annotated[bool, setting("Judge names without asking a name server, because a proxy looks them up.")] = (
-        False
-    )
+    proxied: Annotated[bool, setting("Do not look up host names, because a proxy does.")] = False
     unresolved: Annotated[
-        tuple[str, ...], setting("Look up no names in URLs of these schemes, which name no machine.")
+        tuple[str, ...], setting("Do not look up hosts of URLs with these schemes, because they name no machine.")
     ] = ()

@@ -16,7 +16,8 @@ from gossamer.model.task import Task
 
 
 class BreadthFirst(Provider[NoSettings]):
-    """Fetches what is near the seeds first; hosts take turns. This is the default, since it finds important pages early."""
+    """Fetches pages near the seeds first; hosts take turns. This is the default, since it finds important pages
+    early."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """All of them."""
@@ -32,9 +33,11 @@ class BreadthFirst(Provider[NoSettings]):
 
 
 class DepthFirst(Provider[NoSettings]):
-    """Fetches what is furthest from the seeds first: strictly within a host; among hosts it prefers those that are deeper.
+    """Fetches the pages furthest from the seeds first. Within a host this is strict; among hosts it prefers the deeper
+    ones.
 
-    With one request at a time that is a walk in preorder: whatever is deeper was found on the page that came last.
+    With one request at a time the crawl walks in preorder, because the deepest URLs are those of the page that came
+    last.
     """
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
@@ -51,7 +54,7 @@ class DepthFirst(Provider[NoSettings]):
 
 
 class HostBreadthFirst(BreadthFirst):
-    """Breadth-first within the hosts of the seeds: links that leave their page's host are not followed."""
+    """Crawls breadth-first within the hosts of the seeds; it follows no link that leaves its page's host."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """Those on the source's host."""
@@ -59,7 +62,8 @@ class HostBreadthFirst(BreadthFirst):
 
 
 class BestFirst(Provider[NoSettings]):
-    """Fetches first what the prioritizer calls urgent, within a host and, with the bias of the front queues, among hosts."""
+    """Fetches the most urgent tasks first, as the prioritizer judges them: within a host strictly, among hosts with the
+    bias of the front queues."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
         """All of them."""
@@ -78,14 +82,14 @@ class RandomWalkSheet(Sheet, frozen=True):
     """Settings of :class:`RandomWalk`."""
 
     seed: Annotated[
-        int, setting("Choose by this number; the same number walks the same way.", restart="walks are under way")
+        int, setting("Seed of the random numbers; the same seed walks the same way.", restart="walks are under way")
     ] = 1
 
 
 class RandomWalk(Provider[RandomWalkSheet]):
-    """From each page to one of its links, drawn evenly. As many walkers as seeds.
+    """Goes from each page to one of its links, drawn at random with equal odds. There are as many walkers as seeds.
 
-    A walk may come where it was: its wiring has neither URL-seen nor content-seen (Hunyadi 2007, section 2.1).
+    A walk may return to pages, so its wiring has neither URL-seen nor content-seen test (Hunyadi 2007, section 2.1).
     """
 
     def __init__(self, sheet: RandomWalkSheet | None = None) -> None:

@@ -56,7 +56,7 @@ class LinksSheet(Sheet, frozen=True):
 
 
 class LinkResolver(Filter[LinksSheet]):
-    """Fills in `links`, and counts by rule what is no link to follow."""
+    """Fills in `links`, and counts by rule the links that cannot be followed."""
 
     inbox: In[Visit]
     outbox: Out[Visit]

@@ -50,22 +50,23 @@ class ProcessSheet(Sheet, frozen=True):
     details: Annotated[
         Details,
         setting(
-            "`plain`: title, base, charset, robots tags, canonical URL, the language that it declares; `full`: the language of its "
-            "text, and its fingerprint, too."
+            "`plain` finds title, base, charset, robots tags, canonical URL and the language that a page declares; "
+            "`full` also finds the language of its text and its fingerprint."
         ),
     ] = "plain"
     text: Annotated[
         TextChoice,
         setting(
-            "Take the prose of a page for its text, without menus and code (`main`), or every word that is for readers (`all`)."
+            "Take as the text of a page its prose without menus and code (`main`), or every word that readers see "
+            "(`all`)."
         ),
     ] = "main"
     languages: Annotated[
         tuple[str, ...],
-        setting("Keep only pages in these languages (ISO 639-1), and pages whose language is not known."),
+        setting("Keep only pages in these languages (ISO 639-1) and pages of unknown language."),
     ] = ()
     obey_nofollow: Annotated[
-        bool, setting("Mark every link of a page that says `nofollow` of itself as one that is not to be followed.")
+        bool, setting("Treat every link of a page as `nofollow` if the page as a whole says so.")
     ] = True
     isolated: Annotated[
         tuple[str, ...], setting("Run these processors, by their names in the wiring, in a process that can be killed.")
@@ -85,7 +86,10 @@ class ProcessSheet(Sheet, frozen=True):
         float, setting("Kill a parser process that takes longer than this.", unit="s", restart=_PROCESSES, gt=0)
     ] = 5.0
     retries: Annotated[
-        int, setting("Fetch a page again at most this often because a handler asks for it.", unit="tries", ge=0, le=100)
+        int,
+        setting(
+            "Fetch a page again at most this many times because a handler asks for it.", unit="tries", ge=0, le=100
+        ),
     ] = 3
     parse_memory: Annotated[
         int,
@@ -96,7 +100,8 @@ class ProcessSheet(Sheet, frozen=True):
 
 
 class Process(Filter[ProcessSheet]):
-    """Fills in what a page says (`mime` to `discarded`), links found and items; `trouble` where something went wrong."""
+    """Fills in the facts that a page holds (`mime` to `discarded`), its links and items, and `trouble` if something
+    went wrong."""
 
     inbox: In[Visit]
     outbox: Out[Visit]

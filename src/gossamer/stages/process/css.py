@@ -36,11 +36,11 @@ _BETWEEN = re.compile(r"(?:\s|/\*.*?\*/)*+", re.DOTALL)
 class CssLinksSheet(Sheet, frozen=True):
     """Settings of :class:`CssLinks`."""
 
-    requisites: Annotated[bool, setting("Follow what style sheets name: imports, pictures, fonts.")] = False
+    requisites: Annotated[bool, setting("Follow links of style sheets to imports, pictures and fonts.")] = False
 
 
 class CssLinks(Provider[CssLinksSheet]):
-    """Finds what a style sheet names. Contract: `processing.Processor`. Keeps no state."""
+    """Finds the links of a style sheet. Contract: `processing.Processor`. Keeps no state."""
 
     divisible = True
 

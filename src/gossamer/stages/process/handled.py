@@ -23,7 +23,7 @@ from gossamer.stages.process.reading import Findings, filled, read
 
 
 class HandlingProcess(Process):
-    """As its base, and hands visits to the handlers that want them."""
+    """Does all that `process` does, and hands visits to the handlers of a spider that asked for them."""
 
     handlers: Uses[PageHandlers]
 

@@ -154,9 +154,9 @@ class HtmlLinksSheet(Sheet, frozen=True):
         True
     )
     frames: Annotated[bool, setting("Follow `iframe` and `frame`.")] = True
-    forms: Annotated[bool, setting("Follow the addresses of forms that are sent by GET, without fields.")] = False
-    requisites: Annotated[bool, setting("Follow style sheets, scripts, images, media and icons too.")] = False
-    anchors: Annotated[bool, setting("Keep the text of links; costs about 1 us a link.")] = False
+    forms: Annotated[bool, setting("Follow the addresses of forms with method GET, without their fields.")] = False
+    requisites: Annotated[bool, setting("Also follow style sheets, scripts, images, media and icons.")] = False
+    anchors: Annotated[bool, setting("Keep the text of links; this costs about 1 us per link.")] = False
 
 
 class HtmlLinks(Provider[HtmlLinksSheet]):

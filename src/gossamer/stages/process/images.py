@@ -20,7 +20,7 @@ Facts = dict[str, int | str]
 
 
 class ImageStatistics(Provider[NoSettings]):
-    """One item of kind `image` for each picture. Contract: `processing.Processor`. Keeps no state."""
+    """Makes one item of kind `image` for each picture. Contract: `processing.Processor`. Keeps no state."""
 
     divisible = True
 

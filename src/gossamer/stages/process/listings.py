@@ -34,7 +34,7 @@ def _lines(document: Document) -> Iterator[bytes]:
 
 
 class FtpListing(Provider[NoSettings]):
-    """Links to the entries of an ftp directory. Contract: `processing.Processor`."""
+    """Finds links to the entries of an ftp directory. Contract: `processing.Processor`."""
 
     divisible = True
 
@@ -57,7 +57,7 @@ class FtpListing(Provider[NoSettings]):
 
 
 class GopherMenu(Provider[NoSettings]):
-    """Links to the entries of a gopher menu (RFC 1436, 3.8). Contract: `processing.Processor`."""
+    """Finds links to the entries of a gopher menu (RFC 1436, 3.8). Contract: `processing.Processor`."""
 
     divisible = True
 
@@ -79,7 +79,7 @@ class GopherMenu(Provider[NoSettings]):
 
 
 class UriList(Provider[NoSettings]):
-    """Links of a list of URLs (RFC 2483, section 5). Contract: `processing.Processor`."""
+    """Finds the links of a list of URLs (RFC 2483, section 5). Contract: `processing.Processor`."""
 
     divisible = True
 

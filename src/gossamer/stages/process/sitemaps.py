@@ -43,10 +43,10 @@ _MARKLESS = _GZIP | {"text/plain"}
 class SitemapSheet(Sheet, frozen=True):
     """Settings of :class:`SitemapLinks`: the limits of the standard."""
 
-    max_urls: Annotated[int, setting("Take at most this many URLs of a sitemap.", unit="URLs", ge=0, le=50_000)] = (
+    max_urls: Annotated[int, setting("Follow at most this many URLs of a sitemap.", unit="URLs", ge=0, le=50_000)] = (
         50_000
     )
-    max_bytes: Annotated[int, setting("Read at most this many bytes of a sitemap, unpacked.", unit="bytes", ge=0)] = (
+    max_bytes: Annotated[int, setting("Read at most this many unpacked bytes of a sitemap.", unit="bytes", ge=0)] = (
         50_000_000
     )
 

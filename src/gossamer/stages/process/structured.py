@@ -22,13 +22,19 @@ class StructuredDataSheet(Sheet, frozen=True):
 
     drop: Annotated[
         tuple[str, ...],
-        setting("Drop triples with these predicates or link types, and items of these links and `meta:NAME` elements."),
+        setting(
+            "Drop triples with these predicates or link types, and items that come from these link types and "
+            "`meta:NAME` elements."
+        ),
     ] = tuple(sorted(DROPPED))
-    expand: Annotated[bool, setting("Add what bundled vocabularies say of the names that a page uses.")] = False
+    expand: Annotated[
+        bool, setting("Add the triples that bundled vocabularies state about the names that a page uses.")
+    ] = False
     items: Annotated[
         bool,
         setting(
-            "Also keep as items what `meta` and `link` elements say: OpenGraph, Twitter cards, Dublin Core and others."
+            "Also keep the content of `meta` and `link` elements as items: OpenGraph, Twitter cards, Dublin Core and "
+            "others."
         ),
     ] = True
 

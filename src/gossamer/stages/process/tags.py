@@ -19,14 +19,19 @@ _START = re.compile(rb"<([A-Za-z][A-Za-z0-9-]{0,31})(?=[\s/>])")
 class TagCounterSheet(Sheet, frozen=True):
     """Settings of :class:`TagCounter`."""
 
-    items: Annotated[bool, setting("Also give each page an item with its own counts.")] = False
+    items: Annotated[bool, setting("Also make an item for each page, with its counts.")] = False
     names: Annotated[
-        int, setting("Count at most this many names apart; pages can make up any number.", unit="names", ge=0)
+        int,
+        setting(
+            "Count at most this many tag names separately, because pages can make up any number of names.",
+            unit="names",
+            ge=0,
+        ),
     ] = 200
 
 
 class TagCounter(Provider[TagCounterSheet]):
-    """Counts start tags as they stand in the bytes. Contract: `processing.Processor`. Keeps state."""
+    """Counts start tags in the bytes of a document. Contract: `processing.Processor`. Keeps state."""
 
     def process(self, document: Document) -> Iterable[Item]:
         """Counts, in the metrics as `tag:NAME`; `tag:other` once there are too many names."""

@@ -9,9 +9,10 @@ from gossamer.stages.url_filter.judging import judged
 
 
 class Filtering(Filter[NoSettings]):
-    """Keeps the links that every filter of `follow` lets pass, and counts the others by the rule that refused them.
+    """Keeps the links that every filter of the gate `follow` lets pass, and counts the others by the rule that refused
+    them.
 
-    A page that is refused at `expand` keeps none.
+    A page that the gate `expand` refuses keeps no link.
     """
 
     inbox: In[Visit]

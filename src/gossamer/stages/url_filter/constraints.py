@@ -25,7 +25,7 @@ class ConstraintSheet(Sheet, frozen=True):
 
     only: Annotated[
         tuple[str, ...],
-        setting("If there are any, let pass only hosts that match one of these domain constraints, as `hu.bme.*`."),
+        setting("If not empty, let only hosts pass that match one of these domain constraints, as `hu.bme.*`."),
     ] = ()
     never: Annotated[
         tuple[str, ...], setting("Refuse hosts that match one of these domain constraints; this wins over `only`.")

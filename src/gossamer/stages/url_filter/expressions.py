@@ -37,7 +37,8 @@ class ExpressionSheet(Sheet, frozen=True):
 
 
 class ExpressionFilter(Provider[ExpressionSheet]):
-    """Refuses what an expression does not hold for, by `filter: PART`. Contracts: all of `contracts.filtering`.
+    """Refuses whatever makes an expression false, and names the part of it that decided, as `filter: PART`. Contracts:
+    all of `contracts.filtering`.
 
     Raises:
         SettingError: an expression cannot be read, or asks for what is not known at its gate.

@@ -16,11 +16,11 @@ from gossamer.model.visit import Link
 class NofollowSheet(Sheet, frozen=True):
     """Settings of :class:`NofollowFilter`."""
 
-    follow: Annotated[bool, setting("Follow links that say `nofollow`, too.")] = False
+    follow: Annotated[bool, setting("Also follow links that say `nofollow`.")] = False
 
 
 class NofollowFilter(Provider[NofollowSheet]):
-    """Refuses links that are disowned (`nofollow`). Contract: `filtering.UrlFilter`."""
+    """Refuses links that say `nofollow`. Contract: `filtering.UrlFilter`."""
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`nofollow` for each link that is refused."""

@@ -102,14 +102,14 @@ class NoiseList:
 class NoiseSheet(Sheet, frozen=True):
     """Settings of :class:`NoiseFilter`."""
 
-    drop: Annotated[bool, setting("Refuse links to hosts and URLs on the list; otherwise let all pass.")] = True
+    drop: Annotated[bool, setting("Refuse links to hosts and URLs on the list; if off, let all links pass.")] = True
     file: Annotated[str, setting("Use this list instead of the shipped one.", names="a file")] = ""
 
 
 class NoiseFilter(Provider[NoiseSheet]):
     """Refuses links to advertisements and trackers (`noise`). Contract: `filtering.UrlFilter`.
 
-    A page's links to its own host always pass by the list of domains: who crawls an advertiser's site wants it.
+    The list of domains never refuses a page's links to its own host, so that an advertiser's own site can be crawled.
 
     Raises:
         SettingError: the list cannot be read.

@@ -21,15 +21,17 @@ class PatternSheet(Sheet, frozen=True):
     """Settings of :class:`PatternFilter`."""
 
     include: Annotated[
-        tuple[str, ...], setting("If there are any, let pass only URLs in which one of these RE2 patterns is found.")
+        tuple[str, ...], setting("If not empty, let only URLs pass that contain a match of one of these RE2 patterns.")
     ] = ()
     exclude: Annotated[
-        tuple[str, ...], setting("Refuse URLs in which one of these RE2 patterns is found; this wins over `include`.")
+        tuple[str, ...],
+        setting("Refuse URLs that contain a match of one of these RE2 patterns; this wins over `include`."),
     ] = ()
 
 
 class PatternFilter(Provider[PatternSheet]):
-    """Refuses links by pattern: `exclude`, or `include` where none of those matches. Contract: `filtering.UrlFilter`.
+    """Refuses links that match a pattern of `exclude` or, if `include` has patterns, match none of them. Contract:
+    `filtering.UrlFilter`.
 
     Raises:
         SettingError: a pattern is too long, or RE2 refuses it.

@@ -30,21 +30,21 @@ class ScopeSheet(Sheet, frozen=True):
     scope: Annotated[
         Scope,
         setting(
-            "`page`: the seeds alone; `prefix`: their directories; `host`: their hosts; `domain`: their registered "
-            "domains; `any`: everything."
+            "Stay within this scope. `page`: only the seeds; `prefix`: their directories; `host`: their hosts; "
+            "`domain`: their registered domains; `any`: everything."
         ),
     ] = "host"
     seeds: Annotated[tuple[str, ...], setting("Draw the scope around these URLs.")] = ()
     requisites: Annotated[
-        bool, setting("Let pictures, style sheets and the like of a page in scope come from anywhere.")
+        bool, setting("Let pictures, style sheets and the like of a page in scope pass from any host.")
     ] = False
 
 
 class ScopeFilter(Provider[ScopeSheet]):
     """Refuses links out of scope (`scope:host`, ...). Contract: `filtering.UrlFilter`.
 
-    Scheme and port do not matter, since hosts go by name (design question 5). In scope `page` a
-    seed's redirect passes while it stays on the seeds' hosts, as `http` to `https` does.
+    Scheme and port do not matter, because a host is known by its name (design question 5). In scope `page` a seed's
+    redirect passes as long as it stays on the seeds' hosts, such as one from `http` to `https`.
     """
 
     def __init__(self, sheet: ScopeSheet | None = None) -> None:

@@ -35,7 +35,8 @@ CLAIMS_DUE = "claims_due"
 
 
 class AgentDigests(Provider[NoSettings]):
-    """Claims the documents of one agent, and keeps the claims of those digests that are its own.
+    """Tells the other agents which documents this agent has met, and keeps such claims for the digests that are
+    assigned to this agent.
 
     Contracts: `keeping.Keeper`, `keeping.ClaimTaker`.
     """

@@ -57,7 +57,7 @@ class _Dividing:
 
 
 class DividedLedger(LedgerFront):
-    """The ledger, but for what its groups push. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, except the tasks that its groups push. Contract: `ledger.Ledger`."""
 
     outbox: Uses[OwesUrls]
 

@@ -40,16 +40,16 @@ _LINGER = 0.5
 class AgentOutboxSheet(Sheet, frozen=True):
     """Settings of :class:`AgentOutbox`."""
 
-    agent: Annotated[str, setting("Keep the URLs of this agent's hosts here.", restart="it is who this agent is")] = (
-        agent_name(0)
-    )
+    agent: Annotated[
+        str, setting("Name of this agent; URLs of its own hosts stay here.", restart="it is who this agent is")
+    ] = agent_name(0)
     waiting: Annotated[
         int,
-        setting("Hold this many URLs for one agent in memory; others wait on the disk.", unit="URLs", ge=1),
+        setting("Hold at most this many URLs for one agent in memory; the rest wait on the disk.", unit="URLs", ge=1),
     ] = WAITING
     holds: Annotated[
         bool,
-        setting("Send nothing and forget nothing, while a checkpoint of all agents is made; the supervisor says when."),
+        setting("Send nothing and forget nothing. The supervisor sets this while it makes a checkpoint of all agents."),
     ] = False
 
 
@@ -92,7 +92,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
         return stage_owed(tasks, self.designation, group)
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
-        """Their group is kept; or, where it is not sure, may have been."""
+        """Their group is kept, or may have been if that is uncertain."""
         for one in owed:
             queue = self._queues[one.agent]
             if is_sure and len(queue) < self.sheet.waiting:
@@ -125,7 +125,7 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
     # -- senders
 
     async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
-        """What is owed to an agent and was not taken yet, at least one, suspended while there is nothing."""
+        """URLs owed to an agent that were not taken yet, at least one; suspends until there is one."""
         queue, more = self._queues[agent], self._more[agent]
         while True:
             if self.sheet.holds:

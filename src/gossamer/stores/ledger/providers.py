@@ -12,10 +12,10 @@ from gossamer.stores.ledger.ledger import RocksLedger
 
 
 class LedgerSeen(Provider[NoSettings]):
-    """The URL-seen test. Contract: `seen.SeenSet`.
+    """Tests whether a URL has been seen. Contract: `seen.SeenSet`.
 
-    The stage asks `unseen`; frontier and committer offer while their group is open, so that a URL is seen exactly if its
-    task is kept. An offer outside of a group is a group for itself.
+    The stage asks `unseen`; frontier and committer offer URLs while their group is open, so that a URL is seen exactly
+    if its task is kept. An offer outside a group makes a group of its own.
     """
 
     ledger: Uses[RocksLedger]
@@ -35,10 +35,10 @@ class LedgerSeen(Provider[NoSettings]):
 
 
 class LedgerContents(Provider[NoSettings]):
-    """The content-seen test. Contract: `seen.ContentIndex`.
+    """Tests whether a document has been seen. Contract: `seen.ContentIndex`.
 
-    Its answer is a hint, since a page that claims a digest may never be kept: the committer's `Group.first` decides.
-    Claims are in memory, a bounded number; nothing is written.
+    Its answer is a hint, because a page that claims a digest may never be kept; `Group.first` decides at commit. It
+    keeps a bounded number of claims in memory and writes nothing.
     """
 
     ledger: Uses[RocksLedger]
@@ -55,7 +55,8 @@ class LedgerFingerprintsSheet(Sheet, frozen=True):
     capacity: Annotated[
         int,
         setting(
-            "Remember at most this many pages, about 60 bytes each on the disk; beyond that, forget the oldest quarter.",
+            "Remember at most this many pages; each takes about 60 bytes on the disk. Beyond that, forget the oldest "
+            "quarter.",
             unit="pages",
             restart="pages are forgotten a quarter at a time",
             ge=4,
@@ -65,9 +66,10 @@ class LedgerFingerprintsSheet(Sheet, frozen=True):
 
 
 class LedgerFingerprints(Provider[LedgerFingerprintsSheet]):
-    """The test for near-duplicates. Contract: `seen.FingerprintIndex`.
+    """Finds near-duplicates among the pages of the ledger. Contract: `seen.FingerprintIndex`.
 
-    Its answer about pages in flight is a hint, as with :class:`LedgerContents`; what is remembered commits with the pages.
+    Its answer about pages in flight is a hint, as with :class:`LedgerContents`; fingerprints are committed together
+    with their pages.
     """
 
     ledger: Uses[RocksLedger]
@@ -86,7 +88,8 @@ class LedgerFingerprints(Provider[LedgerFingerprintsSheet]):
 
 
 class LedgerFrontier(Provider[NoSettings]):
-    """Tasks by host, hosts by turns. Contract: `ledger.TaskQueues`. Tasks come in by groups of the ledger."""
+    """Queues tasks by host and lets hosts take turns. Contract: `ledger.TaskQueues`. Groups of the ledger add the
+    tasks."""
 
     ledger: Uses[RocksLedger]
     keeps_state = True

@@ -23,10 +23,10 @@ class LedgerSheet(Sheet, frozen=True):
         "agent-00"
     )
     existing: Annotated[
-        bool, setting("Refuse to begin a new ledger, because the crawl is to go on.", restart=_OPEN)
+        bool, setting("Refuse to begin a new ledger, because the crawl is being resumed.", restart=_OPEN)
     ] = False
     private: Annotated[
-        bool, setting("Close the ledger and its checkpoints to other users of the machine.", restart=_OPEN)
+        bool, setting("Make the ledger and its checkpoints unreadable for other users of the machine.", restart=_OPEN)
     ] = False
     durability: Annotated[
         Literal["kill", "power"],
@@ -37,7 +37,12 @@ class LedgerSheet(Sheet, frozen=True):
     ] = "kill"
     cache: Annotated[
         int,
-        setting("Keep this much of the store's blocks unpacked in memory.", unit="bytes", restart=_OPEN, ge=1 << 20),
+        setting(
+            "Keep at most this many bytes of the store's blocks unpacked in memory.",
+            unit="bytes",
+            restart=_OPEN,
+            ge=1 << 20,
+        ),
     ] = 48 << 20
     buffers: Annotated[
         int,
@@ -48,7 +53,7 @@ class LedgerSheet(Sheet, frozen=True):
     log: Annotated[
         int,
         setting(
-            "Let the write-ahead log grow to this size; an opening reads at most so much.",
+            "Let the write-ahead log grow to this size; opening the ledger reads at most this much.",
             unit="bytes",
             restart=_OPEN,
             ge=1 << 20,
@@ -57,7 +62,7 @@ class LedgerSheet(Sheet, frozen=True):
     recent: Annotated[
         int,
         setting(
-            "Hold at most this many recent and popular URLs in front of the seen set; 172 bytes each.",
+            "Cache at most this many recent and popular URLs in front of the seen set; each takes 172 bytes.",
             unit="URLs",
             restart=_OPEN,
             ge=1,
@@ -66,7 +71,8 @@ class LedgerSheet(Sheet, frozen=True):
     held: Annotated[
         int,
         setting(
-            "Let at most this many hosts take turns, about 500 bytes each; others wait on the disk.",
+            "Let at most this many hosts take turns; each takes about 500 bytes of memory, and the others wait on "
+            "the disk.",
             unit="hosts",
             restart=_OPEN,
             ge=1,
@@ -75,13 +81,13 @@ class LedgerSheet(Sheet, frozen=True):
     turn: Annotated[
         int,
         setting(
-            "Take this many tasks of a host before it makes room for one that waits.", unit="tasks", restart=_OPEN, ge=1
+            "Take this many tasks of a host, then let a waiting host have its place.", unit="tasks", restart=_OPEN, ge=1
         ),
     ] = 256
     buffered: Annotated[
         int,
         setting(
-            "Hold at most this many tasks in all dequeue buffers; about 400 bytes each.",
+            "Hold at most this many tasks in all dequeue buffers together; each takes about 400 bytes.",
             unit="tasks",
             restart=_OPEN,
             ge=0,
@@ -95,8 +101,8 @@ class LedgerSheet(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Follow links so far from the nearest seed. The ledger then keeps the links of pages, so that a nearer way counts. "
-                "A crawl that began without a limit cannot get one.",
+                "Follow at most this many links in a row from the nearest seed. The ledger then keeps the links of "
+                "pages, so that a shorter way found later counts. A crawl that began without a limit cannot get one.",
                 unit="links",
                 ge=0,
             ),

@@ -145,7 +145,8 @@ class _Weighing:
 
 
 class OpicLedger(LedgerFront):
-    """The ledger, but what its groups push waits by cash. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, except that tasks of its groups are queued by their OPIC cash. Contract:
+    `ledger.Ledger`."""
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)

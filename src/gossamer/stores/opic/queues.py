@@ -14,7 +14,7 @@ from gossamer.stores.opic.ledger import OpicLedger
 
 
 class OpicQueues(Provider[NoSettings]):
-    """The queues behind it, each page once. Contract: `ledger.TaskQueues`."""
+    """Hands out each page once from the queues behind it, ordered by OPIC cash. Contract: `ledger.TaskQueues`."""
 
     behind: Uses[TaskQueues]
     ledger: Uses[OpicLedger]

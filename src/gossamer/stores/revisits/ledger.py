@@ -99,7 +99,7 @@ def _kind(visit: Visit, known: KnownPage) -> str:
 
 
 class RevisitLedger(LedgerFront):
-    """The ledger, but what is visited is visited again. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, and schedules visited pages for another visit. Contract: `ledger.Ledger`."""
 
     revisits: Uses[RevisitSchedule]
 

@@ -20,8 +20,8 @@ _SYNC_RATE = 0.3
 
 
 class GreedyPolicy(Provider[NoSettings]):
-    """Visit a page when that is worth the price: the threshold policy of Busa-Fekete and others (2025), with what is believed of
-    the page's rate in place of the rate."""
+    """Visits a page when the expected gain exceeds the price of a visit: the threshold policy of Busa-Fekete and others
+    (2025), with an estimate in place of the page's true rate of change."""
 
     is_priced = True
 
@@ -40,7 +40,7 @@ class FixedIntervalSheet(Sheet, frozen=True):
 
 
 class FixedInterval(Provider[FixedIntervalSheet]):
-    """The same interval for all pages (`--recrawl every=TIME`)."""
+    """Visits all pages at the same interval (`--recrawl every=TIME`)."""
 
     is_priced = False
 
@@ -52,11 +52,11 @@ class FixedInterval(Provider[FixedIntervalSheet]):
 class ProportionalSheet(Sheet, frozen=True):
     """Settings of :class:`Proportional`."""
 
-    visits: Annotated[float, setting("Visit a page so many times for each change that is expected.", gt=0)] = 1.0
+    visits: Annotated[float, setting("Visit a page this many times for each expected change.", gt=0)] = 1.0
 
 
 class Proportional(Provider[ProportionalSheet]):
-    """Pages that change twice as often are visited twice as often."""
+    """Visits pages that change twice as often twice as often."""
 
     is_priced = False
 
@@ -69,13 +69,14 @@ class NutchSheet(Sheet, frozen=True):
     """Settings of :class:`NutchAdaptive`, with the defaults of Nutch's file `nutch-default.xml`."""
 
     first: Annotated[float, setting("Wait this long after the first visit.", unit="s", gt=0)] = 30 * 86_400.0
-    longer: Annotated[float, setting("Lengthen the wait by this share where nothing changed.", ge=0)] = 0.4
-    shorter: Annotated[float, setting("Shorten the wait by this share where the page changed.", ge=0, lt=1)] = 0.2
+    longer: Annotated[float, setting("Lengthen the wait by this share if nothing changed.", ge=0)] = 0.4
+    shorter: Annotated[float, setting("Shorten the wait by this share if the page changed.", ge=0, lt=1)] = 0.2
 
 
 class NutchAdaptive(Provider[NutchSheet]):
-    """Nutch's adaptive schedule: a wait that grows by a share while a page stays, and shrinks by one when it changes. A page that
-    stayed for longer than its wait gets that time as its wait, and comes earlier by a share of it."""
+    """Follows Nutch's adaptive schedule: the wait grows by a share while a page stays unchanged, and shrinks by a share
+    when it changes. A page that stayed unchanged for longer than its wait gets that time as its wait, and is visited
+    earlier by a share of it."""
 
     is_priced = False
 
@@ -94,12 +95,13 @@ class StormCrawlerSheet(Sheet, frozen=True):
     """Settings of :class:`StormCrawlerAdaptive`, with the values of the documentation of StormCrawler's `AdaptiveScheduler`."""
 
     first: Annotated[float, setting("Wait this long after the first visit.", unit="s", gt=0)] = 86_400.0
-    longer: Annotated[float, setting("Lengthen the wait by this share where nothing changed.", ge=0)] = 0.5
-    shorter: Annotated[float, setting("Shorten the wait by this share where the page changed.", ge=0, lt=1)] = 0.5
+    longer: Annotated[float, setting("Lengthen the wait by this share if nothing changed.", ge=0)] = 0.5
+    shorter: Annotated[float, setting("Shorten the wait by this share if the page changed.", ge=0, lt=1)] = 0.5
 
 
 class StormCrawlerAdaptive(Provider[StormCrawlerSheet]):
-    """StormCrawler's adaptive scheduler: a wait that grows by half while a page stays, and is halved when it changes."""
+    """Follows StormCrawler's adaptive scheduler: the wait grows by half while a page stays unchanged, and is halved
+    when it changes."""
 
     is_priced = False
 

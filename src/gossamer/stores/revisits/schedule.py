@@ -103,7 +103,8 @@ def weight_of(level: int) -> float:
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
-    """Known pages and their times. Contracts: `revisiting.Revisits`, `revisiting.KnownPages`.
+    """Keeps the known pages and the times of their next visits. Contracts: `revisiting.Revisits`,
+    `revisiting.KnownPages`.
 
     Raises:
         SettingError: bounds of hosts or pages cannot be read.

@@ -13,10 +13,12 @@ from gossamer.flow.sheet import Sheet, setting
 class RevisitSheet(Sheet, frozen=True):
     """Settings of :class:`~gossamer.stores.revisits.schedule.RevisitSchedule`."""
 
-    is_active: Annotated[bool, setting("Visit known pages again; otherwise only keep when that would be.")] = True
+    is_active: Annotated[bool, setting("Visit known pages again; if off, only compute the times of these visits.")] = (
+        True
+    )
     rate: Annotated[
         float,
-        setting("Let at most this share of all requests be for known pages, while there are new ones.", gt=0, le=1),
+        setting("While there are new pages, spend at most this share of all requests on known pages.", gt=0, le=1),
     ] = 0.5
     min_interval: Annotated[float, setting("Wait at least this long between two visits.", unit="s", gt=0)] = 3_600.0
     max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = (
@@ -25,20 +27,23 @@ class RevisitSheet(Sheet, frozen=True):
     mean_interval: Annotated[
         float,
         setting(
-            "Set the price of visits so that the mean page is visited once in this time, where the policy asks for a price.",
+            "If the policy uses a price, set it so that an average page is visited once in this time.",
             unit="s",
             gt=0,
         ),
     ] = 7 * 86_400.0
     weighs: Annotated[
         bool,
-        setting("Take the level at which a new page waited for its importance: each level is half of the one before."),
+        setting(
+            "Use the priority level at which a new page waited as its importance; each level counts half of the one "
+            "before."
+        ),
     ] = False
     intervals: Annotated[
         tuple[str, ...],
         setting(
-            "Keep these bounds for pages that an expression is true of, each as `MIN..MAX: EXPRESSION`; the first that fits holds, "
-            "before the bounds of hosts and those of the crawl."
+            "Use these bounds for pages for which an expression is true, each as `MIN..MAX: EXPRESSION`. The first "
+            "expression that matches counts, and it wins over the bounds of hosts and of the crawl."
         ),
     ] = ()
     min_by_host: Annotated[

@@ -35,7 +35,7 @@ class TextsSheet(Sheet, frozen=True):
 
 
 class ComparedTexts(Provider[TextsSheet]):
-    """Fingerprints of new and archived pages. Contract: `revisiting.PageTexts`."""
+    """Computes fingerprints of new and archived pages. Contract: `revisiting.PageTexts`."""
 
     def of_visit(self, visit: Visit) -> int:
         """That of a page that was just fetched."""

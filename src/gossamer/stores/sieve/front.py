@@ -29,7 +29,8 @@ DRAINED = 1_000
 
 
 class SieveHint(Provider[NoSettings]):
-    """Answers the stages. It lets seen URLs pass as if they were new; the sieve finds them out later."""
+    """Stands in for the URL-seen test where stages ask. It lets every URL that is not in its cache pass; the sieve
+    removes seen ones later."""
 
     sieve: Uses[TaskSieve]
     keeps_state = True
@@ -67,7 +68,7 @@ class _Sieving:
 
 
 class SieveLedger(LedgerFront):
-    """The ledger, but for what its groups push. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, except the tasks that its groups push. Contract: `ledger.Ledger`."""
 
     sieve: Uses[TaskSieve]
 
@@ -88,14 +89,14 @@ class SieveQueuesSheet(Sheet, frozen=True):
 
     low: Annotated[
         int,
-        setting("With fewer tasks queued than this, merge the sieve although it is not full.", unit="tasks", ge=1),
+        setting("If fewer tasks than this are queued, merge the sieve even though it is not full.", unit="tasks", ge=1),
     ] = 10_000
 
 
 class SieveQueues(Provider[SieveQueuesSheet]):
-    """The ledger's queues, and the way into them. Contract: `ledger.TaskQueues`.
+    """Hands out tasks of the ledger's queues, and fills these from the sieve. Contract: `ledger.TaskQueues`.
 
-    URLs that come out of the sieve are pushed when the frontier looks for tasks that are due.
+    It moves URLs from the sieve to the queues when the frontier looks for tasks that are due.
     """
 
     behind: Uses[TaskQueues]

@@ -46,7 +46,7 @@ class SieveSheet(Sheet, frozen=True):
     capacity: Annotated[
         int,
         setting(
-            "Merge this many offers at once; they take 20 bytes of memory each, 70 while they are merged.",
+            "Merge this many offered URLs at once; each takes 20 bytes of memory, and 70 during the merge.",
             unit="URLs",
             restart=_OPEN,
             ge=1,
@@ -55,7 +55,10 @@ class SieveSheet(Sheet, frozen=True):
     recent: Annotated[
         int,
         setting(
-            "Hold at most this many recent and popular URLs in front; 171 bytes each.", unit="URLs", restart=_OPEN, ge=1
+            "Cache at most this many recent and popular URLs in front of the sieve; each takes 171 bytes.",
+            unit="URLs",
+            restart=_OPEN,
+            ge=1,
         ),
     ] = 65_536
     sync: Annotated[
@@ -121,7 +124,7 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
 
 
 class SieveSeen(_Sieving[str]):
-    """URLs alone, without a ledger. Contract: `sieving.LateSeenSet`."""
+    """Keeps URLs only, without a ledger. Contract: `sieving.LateSeenSet`."""
 
     def __init__(self, sheet: SieveSheet | None = None) -> None:
         super().__init__(sheet)
@@ -181,7 +184,8 @@ class SieveSeen(_Sieving[str]):
 
 
 class LedgerSieve(_Sieving[Task]):
-    """A crawl's tasks, kept with the groups of its ledger. Contract: `sieving.TaskSieve`."""
+    """Removes seen URLs in bulk by merging sorted files, and keeps tasks with the groups of the ledger. Contract:
+    `sieving.TaskSieve`."""
 
     ledger: Uses[Ledger]
 

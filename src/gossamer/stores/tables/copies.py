@@ -24,7 +24,7 @@ class CopyRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 COPIES = Table(
     "copies",
     CopyRow,
-    "Documents that several agents keep; `duplicate_of` in `pages` names the URL that was met first.",
+    "Documents that several agents keep; `duplicate_of` in `pages` names the URL that an agent met first.",
     page="",
 )
 

@@ -16,9 +16,9 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     host: Annotated[str, column("Host name, without port.")]
     domain: Annotated[str, column("Registered domain.")]
     ip: Annotated[str, column("Address that answered last.")] = ""
-    robots_state: Annotated[str, column("Where robots exclusion stands.")] = ""
+    robots_state: Annotated[str, column("State of robots exclusion.")] = ""
     robots_date: Annotated[str, column("When robots.txt was last fetched, UTC.", type="TIMESTAMP")] = ""
-    delay: Annotated[float | None, column("Time between two requests, as politeness had it last.", unit="s")] = None
+    delay: Annotated[float | None, column("Last time that politeness kept between two requests.", unit="s")] = None
     delay_reason: Annotated[
         str, column("Why the delay is no shorter: `setting`, `latency`, `robots`, `errors` or `refusals`.")
     ] = ""

@@ -89,7 +89,8 @@ class PageRow(
         str, column("When the request was sent, UTC.", lambda t: utc_text(t.response.started), type="TIMESTAMP")
     ]
     elapsed_ms: Annotated[
-        float, column("Time from then to the last byte.", lambda t: round(t.response.elapsed * 1000, 3), unit="ms")
+        float,
+        column("Time from `fetched_at` to the last byte.", lambda t: round(t.response.elapsed * 1000, 3), unit="ms"),
     ]
     bytes: Annotated[
         int,
@@ -125,7 +126,7 @@ class PageRow(
     discarded: Annotated[
         str,
         column(
-            "Why the page is not wanted: `language:de`, `near-duplicate`. Its body is not kept.",
+            "Why the crawl discarded the page: `language:de`, `near-duplicate`. Its body is not kept.",
             lambda t: t.visit.discarded,
             is_made=True,
         ),
@@ -138,7 +139,8 @@ class PageRow(
         ),
     ] = ""
     warc_offset: Annotated[
-        int | None, column("Where in it the record begins.", lambda t: t.location.offset if t.location else None)
+        int | None,
+        column("Byte of this file at which the record begins.", lambda t: t.location.offset if t.location else None),
     ] = None
     warc_length: Annotated[
         int | None,
@@ -159,21 +161,22 @@ class PageRow(
     change: Annotated[
         str,
         column(
-            "The news of this visit about a known page: `unchanged`, `changed`, `redirected`, `missing`, `gone` or `back`.",
+            "Result of this visit to a known page: `unchanged`, `changed`, `redirected`, `missing`, `gone` or `back`.",
             lambda t: t.visit.compared.change.value if t.visit.compared else "",
         ),
     ] = ""
     judged_by: Annotated[
         str,
         column(
-            "Who or what decided that: the server (`304`), the digest of the bytes, the fingerprint of the text, or the status.",
+            "Evidence for `change`: the server's answer (`304`), the digest of the bytes, the fingerprint of the "
+            "text, or the status.",
             lambda t: t.visit.compared.judged_by.value if t.visit.compared else "",
         ),
     ] = ""
     changed_bits: Annotated[
         int | None,
         column(
-            "In how many of 64 bits the fingerprint of the text differs from that of the visit before.",
+            "Number of bits, of 64, in which the fingerprint of the text differs from that of the visit before.",
             lambda t: t.visit.compared.bits if t.visit.compared else None,
             type="INTEGER",
         ),
@@ -209,11 +212,11 @@ class PageRow(
     redirects: Annotated[
         str,
         column(
-            "`keep` where the request asked for a redirect itself, not for what it leads to.",
+            "`keep` where the request asked for the redirect itself, not for its target.",
             lambda t: "keep" if t.task.request is not None and t.task.request.redirects == "keep" else "",
         ),
     ] = ""
-    session: Annotated[str, column("Which session of a spider asked.", lambda t: t.response.session)] = ""
+    session: Annotated[str, column("The session of a spider that asked.", lambda t: t.response.session)] = ""
     brought: Annotated[
         str,
         column(
@@ -238,7 +241,7 @@ class PageRow(
     notes: Annotated[
         str,
         column(
-            "The faults of the answer that were read all the same: words of `outcomes.md`, parted by spaces.",
+            "Faults of the answer that did not keep it from being read: words of `outcomes.md`, separated by spaces.",
             lambda t: " ".join(t.response.notes),
         ),
     ] = ""
@@ -249,14 +252,12 @@ class PageRow(
         int, column("Links that passed the filters.", lambda t: len(t.visit.links), type="INTEGER", is_made=True)
     ] = 0
     new: Annotated[
-        int, column("Of these, URLs that had not been seen.", lambda t: len(t.visit.new), type="INTEGER")
+        int, column("Links of these whose URL had not been seen before.", lambda t: len(t.visit.new), type="INTEGER")
     ] = 0
     rejected: Annotated[
         dict[str, int], column("How many links each rule refused.", lambda t: t.visit.rejected, is_made=True)
     ] = {}
-    visit: Annotated[
-        str, column("Identity of the visit: no other visit has it, of this crawl or another.", lambda t: t.visit.id)
-    ] = ""
+    visit: Annotated[str, column("Identity of the visit, unique among all crawls.", lambda t: t.visit.id)] = ""
 
 
 class RobotsRow(PageRow, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="event", tag="robots"):

@@ -19,7 +19,7 @@ class TrieSeenSheet(LoggedSeenSheet, frozen=True):
     cache: Annotated[
         int,
         setting(
-            "Keep this many unchanged chunks in memory; each has up to 400 nodes and takes some 100 KB.",
+            "Keep at most this many unchanged chunks in memory; each has up to 400 nodes and takes about 100 KB.",
             unit="chunks",
             restart="it is part of the set that is open",
             ge=0,
@@ -28,7 +28,7 @@ class TrieSeenSheet(LoggedSeenSheet, frozen=True):
 
 
 class TrieSeen(LoggedSeen[TrieSeenSheet]):
-    """Every URL of the crawl, in a trie on the disk. Contract: `seen.SeenSet`."""
+    """Keeps every URL of the crawl in a trie on the disk. Contract: `seen.SeenSet`."""
 
     kind = "trie"
 
