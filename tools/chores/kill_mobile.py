@@ -20,7 +20,9 @@ def main(arguments: list[str]) -> int:
         told = mobile.run(given.kills, Path(folder), given.seed)
     print("\n".join(told.wrong[:20]), end="\n" if told.wrong else "")
     print(f"{told.kills} kills, {told.of_runtime} of the runtime, {told.of_line} of the line, ", end="")
-    print(f"{told.crawls} crawls, {told.documents} documents: {'nothing lost, nothing twice' if told.holds else 'WRONG'}")
+    print(
+        f"{told.crawls} crawls, {told.documents} documents: {'nothing lost, nothing twice' if told.holds else 'WRONG'}"
+    )
     return 0 if told.holds else 1
 
 

@@ -175,7 +175,7 @@ def divisible(wiring: Wiring) -> tuple[str, str]:
 
     Raises:
         WiringError: it has not one of each.
-        UsageError: it comes where it was.
+        UsageError: a random walk is to be divided.
     """
     frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
     if wiring.components[commit].settings.get("again"):
