@@ -1,9 +1,9 @@
 """The link between home and a runtime of mobile crawlers. Suite: `gossamer.testing.check_runtime_link`.
 
 Place in the flow: home sends a crawler's bytes through a link and takes its results back, batch by batch. A runtime elsewhere
-is one (`services.runtimes`), the one at home is another (`mobile.home`). The crawler manager transfers crawlers
-and waits for those that return (Agarwal and others, 3.1). Nobody here reads a crawler or a batch: both are bytes, and whoever receives them judges them
-(`mobile.wire`).
+is one end (`services.runtimes`), the one at home is another (`mobile.home`). The crawler manager transfers crawlers and waits for
+those that return (Agarwal and others, 3.1). Nothing here reads a crawler or a batch: both are bytes, and their receiver judges
+them (`mobile.wire`).
 """
 
 from typing import Literal, Protocol
