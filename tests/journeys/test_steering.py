@@ -230,6 +230,7 @@ LIVE = {
     "max_page_size": ("2MB", "http.max_body", 2_000_000),
     "max_links": ("70", "links.max_links", 70),
     "depth": ("9", "ledger.depth", 9),
+    "max_agents": ("1", "frontier.max_agents", 1),
     "concurrency": ("70", "frontier.concurrency", 70),
     "per_host": ("3", "politeness.per_host", 3),
     "delay": ("1ms", "politeness.delay", 0.001),

@@ -212,6 +212,7 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "Use this copy of the key that agent 1 has made when it began; agents that exchange files share it.",
             restart=_BEGINNING,
+            names="a file",
         ),
     ] = ""
     concurrency: Annotated[

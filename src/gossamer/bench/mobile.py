@@ -104,6 +104,16 @@ def run(pages: int = PAGES, folders: Sequence[Path] = ()) -> BenchReport:
     if not site:
         raise UsageError(f"--site: no HTML file of {SMALLEST} to {LARGEST} bytes in these folders")
     gc.freeze()
+    judge(report, site)
+    # A whole crawl takes pages as they are, whatever their size.
+    measure(report, site_pages(folders, pages, (0, LARGEST_CRAWLED)) if folders else site)
+    quoted = {quote(path): page for path, page in site.items()}
+    add_runtime(report, quoted, _HOST, ROWS, REPEATS)
+    return report
+
+
+def judge(report: BenchReport, site: Mapping[str, bytes]) -> None:
+    """Add the table of the runner alone to a report."""
     size = sum(map(len, site.values())) / len(site) / 1e3
     title = f"{len(site):,} pages of {size:.0f} kB, each judged once, on one core"
     table = report.table(title, "judged by", "pages/s", "us a page", "bytes home", "share of the pages' bytes")
@@ -116,11 +126,6 @@ def run(pages: int = PAGES, folders: Sequence[Path] = ()) -> BenchReport:
     share = f"{sent / sum(map(len, site.values())):.1%}"
     cells = (f"{len(site) / packing:,.0f}", f"{packing / len(site) * 1e6:.0f}", f"{sent:,}", share)
     table.add("for comparison: each page by gzip -6, nothing judged", *cells)
-    # A whole crawl takes pages as they are, whatever their size.
-    measure(report, site_pages(folders, pages, (0, LARGEST_CRAWLED)) if folders else site)
-    quoted = {quote(path): page for path, page in site.items()}
-    add_runtime(report, quoted, _HOST, ROWS, REPEATS)
-    return report
 
 
 def plots(report: BenchReport) -> dict[str, str]:

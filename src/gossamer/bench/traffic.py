@@ -40,6 +40,8 @@ LINES: Final = ((0.001, 100e6), (0.001, 1e6), (0.05, 100e6), (0.05, 1e6))
 USUAL_LINE: Final = LINES[0]
 USUAL_SHARE: Final = 5
 
+_COLUMNS = ("relevant", "crawl", "bytes", "up", "requests", "seconds", "of gzip", "of no coding")
+
 _HOST: Final = "www.bench.example"
 _FIRST: Final = "/all.html"
 #: Seconds that one crawl may take.
@@ -94,10 +96,7 @@ def measure(report: BenchReport, pages: Mapping[str, bytes]) -> None:
 
 def _by_share(report: BenchReport, bench: "_Bench", pages: int, size: int) -> None:
     round_trip, rate = USUAL_LINE
-    table = report.table(
-        f"{pages:,} pages, {size / 1e6:.1f} MB, over a line of {_line(round_trip, rate)}",
-        *("relevant", "crawl", "bytes", "up", "requests", "seconds", "of gzip", "of no coding"),
-    )
+    table = report.table(f"{pages:,} pages, {size / 1e6:.1f} MB, over a line of {_line(round_trip, rate)}", *_COLUMNS)
     gzip = bench.stationary(USUAL_SHARE, USUAL_LINE)
     plain = bench.stationary(USUAL_SHARE, USUAL_LINE, is_packed=False)
     for name, one in (("stationary, gzip -6", gzip), ("stationary, no coding", plain)):
@@ -249,12 +248,12 @@ def _runtime(root: Path, folder: Path) -> Iterator[tuple[int, str]]:
         yield int(told.rsplit(":", 1)[1].split()[0].strip("/.")), admitted.stdout.decode().split()[0]
     finally:
         process.terminate()
-        process.wait(30)
+        process.communicate(timeout=30)
 
 
 def charted(report: BenchReport) -> dict[str, Sequence[float]]:
     """Megabytes of whole pages, main text and both stationary crawls, by share of relevant pages."""
-    rows = report.tables[-2].rows
+    [rows] = [table.rows for table in report.tables if table.columns == _COLUMNS]
     sizes = {(row[0], row[1]): float(row[2].replace(",", "")) / 1e6 for row in rows}
     shares = [f"{share} %" for share in SHARES]
     found: dict[str, Sequence[float]] = {

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.bench.mobile import LARGEST, ROWS, SMALLEST, made_pages, run, site_pages
+from gossamer.bench.mobile import LARGEST, ROWS, SMALLEST, judge, made_pages, run, site_pages
+from gossamer.bench.report import BenchReport
 from gossamer.model.errors import UsageError
 
 
 def test_every_row_judges_all_pages_and_only_what_is_relevant_comes_home() -> None:
-    report = run(8)
-    (table,) = report.tables
+    report = BenchReport("mobile")
+    judge(report, made_pages(8))
+    [table] = report.tables
     rows = {row[0]: row for row in table.rows}
     assert set(ROWS) < set(rows)
     sent = {name: int(row[3].replace(",", "")) for name, row in rows.items()}
