@@ -71,7 +71,7 @@ def visits_of(part: int) -> str:
 
 
 def process_of(part: int) -> str:
-    """What the wiring calls one of these programs: a process that somebody else starts."""
+    """The name of one of these programs in the wiring: a process that somebody else starts."""
     return f"outside-{part}"
 
 
@@ -136,7 +136,7 @@ class Application:
         listening.cancel()
 
     def _owner(self, url: str) -> int:
-        """Whose a URL is, by its host, so that each one knows what was asked of its hosts."""
+        """The program that a URL belongs to, by its host, so that each one knows which URLs of its hosts were asked for."""
         return crc32(host_of(url).encode()) % self._parts
 
     async def _came(self, visit: Visit) -> None:

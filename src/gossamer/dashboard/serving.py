@@ -20,7 +20,7 @@ from gossamer.dashboard.keys import keys_file, read_keys
 from gossamer.dashboard.listening import Listening
 from gossamer.dashboard.replays import Replays
 from gossamer.dashboard.sites import folders, sites_file
-from gossamer.model.errors import UsageError
+from gossamer.operations.listening import listening_socket
 
 #: Connections at once: some browsers, each with several.
 MAX_CONNECTIONS = 256
@@ -47,7 +47,7 @@ def serve(
         UsageError: it cannot listen there, or its keys cannot be read.
     """
     keys = read_keys(keys_file())
-    with _bound(listening) as bound:
+    with listening_socket(listening.name, listening.port, MAX_CONNECTIONS) as bound:
         port = bound.getsockname()[1]
         crawls, replays = Crawls(places, lambda: folders(sites_file())), Replays()
         app = application(crawls, replays=replays)
@@ -74,23 +74,6 @@ def serve(
         tell(address + keys.full, address + keys.read)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends gracefully, and raises it after
             asyncio.run(_serve(server, bound, is_child=is_child))
-
-
-def _bound(listening: Listening) -> socket.socket:
-    try:
-        info = socket.getaddrinfo(listening.name, listening.port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(info[0], socket.SOCK_STREAM)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(info[4])
-            # Who reads the address may be quicker than the server: connections wait for it.
-            bound.listen(MAX_CONNECTIONS)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as error:
-        raise UsageError(f"cannot listen at {listening.name}:{listening.port}: {error.strerror or error}") from None
-    return bound
 
 
 async def _serve(server: uvicorn.Server, bound: socket.socket, *, is_child: bool) -> None:

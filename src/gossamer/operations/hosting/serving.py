@@ -27,6 +27,7 @@ from gossamer.operations.hosting.diary import Diary
 from gossamer.operations.hosting.host import RuntimeHost
 from gossamer.operations.hosting.senders import Senders
 from gossamer.operations.hosting.standing import HostStanding, write_standing
+from gossamer.operations.listening import listening_socket
 from gossamer.operations.runtime import Runtime
 
 #: Where it listens if nobody says anything else.
@@ -174,7 +175,7 @@ def serve(
         certificate = own_certificate(folder) if listening.has_tls else None
         installed = allowed_processors(sheet.allow)
         diary = Diary(folder / "runtime.jsonl")
-        with _bound(listening) as bound, Runtime(sheet) as sources:
+        with listening_socket(listening.name, listening.port, MAX_CONNECTIONS) as bound, Runtime(sheet) as sources:
             standing = HostStanding(
                 pid=os.getpid(),
                 address=listening.url(bound.getsockname()[1]),
@@ -244,19 +245,3 @@ def _server(host: RuntimeHost, folder: Path, diary: Diary, certificate: Path | N
             ssl_keyfile=str(certificate) if certificate else None,
         )
     )
-
-
-def _bound(listening: RuntimeAddress) -> socket.socket:
-    try:
-        info = socket.getaddrinfo(listening.name, listening.port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(info[0], socket.SOCK_STREAM)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(info[4])
-            bound.listen(MAX_CONNECTIONS)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as error:
-        raise UsageError(f"cannot listen at {listening.name}:{listening.port}: {error.strerror or error}") from None
-    return bound
