@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gossamer.flow.errors import FlowError
+from gossamer.flow.remote.addresses import stop_listening
 
 #: Requests of a client that never ends are cut off here: the fake web is a server, too. A body may have a mebibyte.
 _MOST_BUFFERED = (1 << 20) + 256 * 1024
@@ -190,7 +191,7 @@ class FakeWeb:
 
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
-            self._server.close()
+            await stop_listening(self._server)
             for connection in list(self._open):
                 connection.abort()
             await self._server.wait_closed()

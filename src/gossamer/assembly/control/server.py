@@ -15,7 +15,7 @@ from gossamer.assembly.control import messages, wire
 from gossamer.assembly.control.places import folders, is_ours, socket_name
 from gossamer.assembly.control.wire import Answered, ControlRequest, Malformed, NotDone
 from gossamer.flow.errors import FlowError, WiringError
-from gossamer.flow.remote.addresses import listening_unix_socket, remove_unix_socket
+from gossamer.flow.remote.addresses import listening_unix_socket, remove_unix_socket, stop_listening
 from gossamer.model.errors import GossamerError
 
 #: Connections at once: a few watchers, and who steers.
@@ -79,7 +79,7 @@ class ControlServer:
         """Listen no more; who is being answered gets the answer."""
         if self._server is None or self.path is None:
             return
-        self._server.close()
+        await stop_listening(self._server)
         remove_unix_socket(self.path, self._inode)
         if self._answering:
             await asyncio.wait(self._answering, timeout=self._patience)

@@ -5,6 +5,7 @@ before anyone can see it. What a killed process left behind is replaced; a livin
 is not a socket ever is.
 """
 
+import asyncio
 import os
 import secrets
 import socket
@@ -123,6 +124,19 @@ def remove_unix_socket(path: Path, inode: int) -> None:
             path.unlink()
     except FileNotFoundError:
         pass
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close a server after every connection that it accepted has begun.
+
+    An `asyncio.Server` that is closed between accepting a connection and beginning it forgets the connection, and
+    leaves its socket open until it is collected.
+    """
+    loop = server.get_loop()
+    for listening in server.sockets:
+        loop.remove_reader(listening.fileno())
+    await asyncio.sleep(0)
+    server.close()
 
 
 def keep_alive(connected: socket.socket) -> None:

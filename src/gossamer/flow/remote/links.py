@@ -19,6 +19,7 @@ from gossamer.flow.remote.addresses import (
     keep_alive,
     listening_unix_socket,
     remove_unix_socket,
+    stop_listening,
 )
 from gossamer.flow.remote.frames import FramePipe, LinkLost
 from gossamer.flow.remote.handshake import NotHere, Party
@@ -79,7 +80,7 @@ class Listener:
         self.parties = {name: other for name, other in self.parties.items() if other is not party}
         last = not self.parties
         if last and self._server is not None:
-            self._server.close()
+            await stop_listening(self._server)
             if self.address.scheme == "unix":
                 remove_unix_socket(Path(self.address.path), self._inode)
         tasks = [task for task, (_, served) in self._tasks.items() if last or served is party]
