@@ -175,8 +175,9 @@ def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Pat
         DividedCrawl(seeds, options(tmp_path, agents=3, concurrency=2))
     with pytest.raises(UsageError, match="random walk"):
         DividedCrawl(seeds, options(tmp_path, agents=2, strategy="random-walk"))
-    with pytest.raises(UsageError, match="division = domain"):
-        DividedCrawl(seeds, options(tmp_path, agents=2), settings={"ledger": {"division": "host"}})
+    finer = {"ledger": {"division": "host"}, "commit": {"max_per_domain": 5}}
+    with pytest.raises(UsageError, match="leave out max_per_domain"):
+        DividedCrawl(seeds, options(tmp_path, agents=2), settings=finer)
     with pytest.raises(UsageError, match="one agent"):
         Crawl(seeds, options(tmp_path, agents=2))
     assert not (tmp_path / "crawl").exists()
