@@ -38,7 +38,7 @@ class CrawlOptions(Sheet, frozen=True):
     @property
     def is_divided(self) -> bool:
         """They ask for several agents, or for what only a crawl of several has."""
-        of_masters = self.designation == "master" or self.masters or self.policy or self.place
+        of_masters = self.designation == "master" or self.masters or self.policy or self.place or self.agent_place
         return (self.agents or 1) > 1 or bool(of_masters)
 
     output: Annotated[
@@ -184,6 +184,13 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or "
             "192.0.2.0/24=oslo (repeatable).",
+            restart=_MASTERS,
+        ),
+    ] = ()
+    agent_place: Annotated[
+        tuple[str, ...],
+        setting(
+            "With --policy by-place: say at which place an agent stands, as agent-01=oslo (repeatable).",
             restart=_MASTERS,
         ),
     ] = ()

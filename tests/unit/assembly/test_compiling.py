@@ -57,7 +57,7 @@ ELSEWHERE |= {
 #: They do so together: tests/journeys/test_exchange_files.py.
 ELSEWHERE |= {"exchange", "agent", "exchange_key"}
 #: They are matters of masters: tests/unit/assembly/test_masters.py.
-ELSEWHERE |= {"designation", "masters", "policy", "place"}
+ELSEWHERE |= {"designation", "masters", "policy", "place", "agent_place"}
 #: They put parts into the wiring together: tests/journeys/test_order.py.
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.

@@ -26,12 +26,13 @@ from gossamer.assembly.agency.membership import (
     needs_rest,
     settle,
     with_number,
+    with_places,
     without,
 )
 from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
 from gossamer.assembly.agency.supervisor import Supervisor
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.masters import designation_policy, masters_for
+from gossamer.assembly.masters import check_places, designation_policy, masters_for
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.graph import Graph
@@ -88,7 +89,8 @@ class Roster:
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
         wanted = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
-        self.members = with_number(before, wanted or len(at_work(before)) or 1)
+        numbered = with_number(before, wanted or len(at_work(before)) or 1)
+        self.members = with_places(numbered, options.agent_place)
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
         self.has_changed = bool(before) and self.members != kept
         """They are not the ones that the directory names."""
@@ -96,6 +98,7 @@ class Roster:
         """How those stand that have left."""
         self._wanted: tuple[str, ...] | None = None
         self.check(graph, self.members)
+        check_places(self.masters, self.members)
 
     def __repr__(self) -> str:
         return f"<Roster of {', '.join(self.members)}>"
