@@ -1,5 +1,6 @@
 """Masters of a crawl: the options that ask for them, the wirings of agents and masters, and domains that change hands."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from gossamer.assembly.agency.assigning import assign, forget_wishes, read_wishes
 from gossamer.assembly.agency.handing import DividedByTable, TableMoves, give_now, mail_waits
+from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agents import with_agents
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
@@ -24,7 +26,9 @@ from gossamer.model.domains import domain_point
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.designation.policies import ByPlace, LeastLoaded
 from gossamer.services.designation.ring import Ring
-from gossamer.stores.members import write_members
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.stores.ledger.opening import share_secret
+from gossamer.stores.members import members_of, write_members
 
 AGENTS = ("agent-00", "agent-01", "agent-02")
 
@@ -200,6 +204,33 @@ def test_domains_move_at_one_instant_to_whom_a_person_or_the_policy_says(tmp_pat
     assert {left.owner("d.test"), left.owner("e.test")} == {"agent-00"}, "the least loaded agent gets both"
     moves.forget()
     assert not list(moves.of("agent-02"))
+
+
+@pytest.mark.parametrize("number", [None, 2])
+def test_a_change_that_the_table_has_made_is_finished_with_the_members_that_it_was_made_for(
+    number: int | None, tmp_path: Path
+) -> None:
+    given(tmp_path, a="agent-00", c="agent-02")
+    share_secret(tmp_path / STATE_DIRECTORY)
+    for agent in AGENTS:
+        ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), agent=agent))
+        ledger.open()
+        ledger.close()
+    after = (*AGENTS[:2], "agent-02=0")
+    moves = TableMoves(tmp_path)
+    moves.plan(AGENTS, after, {}, LeastLoaded())
+    moves.make()
+    # Here the supervisor was killed: the table has the change, and the crawl names the members of before.
+    note = tmp_path / "state/supervisor/changing.json"
+    note.parent.mkdir()
+    note.write_bytes(msgspec.json.encode({"before": AGENTS, "after": after, "by_table": True}))
+    graph = plan(crawl_wiring(), catalog())
+    options = CrawlOptions(output=str(tmp_path), resume=True, agents=number)
+    roster = Roster(tmp_path, graph, options, lambda line: None)
+    asyncio.run(roster.prepare(graph, tmp_path))
+    assert roster.members == members_of(tmp_path) == after
+    assert DividedByTable(tmp_path, roster.members, crawl_wiring()).owner("c.test") in AGENTS[:2]
+    assert not note.exists()
 
 
 def test_a_person_gives_away_what_nobody_has_at_once_and_the_rest_when_the_crawl_rests(tmp_path: Path) -> None:

@@ -88,12 +88,13 @@ class Roster:
         one = (agent_name(0),)
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
-        wanted = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
-        numbered = with_number(before, wanted or len(at_work(before)) or 1)
-        self.members = with_places(numbered, options.agent_place)
+        self._number = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
+        self._given_places = options.agent_place
+        self.members: tuple[str, ...] = ()
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
-        self.has_changed = bool(before) and self.members != kept
+        self.has_changed = False
         """They are not the ones that the directory names."""
+        self._follow(before, kept)
         self.left: list[CrawlStanding] = []
         """How those stand that have left."""
         self._wanted: tuple[str, ...] | None = None
@@ -102,6 +103,12 @@ class Roster:
 
     def __repr__(self) -> str:
         return f"<Roster of {', '.join(self.members)}>"
+
+    def _follow(self, before: tuple[str, ...], kept: tuple[str, ...]) -> None:
+        """Take the members that the crawl has for those that it is to have, in the number that was asked for."""
+        numbered = with_number(before, self._number or len(at_work(before)) or 1)
+        self.members = with_places(numbered, self._given_places)
+        self.has_changed = bool(before) and self.members != kept
 
     def check(self, graph: Graph, members: tuple[str, ...]) -> None:
         """Refuse members that the crawl cannot have. Raises as the constructor."""
@@ -179,7 +186,12 @@ class Roster:
         if self.masters:
             check_shared(self._directory)
         settle(self._directory, graph.wiring)
-        members = members_of(self._directory)
+        settled = members_of(self._directory)
+        if settled != members:
+            # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
+            self._follow(settled, settled)
+            self.check(graph, self.members)
+        members = settled
         if members:
             division = self.division(graph, members)
             for line in check_lost(self._directory, graph.wiring, members, division, accept=self._accepts_loss):
