@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from gossamer.assembly.agency.assigning import assign, forget_wishes, read_wishes
+from gossamer.assembly.agency.assigning import assign, check_shared, forget_wishes, read_wishes
 from gossamer.assembly.agency.handing import DividedByTable, TableMoves, give_now, mail_waits
+from gossamer.assembly.agency.lost_table import is_table_lost, make_table_again
 from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agents import with_agents
 from gossamer.assembly.catalog import catalog
@@ -26,9 +28,12 @@ from gossamer.model.domains import domain_point
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.designation.policies import ByPlace, LeastLoaded
 from gossamer.services.designation.ring import Ring
+from gossamer.services.designation.shared import loads
+from gossamer.stores.exchange.held import hold_again
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.members import members_of, write_members
+from gossamer.stores.shared_state import SHARED, SharedFile
 
 AGENTS = ("agent-00", "agent-01", "agent-02")
 
@@ -231,6 +236,52 @@ def test_a_change_that_the_table_has_made_is_finished_with_the_members_that_it_w
     assert roster.members == members_of(tmp_path) == after
     assert DividedByTable(tmp_path, roster.members, crawl_wiring()).owner("c.test") in AGENTS[:2]
     assert not note.exists()
+
+
+def ledger_of(directory: Path, agent: str, *domains: str) -> None:
+    """The ledger of an agent that holds these domains."""
+    ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=agent))
+    ledger.open()
+    hold_again(ledger, domains)
+    ledger.close()
+
+
+def made_again(directory: Path) -> list[str]:
+    return list(make_table_again(directory, crawl_wiring(), AGENTS, LeastLoaded()))
+
+
+def test_a_lost_table_is_made_again_of_the_domains_that_agents_hold(tmp_path: Path) -> None:
+    kept(tmp_path)
+    assert not is_table_lost(tmp_path)
+    share_secret(tmp_path / STATE_DIRECTORY)
+    ledger_of(tmp_path, "agent-00", "a.test", "b.test")
+    ledger_of(tmp_path, "agent-01", "c.test")
+    (tmp_path / SHARED).unlink()
+    assert is_table_lost(tmp_path)
+    with pytest.raises(CrawlDirectoryError, match="--accept-loss"):
+        check_shared(tmp_path)
+    assert made_again(tmp_path) == ["made again: which agent has which of 3 domains, by what the agents hold"]
+    check_shared(tmp_path)
+    division = DividedByTable(tmp_path, AGENTS, crawl_wiring())
+    assert [division.domains(agent) for agent in AGENTS] == [["a.test", "b.test"], ["c.test"], []]
+    with closing(SharedFile(tmp_path)) as shared:
+        assert loads(shared.reading) == {"agent-00": 2, "agent-01": 1}
+
+
+def test_a_lost_table_is_not_made_again_where_a_domain_may_have_two_agents(tmp_path: Path) -> None:
+    kept(tmp_path)
+    share_secret(tmp_path / STATE_DIRECTORY)
+    ledger_of(tmp_path, "agent-00", "a.test")
+    ledger_of(tmp_path, "agent-01", "a.test")
+    (tmp_path / SHARED).unlink()
+    with pytest.raises(CrawlDirectoryError, match=r"both agent-00 and agent-01 hold a\.test"):
+        made_again(tmp_path)
+    note = tmp_path / "state/supervisor/changing.json"
+    note.parent.mkdir()
+    note.write_bytes(b"{}")
+    with pytest.raises(CrawlDirectoryError, match="domains were just changing hands"):
+        made_again(tmp_path)
+    assert is_table_lost(tmp_path)
 
 
 def test_a_person_gives_away_what_nobody_has_at_once_and_the_rest_when_the_crawl_rests(tmp_path: Path) -> None:

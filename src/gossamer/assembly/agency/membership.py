@@ -196,6 +196,11 @@ def change_members(
         report(line)
 
 
+def is_changing(directory: Path) -> bool:
+    """Whether a kill interrupted a change that :func:`settle` is to finish, or to undo."""
+    return _note(directory).exists()
+
+
 def settle(directory: Path, wiring: Wiring) -> None:
     """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has.
 

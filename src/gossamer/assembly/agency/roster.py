@@ -17,6 +17,7 @@ from gossamer.assembly.agency.assigning import assign, check_shared, forget_wish
 from gossamer.assembly.agency.ended import standings_of
 from gossamer.assembly.agency.handing import DividedByRing, DividedByTable
 from gossamer.assembly.agency.lost import check_lost
+from gossamer.assembly.agency.lost_table import is_table_lost, make_table_again
 from gossamer.assembly.agency.master_process import end_masters
 from gossamer.assembly.agency.meeting import living
 from gossamer.assembly.agency.membership import (
@@ -184,6 +185,7 @@ class Roster:
             return
         await end_masters(self._directory, self.masters.names)
         if self.masters:
+            await self._mend_shared(graph, members)
             check_shared(self._directory)
         settle(self._directory, graph.wiring)
         settled = members_of(self._directory)
@@ -200,6 +202,12 @@ class Roster:
             await self.change(graph, folder, self.members)
             self.has_changed = False
         want(self._directory, None)
+
+    async def _mend_shared(self, graph: Graph, members: Sequence[str]) -> None:
+        """Make a lost table of the masters again, where a person says to go on. Raises CrawlDirectoryError: it cannot be."""
+        if self._accepts_loss and is_table_lost(self._directory):
+            for line in make_table_again(self._directory, graph.wiring, members, await self._policy()):
+                self._report(line)
 
     @property
     def is_wishing(self) -> bool:
@@ -228,10 +236,14 @@ class Roster:
 
     async def _table_change(self) -> DomainWishes:
         """What the table of the masters needs to know: who chooses, and what people have said."""
+        return DomainWishes(await self._policy(), read_wishes(self._directory))
+
+    async def _policy(self) -> Any:
+        """What chooses an agent for a domain: a `marshaling.DesignationPolicy`."""
         assert self.masters.wiring is not None
         policy = designation_policy(self.masters.wiring)
         await policy.start()
-        return DomainWishes(policy, read_wishes(self._directory))
+        return policy
 
     async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""
