@@ -10,6 +10,7 @@ from typing import Any
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.crawlers import crawlers_for, gathered, with_crawlers
 from gossamer.assembly.given_seeds import default_directory, read_seeds
 from gossamer.assembly.kept import kept_wiring
 from gossamer.assembly.options import CrawlOptions
@@ -50,9 +51,11 @@ class CrawlPlan:
         if options.resume:
             wiring = wiring or kept_wiring(options.output)
         self._hostless = hostless(wiring)
-        compiled = compile_wiring(read_seeds(seeds, self._hostless), options, wiring)
+        compiled = compile_wiring(read_seeds(seeds, self._hostless), options, None if wiring is None else gathered(wiring))
         for unit, values in settings.items():
             compiled = with_settings(compiled, unit, dict(values))
+        if crawlers := crawlers_for(options, wiring):
+            compiled = with_crawlers(compiled, crawlers)
         self.directory = _directory(options, compiled)
         if options.release:
             compiled = self._released(compiled)

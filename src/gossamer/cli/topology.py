@@ -39,6 +39,7 @@ def topology(
     # What follows imports every part that the wiring names; help does not.
     from gossamer.assembly.catalog import catalog
     from gossamer.assembly.compiling import compile_wiring, find_wiring
+    from gossamer.assembly.crawlers import crawlers_for, gathered, with_crawlers
     from gossamer.assembly.given_seeds import read_seeds
     from gossamer.flow import render
     from gossamer.flow.planning import plan
@@ -49,9 +50,12 @@ def topology(
     if len(named) > 1:
         raise click.UsageError(f"one wiring at a time, not {len(named)}: {', '.join(named)}")
     base = find_wiring(named[0]) if named else None
-    wiring = compile_wiring(seeds, read_options(given, config), base)
+    options = read_options(given, config)
+    wiring = compile_wiring(seeds, options, None if base is None else gathered(base))
     for unit, values in read_sets(sets).items():
         wiring = with_settings(wiring, unit, values)
+    if number := crawlers_for(options, base):
+        wiring = with_crawlers(wiring, number)
     graph = plan(wiring, catalog())
     if form == "toml":
         print(to_toml(render.without_secrets(wiring, graph)), end="")
