@@ -7,15 +7,16 @@ find its units by their names.
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
 
-from gossamer.assembly.compiling import provider_names
+from gossamer.assembly.compiling import compile_wiring, provider_names
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.processes import HINTS, with_other_names
 from gossamer.flow.errors import WiringError
-from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, with_settings
 from gossamer.model.errors import UsageError
 
 P = TypeVar("P")
@@ -28,6 +29,9 @@ _LEAVING = frozenset({"content-seen", "process", "links", "filter"})
 
 #: The keeper's part of a lease, and the crawler's.
 _LEASE, _TAKE = "lease-urls", "take-leases"
+
+#: The names of these two, without the crawler.
+_OWN = ("lease", "take")
 
 #: Modules of protocols that remember who has logged in, for the whole crawl.
 _WITH_MEMORY = frozenset({"log-ins", "sessions"})
@@ -51,19 +55,44 @@ def leases_of(wiring: Wiring) -> int:
     return sum(plan.settings["slots"] for plan in wiring.components.values() if plan.use == _LEASE)
 
 
-def crawlers_for(options: CrawlOptions, wiring: Wiring | None) -> int:
-    """How many crawlers a crawl is to have, by its options and by the wiring that it begins or goes on with.
+def compile_with_crawlers(
+    seeds: Sequence[str],
+    options: CrawlOptions,
+    base: Wiring | None = None,
+    settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> Wiring:
+    """The wiring of a crawl, with as many crawlers as its options or its own wiring say.
+
+    Args:
+        seeds: to be filled in.
+        options: of the crawl.
+        base: what they are filled into: the shipped default, a wiring of a person's own, or the one that a crawl goes on with.
+        settings: of units. One that each crawler has is named without the crawler, as `lease`.
 
     Raises:
-        UsageError: several agents are to divide it.
+        UsageError: the crawl cannot be shared so.
+        WiringError: an option or a setting is of a unit that the wiring does not have.
     """
-    known = 0 if wiring is None else crawlers_of(wiring)
+    known = 0 if base is None else crawlers_of(base)
     number = known if options.crawlers is None else options.crawlers
     if number and options.is_divided:
         raise UsageError(
             "crawlers share one queue, and agents have one each; leave out --agents, or choose --crawlers 0"
         )
-    return number
+    compiled = compile_wiring(seeds, options, None if base is None else gathered(base))
+    before = {} if base is None else {name: base.components[name].settings for name in _first_leases(base)}
+    later = {unit: values for unit, values in settings.items() if number and unit in _OWN}
+    for unit, values in settings.items():
+        if unit not in later:
+            compiled = with_settings(compiled, unit, dict(values))
+    if not number:
+        return compiled
+    own = {unit: {**before.get(f"{unit}-{crawler_name(1)}", {}), **later.get(unit, {})} for unit in _OWN}
+    return with_crawlers(compiled, number, own)
+
+
+def _first_leases(wiring: Wiring) -> list[str]:
+    return [name for unit in _OWN if (name := f"{unit}-{crawler_name(1)}") in wiring.components]
 
 
 def copies_of(units: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -76,8 +105,8 @@ def copies_of(units: Mapping[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-def with_crawlers(wiring: Wiring, number: int) -> Wiring:
-    """The wiring in which so many crawlers share queue and URL cache.
+def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[str, Any]]) -> Wiring:
+    """The wiring in which so many crawlers share queue and URL cache; `settings` are those of :data:`_OWN`.
 
     Raises:
         UsageError: what the crawl needs cannot be shared.
@@ -107,14 +136,21 @@ def with_crawlers(wiring: Wiring, number: int) -> Wiring:
         components[f"lease-{process}"] = ComponentPlan(
             _LEASE,
             {
-                **{"tasks": first.ports["tasks"], "answers": first.ports["answers"], "visits": outlet},
-                **{"renewals": renewals, "answered": answers, "fetched": fetched},
-                **{"leased": leased, "returned": _RETURNED},
+                "tasks": first.ports["tasks"],
+                "answers": first.ports["answers"],
+                "visits": outlet,
+                "renewals": renewals,
+                "answered": answers,
+                "fetched": fetched,
+                "leased": leased,
+                "returned": _RETURNED,
             },
-            settings={"crawler": process, "slots": slots},
+            settings={**settings.get("lease", {}), "crawler": process, "slots": slots},
         )
         taking = {"leased": leased, "renewals": renewals, "tasks": tasks}
-        components[f"take-{process}"] = ComponentPlan(_TAKE, taking, process=process)
+        components[f"take-{process}"] = ComponentPlan(
+            _TAKE, taking, settings=dict(settings.get("take", {})), process=process
+        )
         names = {name: f"{name}-{process}" for name in own}
         providers |= {names[name]: ProviderPlan(HINTS[plan.use]) for name, plan in own.items()}
         for name in leaving:

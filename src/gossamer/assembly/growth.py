@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.assembly.crawlers import crawlers_of
 from gossamer.assembly.agents import has_application, ring_rule
+from gossamer.assembly.crawlers import crawlers_of
 from gossamer.assembly.machine import cores, free_memory, room_for_agents
 from gossamer.assembly.options import MOST_AGENTS
 from gossamer.flow.graph import Graph

@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.crawlers import gathered
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
+from gossamer.assembly.crawlers import gathered
 from gossamer.assembly.documents import with_structured_data
 from gossamer.assembly.following import Following
 from gossamer.assembly.kept import read_wiring

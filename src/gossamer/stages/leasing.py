@@ -4,9 +4,9 @@ Place in the flow: between frontier and fetch, where crawlers are processes of t
 the locks of its section 7.3.3). The keeper has one :class:`LeaseUrls` for each crawler. All of them take from the frontier's one queue of
 tasks, so that whoever has room gets the next URL. :class:`TakeLeases` stands at the crawler's entrance.
 
-A lease ends with the visit, or when it runs out: a crawler that began anew, or has not renewed its leases in time, has lost them. The
-frontier then puts the URLs back into their hosts' queues, with the usual delay and without a try being spent. What a crawler sends of
-a URL that it has no lease for is dropped.
+A lease ends with the visit, or when it runs out: a crawler that began anew, or has not renewed its leases in time, has lost them.
+The frontier then puts the URLs back into their hosts' queues, with the usual delay and without a try being spent. What a crawler
+sends of a URL that it has no lease for is dropped.
 """
 
 import asyncio

@@ -14,8 +14,8 @@ import msgspec
 
 from gossamer.assembly.compiling import with_fetchers
 from gossamer.assembly.control.wire import Answered, ControlRequest
-from gossamer.assembly.host_settings import HOST_SETTINGS, HostOptions
 from gossamer.assembly.crawlers import copies_of, crawlers_of, leases_of
+from gossamer.assembly.host_settings import HOST_SETTINGS, HostOptions
 from gossamer.assembly.live import option_of, settings_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.difference import Difference
