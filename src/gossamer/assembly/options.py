@@ -27,6 +27,9 @@ MOST_MASTERS = 8
 #: Agents of one crawl: each keeps a connection to each other one.
 MOST_AGENTS = 64
 
+#: Crawlers on one queue: long before that, its keeper has no processor time left.
+MOST_CRAWLERS = 64
+
 Scope = Literal["page", "prefix", "host", "domain", "any"]
 
 Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
@@ -143,6 +146,19 @@ class CrawlOptions(Sheet, frozen=True):
                 "Let others join by themselves until this many agents work; default: as --agents, else as many as there are cores.",
                 ge=1,
                 le=MOST_AGENTS,
+            ),
+        ]
+        | None
+    ) = None
+    crawlers: (
+        Annotated[
+            int,
+            setting(
+                "Let so many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the "
+                "crawl's own process keeps; 0: none but that one. See docs/leases.md.",
+                restart="it starts with the crawl's processes; stop the crawl, and give it to gossamer resume",
+                ge=0,
+                le=MOST_CRAWLERS,
             ),
         ]
         | None
