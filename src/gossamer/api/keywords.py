@@ -192,6 +192,10 @@ class CrawlKeywords(TypedDict, total=False):
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
 
+    robots_cache: Literal["off", "shared", "refresh"]
+    """Share what sites say in robots.txt with your other crawls, for a day at most: `shared` uses their answers,
+    `refresh` asks each site itself and lets the others use that."""
+
     sitemaps: bool
     """Also fetch the sitemaps that robots.txt names."""
 

@@ -392,6 +392,14 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["obey", "ignore"],
         setting("Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine.", restart=_ROBOTS),
     ] = "obey"
+    robots_cache: Annotated[
+        Literal["off", "shared", "refresh"],
+        setting(
+            "Share what sites say in robots.txt with your other crawls, for a day at most: `shared` uses their answers, "
+            "`refresh` asks each site itself and lets the others use that.",
+            restart=_GRAPH,
+        ),
+    ] = "off"
     sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.")] = False
     i_own_these_hosts: Annotated[
         bool, setting("Confirm that every host that the crawl asks is yours.", restart=_ROBOTS)
