@@ -18,6 +18,7 @@ from gossamer.assembly.processes import HINTS, with_other_names
 from gossamer.flow.errors import WiringError
 from gossamer.flow.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, with_settings
 from gossamer.model.errors import UsageError
+from gossamer.stages.frontier.sheet import FrontierSheet
 
 P = TypeVar("P")
 
@@ -177,7 +178,9 @@ def gathered(wiring: Wiring) -> Wiring:
     if not crawlers:
         return wiring
     first = crawler_name(1)
-    slots = sum(plan.workers for plan in wiring.components.values() if plan.use == "fetch")
+    # Their shares were rounded up.
+    concurrency = wiring.components[_only(wiring, "frontier")].settings.get("concurrency", FrontierSheet().concurrency)
+    workers = min(concurrency, sum(plan.workers for plan in wiring.components.values() if plan.use == "fetch"))
     before = {name: name.removesuffix(f"-{first}") for name in wiring.providers if name.endswith(f"-{first}")}
     components: dict[str, ComponentPlan] = {}
     for name, plan in _gathered(wiring.components, first).items():
@@ -187,12 +190,12 @@ def gathered(wiring: Wiring) -> Wiring:
             plan,
             ports={role: arrow.removesuffix(f"-{first}") for role, arrow in plan.ports.items() if arrow != _RETURNED},
             providers={role: with_other_names(bound, before) for role, bound in plan.providers.items()},
-            workers=slots if plan.use == "fetch" else plan.workers,
+            workers=workers if plan.use == "fetch" else plan.workers,
             process=MAIN_PROCESS if plan.process == first else plan.process,
         )
     kept = {arrow for plan in components.values() for arrow in plan.ports.values()}
     connectors = {name: plan for name, plan in _gathered(wiring.connectors, first).items() if name in kept}
-    ledger = str(components[_only(wiring, "commit")].providers["ledger"])
+    ledger = next(name for name, plan in wiring.providers.items() if plan.use == "ledger")
     real = {hint: use for use, hint in HINTS.items()}
     providers = {
         name: ProviderPlan(real[plan.use], {"ledger": ledger})
@@ -241,8 +244,11 @@ def _stood_in_for(wiring: Wiring, leaving: Sequence[str]) -> dict[str, ProviderP
 
 
 def _used(wiring: Wiring) -> set[str]:
-    units = (*wiring.components.values(), *wiring.providers.values())
-    return {name for plan in units for name in provider_names(plan.providers)}
+    bound = [
+        *(plan.providers for plan in wiring.components.values()),
+        *(plan.providers for plan in wiring.providers.values()),
+    ]
+    return {name for roles in bound for name in provider_names(roles)}
 
 
 def _only(wiring: Wiring, use: str) -> str:

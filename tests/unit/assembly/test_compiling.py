@@ -70,6 +70,9 @@ ELSEWHERE |= {"recrawl", "recrawl_rate", "min_interval", "max_interval", "interv
 #: And these: tests/journeys/test_crawl_mobile.py.
 ELSEWHERE |= {"mobile", "runtime", "runtime_keys", "bring", "bring_elements", "irrelevant"}
 
+#: It divides what the others have filled in: test_crawlers.py, tests/journeys/test_leases.py.
+ELSEWHERE |= {"crawlers"}
+
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:
     return compile_wiring(seeds, build(CrawlOptions, options))
