@@ -86,46 +86,46 @@ class CrawlKeywords(TypedDict, total=False):
     """Keep at most this many links of a page."""
 
     agents: int | None
-    """Divide the hosts among so many processes, each with its own part of the crawl; without it, a crawl begins with
-    one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each
-    other one, so 64 are the most."""
+    """Divide the hosts among this many processes, each with its own part of the crawl; without it, a crawl begins with
+    one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each of
+    the others, so 64 are the most."""
 
     max_agents: int | None
     """Let others join by themselves until this many agents work; default: as --agents, else as many as there are
     cores."""
 
     crawlers: int | None
-    """Let so many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the
+    """Let this many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the
     crawl's own process keeps; 0: none but that one. See docs/leases.md."""
 
     designation: Literal["ring", "master"] | None
     """Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met
-    (master), with --agents. A crawl goes by the ring, unless told, and keeps to what it began with."""
+    (master), with --agents. The default is the ring; a crawl keeps the one that it began with."""
 
     masters: int | None
-    """Run so many masters, which share their table; one, unless told. With --designation master."""
+    """With --designation master: run this many masters, which share their table; default: one."""
 
     policy: str
     """Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or
-    one of your own. least-loaded, unless told."""
+    one of your own; default: least-loaded."""
 
     place: Sequence[str]
     """With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest
     or 192.0.2.0/24=oslo."""
 
     agent_place: Sequence[str]
-    """With --policy by-place: say at which place an agent stands, as agent-01=oslo."""
+    """With --policy by-place: name the place of an agent, as agent-01=oslo."""
 
     exchange: Literal["live", "files"]
     """Let agents send each other URLs while they run (live), or let agents that no network connects write them into
-    files (files): each of these is a crawl of its own, and `gossamer merge` takes the files in. See
+    files (files): each agent is then a crawl of its own, and `gossamer merge` takes the files in. See
     docs/exchange.md."""
 
     agent: int | None
-    """Be this one of the agents that exchange URLs by files, counted from 1."""
+    """With --exchange files: number of this agent, counted from 1."""
 
     exchange_key: str
-    """Use this copy of the key that agent 1 has made when it began; agents that exchange files share it."""
+    """With --exchange files: use this copy of the key that agent 1 made when it began; all agents share it."""
 
     concurrency: int
     """Have at most this many requests in flight in all."""
@@ -193,7 +193,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
 
     robots_cache: Literal["off", "shared", "refresh"]
-    """Share what sites say in robots.txt with your other crawls, for a day at most: `shared` uses their answers,
+    """Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers,
     `refresh` asks each site itself and lets the others use that."""
 
     sitemaps: bool
@@ -302,7 +302,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Keep no archive."""
 
     mobile: bool
-    """Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see
+    """Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see
     docs/mobile.md."""
 
     runtime: Sequence[str]
@@ -314,10 +314,10 @@ class CrawlKeywords(TypedDict, total=False):
     GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime."""
 
     bring: tuple[Literal["whole", "text", "links", "fingerprint"], ...]
-    """Let crawlers bring this of a relevant page: whole (usual), text, links, fingerprint."""
+    """Let crawlers bring these parts of a relevant page: whole (default), text, links, fingerprint."""
 
     bring_elements: Sequence[str]
     """Let crawlers bring the elements that this CSS selector finds."""
 
     irrelevant: Literal["counts", "rows"]
-    """Only count pages that crawlers leave where they are, or keep a row for each."""
+    """Only count irrelevant pages of mobile crawls (counts), or keep a row for each (rows)."""

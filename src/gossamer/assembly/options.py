@@ -129,9 +129,9 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Divide the hosts among so many processes, each with its own part of the crawl; without it, a crawl begins "
+                "Divide the hosts among this many processes, each with its own part of the crawl; without it, a crawl begins "
                 "with one, and others join when the processor is busy and several sites wait. Each of them "
-                f"keeps a connection to each other one, so {MOST_AGENTS} are the most.",
+                f"keeps a connection to each of the others, so {MOST_AGENTS} are the most.",
                 restart=_AGENTS,
                 ge=1,
                 le=MOST_AGENTS,
@@ -154,7 +154,7 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Let so many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the "
+                "Let this many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the "
                 "crawl's own process keeps; 0: none but that one. See docs/leases.md.",
                 restart="it starts with the crawl's processes; stop the crawl, and give it to gossamer resume",
                 ge=0,
@@ -168,7 +168,7 @@ class CrawlOptions(Sheet, frozen=True):
             Literal["ring", "master"],
             setting(
                 "Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met "
-                "(master), with --agents. A crawl goes by the ring, unless told, and keeps to what it began with.",
+                "(master), with --agents. The default is the ring; a crawl keeps the one that it began with.",
                 restart=_MASTERS,
             ),
         ]
@@ -178,7 +178,7 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Run so many masters, which share their table; one, unless told. With --designation master.",
+                "With --designation master: run this many masters, which share their table; default: one.",
                 restart=_MASTERS,
                 ge=1,
                 le=MOST_MASTERS,
@@ -190,7 +190,7 @@ class CrawlOptions(Sheet, frozen=True):
         str,
         setting(
             "Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or one "
-            "of your own. least-loaded, unless told.",
+            "of your own; default: least-loaded.",
             restart=_MASTERS,
             names="code",
         ),
@@ -206,7 +206,7 @@ class CrawlOptions(Sheet, frozen=True):
     agent_place: Annotated[
         tuple[str, ...],
         setting(
-            "With --policy by-place: say at which place an agent stands, as agent-01=oslo (repeatable).",
+            "With --policy by-place: name the place of an agent, as agent-01=oslo (repeatable).",
             restart=_MASTERS,
         ),
     ] = ()
@@ -214,7 +214,7 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["live", "files"],
         setting(
             "Let agents send each other URLs while they run (live), or let agents that no network connects write them into files "
-            "(files): each of these is a crawl of its own, and `gossamer merge` takes the files in. See docs/exchange.md.",
+            "(files): each agent is then a crawl of its own, and `gossamer merge` takes the files in. See docs/exchange.md.",
             restart=_BEGINNING,
         ),
     ] = "live"
@@ -222,7 +222,7 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Be this one of the agents that exchange URLs by files, counted from 1.",
+                "With --exchange files: number of this agent, counted from 1.",
                 restart=_BEGINNING,
                 ge=1,
                 le=MOST_AGENTS,
@@ -233,7 +233,7 @@ class CrawlOptions(Sheet, frozen=True):
     exchange_key: Annotated[
         str,
         setting(
-            "Use this copy of the key that agent 1 has made when it began; agents that exchange files share it.",
+            "With --exchange files: use this copy of the key that agent 1 made when it began; all agents share it.",
             restart=_BEGINNING,
             names="a file",
         ),
@@ -395,7 +395,7 @@ class CrawlOptions(Sheet, frozen=True):
     robots_cache: Annotated[
         Literal["off", "shared", "refresh"],
         setting(
-            "Share what sites say in robots.txt with your other crawls, for a day at most: `shared` uses their answers, "
+            "Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers, "
             "`refresh` asks each site itself and lets the others use that.",
             restart=_GRAPH,
         ),
@@ -575,7 +575,7 @@ class CrawlOptions(Sheet, frozen=True):
     mobile: Annotated[
         bool,
         setting(
-            "Send mobile crawlers to the hosts of --runtime, and bring home what is relevant (--filter 'store: ...'); see "
+            "Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see "
             "docs/mobile.md.",
             restart=_GRAPH,
         ),
@@ -600,7 +600,10 @@ class CrawlOptions(Sheet, frozen=True):
     ] = ""
     bring: Annotated[
         tuple[Literal["whole", "text", "links", "fingerprint"], ...],
-        setting("Let crawlers bring this of a relevant page: whole (usual), text, links, fingerprint.", restart=_GRAPH),
+        setting(
+            "Let crawlers bring these parts of a relevant page: whole (default), text, links, fingerprint.",
+            restart=_GRAPH,
+        ),
     ] = ()
     bring_elements: Annotated[
         tuple[str, ...],
@@ -608,5 +611,7 @@ class CrawlOptions(Sheet, frozen=True):
     ] = ()
     irrelevant: Annotated[
         Literal["counts", "rows"],
-        setting("Only count pages that crawlers leave where they are, or keep a row for each.", restart=_GRAPH),
+        setting(
+            "Only count irrelevant pages of mobile crawls (counts), or keep a row for each (rows).", restart=_GRAPH
+        ),
     ] = "counts"

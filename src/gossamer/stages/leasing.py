@@ -1,8 +1,9 @@
 """Several crawlers on one queue and one URL cache: the keeper gives out URLs by leases, and a crawler keeps its leases alive.
 
-Place in the flow: between frontier and fetch, where crawlers are processes of their own (Ridgway 2010, section 4.1; leases stand for
-the locks of its section 7.3.3). The keeper has one :class:`LeaseUrls` for each crawler. All of them take from the frontier's one queue of
-tasks, so that whoever has room gets the next URL. :class:`TakeLeases` stands at the crawler's entrance.
+Place in the flow: between frontier and fetch, where crawlers are processes of their own (Ridgway 2010, section 4.1; leases
+take the place of the locks of its section 7.3.3). The keeper has one :class:`LeaseUrls` for each crawler. All of them take
+from the frontier's one queue of tasks, so the next URL goes to a crawler that has room. :class:`TakeLeases` stands at the
+crawler's entrance.
 
 A lease ends with the visit, or when it runs out: a crawler that began anew, or has not renewed its leases in time, has lost them.
 The frontier then puts the URLs back into their hosts' queues, with the usual delay and without a try being spent. What a crawler
@@ -31,16 +32,18 @@ LOOKS = 4
 class LeaseUrlsSheet(Sheet, frozen=True):
     """Settings of :class:`LeaseUrls`."""
 
-    crawler: Annotated[str, setting("The process that takes the leases.", restart="its connectors lead to one")] = ""
-    slots: Annotated[int, setting("URLs on lease at once, at most.", unit="URLs", ge=1)] = 64
+    crawler: Annotated[
+        str, setting("Name of the process that takes the leases.", restart="its connectors lead to one")
+    ] = ""
+    slots: Annotated[int, setting("Lease at most this many URLs at once.", unit="URLs", ge=1)] = 64
     lease: Annotated[
         float,
-        setting("Take URLs back from a crawler that has not renewed its leases for so long.", unit="s", gt=0),
+        setting("Take URLs back from a crawler that has not renewed its leases for this long.", unit="s", gt=0),
     ] = 30.0
 
 
 class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
-    """Gives one crawler URLs on lease, and takes back what it does not bring."""
+    """Leases URLs to one crawler, and takes back those that it does not bring."""
 
     tasks: In[Task]
     renewals: In[LeaseRenewal]
@@ -186,11 +189,11 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
 class TakeLeasesSheet(Sheet, frozen=True):
     """Settings of :class:`TakeLeases`."""
 
-    renew: Annotated[float, setting("Renew the leases after so long.", unit="s", gt=0)] = 5.0
+    renew: Annotated[float, setting("Renew the leases at this interval.", unit="s", gt=0)] = 5.0
 
 
 class TakeLeases(AsynchronousFilter[TakeLeasesSheet]):
-    """Takes URLs on lease, and renews the leases for as long as the process is well."""
+    """Takes URLs on lease, and renews the leases as long as the process works."""
 
     leased: In[LeasedTask]
     tasks: Out[Task]

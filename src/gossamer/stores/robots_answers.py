@@ -69,7 +69,7 @@ class UserRobotsAnswersSheet(Sheet, frozen=True):
 
 
 class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
-    """The answers that the crawls of one user share. Contract: `robots_answers.RobotsAnswers`."""
+    """Keeps the robots.txt answers that the crawls of one user share. Contract: `robots_answers.RobotsAnswers`."""
 
     def __init__(self, sheet: UserRobotsAnswersSheet | None = None) -> None:
         super().__init__(sheet)

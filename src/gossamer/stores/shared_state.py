@@ -189,7 +189,7 @@ class SharedStateSheet(Sheet, frozen=True):
     crawl: Annotated[
         str,
         setting(
-            "Go on with the file of the crawl with this identity, and refuse another one's; empty: make it where there is none.",
+            "Use the file only if it belongs to the crawl with this identity; if empty, make a file where there is none.",
             restart=_PLACE,
         ),
     ] = ""

@@ -1,4 +1,4 @@
-"""Public fakes and conformance checks: prove a component, connector or store of your own with the suites that ours pass.
+"""Public fakes and conformance suites. Check a component, connector or store of your own with the suites that ours pass.
 
 Each name is imported from its module when it is first used, so that a test loads only what it needs.
 """

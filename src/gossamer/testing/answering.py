@@ -1,6 +1,6 @@
 """Conformance suite for stores of robots answers: run it over an implementation of your own.
 
-Each check is one promise of `contracts.robots_answers`. A broken promise is an AssertionError that says which.
+Each check is one promise of `contracts.robots_answers`. A broken promise raises an AssertionError that names it.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ def check_robots_answers(make: Callable[[], RobotsAnswers]) -> None:
     """A store of robots answers keeps its promises.
 
     Args:
-        make: gives a started store, each time over the same place, as another crawl would have it.
+        make: returns a started store. Each call opens the same place, as another crawl would.
     """
     one, two = make(), make()
     assert one.find("a") == b"", "there is nothing, and something was found"

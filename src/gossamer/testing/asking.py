@@ -1,4 +1,4 @@
-"""The suite of `contracts.politeness.Politeness`."""
+"""Conformance suite for politeness: run it over an implementation of your own."""
 
 from collections.abc import Callable
 

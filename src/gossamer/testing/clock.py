@@ -1,4 +1,4 @@
-"""A clock that a test moves by hand, so that "waited 30 s" is an assertion and no test sleeps."""
+"""A clock that a test moves by hand: a test asserts "waited 30 s" and does not sleep."""
 
 import asyncio
 import heapq
@@ -6,7 +6,7 @@ from itertools import count
 
 
 class FakeClock:
-    """Stands still until :meth:`advance`. Satisfies :class:`gossamer.flow.clock.Clock`."""
+    """A clock that stands still until :meth:`advance`. Satisfies :class:`gossamer.flow.clock.Clock`."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self._now = self._start = now
@@ -18,15 +18,15 @@ class FakeClock:
         return f"<FakeClock {self._passed:g} s on, {len(self._sleepers)} asleep>"
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         return self._now + self._passed
 
     def monotonic(self) -> float:
-        """Seconds that the test has let pass."""
+        """Return the seconds that the test has let pass."""
         return self._passed
 
     def steady(self) -> float:
-        """Seconds since the epoch, whatever :meth:`jump` did."""
+        """Return the seconds since the epoch, unchanged by :meth:`jump`."""
         return self._start + self._passed
 
     async def sleep(self, seconds: float) -> None:
@@ -40,11 +40,11 @@ class FakeClock:
 
     @property
     def asleep(self) -> int:
-        """How many sleepers wait for the clock."""
+        """The number of sleepers that wait for the clock."""
         return sum(not waiting.done() for _, _, waiting in self._sleepers)
 
     async def advance(self, seconds: float, *, turns: int = 10) -> None:
-        """Let `seconds` pass: every sleeper wakes in its order, at its own time, and gets `turns` turns of the loop."""
+        """Let `seconds` pass. Every sleeper wakes at its own time, in order, and gets `turns` turns of the event loop."""
         until = self._passed + seconds
         await _turn(turns)
         while self._sleepers and self._sleepers[0][0] <= until:
@@ -57,7 +57,7 @@ class FakeClock:
         await _turn(turns)
 
     def skip(self) -> bool:
-        """Go on to the next sleeper and wake it; False if none sleeps. The loop runs what that causes."""
+        """Move to the time of the next sleeper and wake it. Returns False if none sleeps."""
         while self._sleepers:
             due, _, waiting = heapq.heappop(self._sleepers)
             if not waiting.done():
@@ -67,7 +67,7 @@ class FakeClock:
         return False
 
     def jump(self, seconds: float) -> None:
-        """Set wall time forward or back, as an operator or a time server does; monotonic time does not notice."""
+        """Set wall time forward or back, as an operator or a time server does. Monotonic time does not change."""
         self._now += seconds
 
 

@@ -1,4 +1,4 @@
-"""A stand for one component, and conformance suites for the six kinds (Hunyadi 2007, section 4.6.2).
+"""A test stand for one component, and conformance suites for the six kinds (Hunyadi 2007, section 4.6.2).
 
 ::
 
@@ -8,9 +8,9 @@
 
     await check_filter(Links, given=[page], expected=[link])
 
-Each `check_*` takes a function that makes a fresh component, provides it with what it is to be given and must make, and
-raises an AssertionError that says which promise of the kind is broken. Providers are set by `make`; they must not wait for
-anything but the event loop, because a suite gives the component a number of turns and never sleeps.
+Each `check_*` takes a function that makes a fresh component, the items to give, and the items that must come out. A broken
+promise raises an AssertionError that names it. `make` sets the providers. They must not wait for anything but the event
+loop, because a suite gives the component a number of turns and never sleeps.
 """
 
 import asyncio
@@ -92,17 +92,17 @@ class Stand:
         await self.settle()
 
     def end(self, *roles: str) -> None:
-        """No more items will come on these inputs; on any, if none is named."""
+        """End these inputs, or all inputs if none is named."""
         for role in roles or self.feeds:
             self.feeds[role].close()
 
     async def settle(self, turns: int = TURNS) -> None:
-        """Let the component do what it can without being given anything more."""
+        """Let the component do all it can with the items that it has."""
         for _ in range(turns):
             await asyncio.sleep(0)
 
     async def made(self, role: str, at_most: int = 1_000_000) -> list[Any]:
-        """What has come out so far; room is made for more as long as more comes, and not more than `at_most` has come."""
+        """Return the items that have come out, `at_most` at most. Reading them makes room for more."""
         found: list[Any] = []
         while True:
             await self.settle()
@@ -116,17 +116,17 @@ class Stand:
 
     @property
     def handled(self) -> float:
-        """Items that the component has finished with."""
+        """The number of items that the component has finished."""
         return self.component.metrics.counters["items"]
 
     @property
     def ended(self) -> bool:
-        """The component has ended by itself."""
+        """Whether the component has ended by itself."""
         assert self._task is not None
         return self._task.done()
 
     async def wait(self) -> None:
-        """Wait until the component ends; raises what it raised."""
+        """Wait until the component ends. It raises the exception that the component raised."""
         assert self._task is not None
         await asyncio.shield(self._task)
 
@@ -159,7 +159,7 @@ async def _ends(stand: Stand) -> None:
 
 
 async def check_consumer(make: Make, *, given: Sequence[Any]) -> None:
-    """A consumer takes what it is given, nothing while suspended, and ends with its input."""
+    """Check that a consumer takes its items, takes none while suspended, and ends with its input."""
     _sound(make, Consumer)
     async with Stand(make()) as stand:
         await _takes_nothing_while_suspended(stand, given)
@@ -171,12 +171,12 @@ async def check_consumer(make: Make, *, given: Sequence[Any]) -> None:
 async def check_filter(
     make: Make, *, given: Sequence[Any], expected: Sequence[Any] | Mapping[str, Sequence[Any]]
 ) -> None:
-    """A filter turns each item into others, in order, takes nothing while suspended, and ends with its input.
+    """Check that a filter turns items into others in order, takes none while suspended, and ends with its input.
 
     Args:
         make: a fresh filter.
-        given: two items at least.
-        expected: what comes out of the only output; or of each, by role.
+        given: at least two items.
+        expected: the items that come out of the only output, or of each output, by role.
     """
     _sound(make, Filter)
     async with Stand(make()) as stand:
@@ -199,11 +199,11 @@ async def _takes_nothing_while_suspended(stand: Stand, given: Sequence[Any]) -> 
 
 
 async def check_producer(make: Make, *, expected: Sequence[Any]) -> None:
-    """A producer makes its items in order, ends after the last, and makes no more when it is drained.
+    """Check that a producer makes its items in order, ends after the last, and makes no more once it is drained.
 
     Args:
         make: a fresh producer.
-        expected: all its items, or the first of them where there is no end; three at least.
+        expected: all its items, or the first of an endless number; at least three.
     """
     _sound(make, Producer)
     async with Stand(make(), capacity=1) as stand:
@@ -224,12 +224,12 @@ async def check_producer(make: Make, *, expected: Sequence[Any]) -> None:
 async def check_synchronous(
     make: Make, *, given: Mapping[str, Sequence[Any]], expected: Mapping[str, Sequence[Any]]
 ) -> None:
-    """A synchronous filter waits for every input, whichever is late, and ends with the first that ends.
+    """Check that a synchronous filter waits for every input, and ends with the first input that ends.
 
     Args:
         make: a fresh filter.
-        given: as many items for each input.
-        expected: what comes out of each output.
+        given: the same number of items for each input.
+        expected: the items that come out of each output.
     """
     _sound(make, SynchronousFilter)
     for late in given:
@@ -254,13 +254,13 @@ async def check_synchronous(
 async def check_semi_synchronous(
     make: Make, *, given: Sequence[tuple[str, Any]], expected: Sequence[tuple[str, Any]]
 ) -> None:
-    """A semi-synchronous filter runs on any input, and what it makes is out before the next item is taken.
+    """Check that a semi-synchronous filter runs on any input, and sends its results before it takes the next item.
 
     Args:
         make: a fresh filter.
         given: pairs of input and item.
-        expected: pairs of output and item, in the order in which they come out; more than two for the first output, or
-            it is not seen whether the filter waits for a full one.
+        expected: pairs of output and item, in the order in which they come out. The first output needs more than two,
+            so that the suite sees whether the filter waits for a full one.
     """
     _sound(make, SemiSynchronousFilter)
     async with Stand(make()) as stand:
@@ -284,12 +284,12 @@ async def check_semi_synchronous(
 async def check_asynchronous(
     make: Make, *, given: Sequence[tuple[str, Any]], expected: Mapping[str, Sequence[Any]]
 ) -> None:
-    """An asynchronous filter takes inputs in any order, also while outputs are full, and emits as slots come free.
+    """Check that an asynchronous filter takes inputs in any order, even while outputs are full.
 
     Args:
         make: a fresh filter.
-        given: pairs of input and item, which make more than one item for some output.
-        expected: all that comes out of each output, whatever the order.
+        given: pairs of input and item that make more than one item for some output.
+        expected: all items that come out of each output, in any order.
     """
     _sound(make, AsynchronousFilter)
     for order in (given, [*reversed(given)]):

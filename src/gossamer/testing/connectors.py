@@ -1,4 +1,4 @@
-"""`check_connector`: the promises of :mod:`gossamer.flow.connector`, for anybody's connector.
+"""`check_connector` checks the promises of :mod:`gossamer.flow.connector` for a connector of your own.
 
 ::
 
@@ -11,8 +11,8 @@
 
     asyncio.run(check_connector(make))
 
-A failed promise is an AssertionError that names it. Nothing here waits for a time: what a promise forbids is looked for
-while other things happen. Orders are ascending, so that a priority connector by `number` passes as well.
+A broken promise raises an AssertionError that names it. No check waits for a time: it looks for forbidden events while
+others happen. Items are in ascending order, so that a priority connector by `number` passes as well.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ _TIMES = 3
 
 
 class Numbered(msgspec.Struct, frozen=True):
-    """The item of the checks."""
+    """An item of the checks."""
 
     number: int
     producer: int = 0
 
 
 class Ends(NamedTuple):
-    """The connector as producers and as consumers have it: the same object, unless its sides are two."""
+    """The two sides of a connector, for producers and for consumers. They are the same object unless the connector has two."""
 
     producing: Connector[Numbered]
     consuming: Connector[Numbered]
@@ -52,10 +52,10 @@ Check = Callable[[Ends], Awaitable[None]]
 
 
 async def check_connector(make: Make) -> None:
-    """Every check, each with a connector of its own.
+    """Run every check, each with a connector of its own.
 
     Raises:
-        AssertionError: a promise is not kept.
+        AssertionError: a promise is broken.
     """
     for check, capacity in CHECKS:
         async with make(capacity) as ends:
@@ -89,7 +89,7 @@ def _total(ends: Ends) -> int:
 
 
 async def check_each_once_in_order(ends: Ends) -> None:
-    """Promise 1, item by item."""
+    """Check promise 1, item by item."""
     items = _numbers(0, 500)
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     sending = asyncio.ensure_future(_send_each(out, items))
@@ -100,7 +100,7 @@ async def check_each_once_in_order(ends: Ends) -> None:
 
 
 async def check_bulks_once_in_order(ends: Ends) -> None:
-    """Promise 1, in bulks, some greater than the capacity; and one of none."""
+    """Check promise 1 in bulks: some greater than the capacity, and one that is empty."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     receiving = asyncio.ensure_future(_receive_all(end, 7))
     start = 0
@@ -112,7 +112,7 @@ async def check_bulks_once_in_order(ends: Ends) -> None:
 
 
 async def check_at_most_the_limit(ends: Ends) -> None:
-    """A consumer never gets more than it asked for, nor nothing."""
+    """Check that a consumer gets at least one item and never more than it asked for."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     sending = asyncio.ensure_future(out.send_many(_numbers(0, 60)))
     received = 0
@@ -124,7 +124,7 @@ async def check_at_most_the_limit(ends: Ends) -> None:
 
 
 async def check_bulks_stay_contiguous(ends: Ends) -> None:
-    """Promise 2, with several producers whose bulks do not fit."""
+    """Check promise 2 with several producers whose bulks do not fit."""
     bulks = 5
     outs = [Out("out", ends.producing) for _ in range(4)]
 
@@ -142,7 +142,7 @@ async def check_bulks_stay_contiguous(ends: Ends) -> None:
 
 
 async def check_capacity_suspends_producers(ends: Ends) -> None:
-    """Promise 3, and `room`, while a consumer takes one at a time."""
+    """Check promise 3 and `room` while a consumer takes one item at a time."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     most = _total(ends)
     items = _numbers(0, most * _TIMES)
@@ -167,7 +167,7 @@ async def check_capacity_suspends_producers(ends: Ends) -> None:
 
 
 async def check_wrong_items_are_refused(ends: Ends) -> None:
-    """Promise 4, by every way in."""
+    """Check promise 4 for every way to send."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     wrong: Any = "not a Numbered"
 
@@ -189,7 +189,7 @@ async def check_wrong_items_are_refused(ends: Ends) -> None:
 
 
 async def check_end_comes_after_the_last_item(ends: Ends) -> None:
-    """Promise 5, with several producers and several waiting consumers."""
+    """Check promise 5 with several producers and several waiting consumers."""
     outs = [Out("out", ends.producing) for _ in range(3)]
     consumers = [asyncio.ensure_future(_receive_all(In("in", ends.consuming), 5)) for _ in range(3)]
     for number, out in enumerate(outs):
@@ -205,7 +205,7 @@ async def check_end_comes_after_the_last_item(ends: Ends) -> None:
 
 
 async def check_end_comes_while_a_producer_is_suspended(ends: Ends) -> None:
-    """Promise 5: closing an end does not cut off what it is sending; consumers that wait all end."""
+    """Check promise 5: closing an end does not cut off items that it is sending, and all waiting consumers end."""
     out = Out("out", ends.producing)
     sending = asyncio.ensure_future(out.send_many(_numbers(0, 100)))
     await asyncio.sleep(0)
@@ -217,7 +217,7 @@ async def check_end_comes_while_a_producer_is_suspended(ends: Ends) -> None:
 
 
 async def check_cancelled_consumers_lose_nothing(ends: Ends) -> None:
-    """Promise 6, for consumers, at every moment of their waiting."""
+    """Check promise 6 for consumers, at every moment of their waiting."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     received: list[Numbered] = []
     for number in range(100):
@@ -236,7 +236,7 @@ async def check_cancelled_consumers_lose_nothing(ends: Ends) -> None:
 
 
 async def check_cancelled_producers_lose_nothing(ends: Ends) -> None:
-    """Promise 6, for producers: what one had put in before it was cancelled arrives, in order; the others go on."""
+    """Check promise 6 for producers: items of a cancelled one that are in arrive in order, and the others go on."""
     first, second = Out("first", ends.producing), Out("second", ends.producing)
     cancelled = asyncio.ensure_future(first.send_many(_numbers(0, _total(ends) * _TIMES)))
     follower = asyncio.ensure_future(second.send_many(_numbers(10**6, 10**6 + 10)))
@@ -255,7 +255,7 @@ async def check_cancelled_producers_lose_nothing(ends: Ends) -> None:
 
 
 async def check_polling_never_waits(ends: Ends) -> None:
-    """`try_receive` gives what is there or None."""
+    """Check that `try_receive` returns an item that is there, or None."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     assert end.try_receive() is None, "nothing was sent"
     await out.send(Numbered(1))
@@ -268,7 +268,7 @@ async def check_polling_never_waits(ends: Ends) -> None:
 
 
 async def check_background_transfer(ends: Ends) -> None:
-    """`send_soon` and `receive_soon`: without suspending the caller."""
+    """Check that `send_soon` and `receive_soon` do not suspend the caller."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     received: list[Numbered] = []
     waiting = end.receive_soon(received.append)
@@ -279,7 +279,7 @@ async def check_background_transfer(ends: Ends) -> None:
 
 
 async def check_statistics(ends: Ends) -> None:
-    """What went through is counted, on both sides."""
+    """Check that both sides count the items that went through."""
     before = ends.consuming.statistics()
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     sending = asyncio.ensure_future(_send_each(out, _numbers(0, 300)))
@@ -295,7 +295,7 @@ async def check_statistics(ends: Ends) -> None:
 
 
 async def check_idle(ends: Ends) -> None:
-    """`idle` returns only when everything is handed out."""
+    """Check that `idle` returns only when all items are handed out."""
     out, end = Out("out", ends.producing), In("in", ends.consuming)
     await ends.producing.idle()
     sending = asyncio.ensure_future(out.send_many(_numbers(0, 50)))

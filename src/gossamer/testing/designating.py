@@ -1,4 +1,4 @@
-"""Conformance suite for designations: run it over one of your own."""
+"""Conformance suite for designations: run it over an implementation of your own."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

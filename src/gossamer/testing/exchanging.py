@@ -1,4 +1,4 @@
-"""Conformance suite for outboxes: nothing that is owed is lost, wherever a group fails and whenever the process dies."""
+"""Conformance suite for outboxes: no owed URL is lost, wherever a group fails and whenever the process dies."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,7 +26,7 @@ class ByLetter:
     """Hosts that begin with `a` belong to `agent-00`, those with `b` to `agent-01`, and so on. Contract: `Designation`."""
 
     def owner(self, host: str) -> str:
-        """The agent of a host."""
+        """Return the agent of a host."""
         return f"agent-{ord(host[0]) - ord('a'):02d}"
 
 

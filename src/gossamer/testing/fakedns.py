@@ -1,4 +1,4 @@
-"""A name server on loopback that says what it is told: true answers, too many, too long, none, or another each time.
+"""A name server on loopback that gives any answer a test wants: true, too many, too long, none, or different each time.
 
 ::
 
@@ -25,17 +25,17 @@ _UDP = 1232
 
 
 class Zone(msgspec.Struct, frozen=True):
-    """What is said of one name."""
+    """The answer for one name."""
 
     addresses: Sequence[str] = ()
     cname: str = ""
     ttl: int = 300
     fails: bool = False
-    """The server cannot say (SERVFAIL)."""
+    """Answer that the server failed (SERVFAIL)."""
     silent: bool = False
-    """The server does not answer."""
+    """Do not answer."""
     raw: bytes | None = None
-    """These bytes after the header's two of the question's number, whatever they are."""
+    """Send these bytes after the two bytes of the query's number, whatever they are."""
 
 
 Known = Zone | Sequence[str]
@@ -55,7 +55,7 @@ class FakeDns:
 
     @property
     def server(self) -> str:
-        """As a resolver's setting names it."""
+        """The address of the server, as a resolver's setting takes it."""
         return f"127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
@@ -91,7 +91,7 @@ class FakeDns:
             writer.close()
 
     def reply(self, packet: bytes, most: int) -> bytes | None:
-        """The answer to a query packet (RFC 1035, section 4); None for silence."""
+        """Return the answer to a query packet (RFC 1035, section 4); None for silence."""
         name, end = _name_at(packet, 12)
         (kind,) = struct.unpack_from("!H", packet, end)
         if kind == _A:

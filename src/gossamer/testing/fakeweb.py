@@ -7,8 +7,8 @@
         assert [r.target for r in web.requests] == ["/", "/a"]
 
 A key is a path, which every host name has, or a whole URL without port (`http://a.test/x`), which only that host has;
-`web.resolve` is the `--resolve` entry that brings all names to this one port. What a page does wrong, it does exactly:
-:class:`FakePage` can be slow, chunked, cut, silent, or any bytes at all. The log of requests is the truth of a test.
+`web.resolve` is the `--resolve` entry that brings all names to this one port. A :class:`FakePage` can misbehave in an exact
+way: it can be slow, chunked, cut, silent, or any bytes at all. A test compares a crawl with the log of requests.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _MOST_BUFFERED = (1 << 20) + 256 * 1024
 
 
 class FakePage(msgspec.Struct, frozen=True):
-    """One answer, and how it misbehaves."""
+    """One answer, and the way in which it misbehaves."""
 
     body: str | bytes = b""
     status: int = 200
@@ -52,7 +52,7 @@ class FakePage(msgspec.Struct, frozen=True):
 
 
 class FakeRequest(msgspec.Struct, frozen=True):
-    """One request as it came in."""
+    """One request as it was received."""
 
     method: str
     target: str
@@ -62,9 +62,9 @@ class FakeRequest(msgspec.Struct, frozen=True):
     head: bytes
     """All bytes up to and including the empty line."""
     connection: int
-    """Which connection it came by, counted from 0."""
+    """Number of the connection that it came by, counted from 0."""
     body: bytes = b""
-    """What came behind the head, as long as `Content-Length` says."""
+    """The body, as long as `Content-Length` says."""
 
     def header(self, name: str) -> str:
         """The first field of this name, or an empty string."""
@@ -117,14 +117,14 @@ class FakeWeb:
 
     @classmethod
     def graph(cls, links: Mapping[str, Iterable[str]], *, latency: float = 0.0) -> Self:
-        """Pages that link to each other as `links` says; the first is the root. A target that is no key is a 404."""
+        """Make pages that link to each other as `links` says; the first is the root. A target that is not a key is a 404."""
         pages = {source: FakePage(html(source, targets), latency=latency) for source, targets in links.items()}
         root = next(iter(links))
         return cls(pages, root=root, reachable=_reachable(links, root))
 
     @classmethod
     def tree(cls, depth: int, fanout: int, *, latency: float = 0.0) -> Self:
-        """A tree of pages: `/` is the root and `/0/2` the third child of its first. Depth 0 is the root alone."""
+        """Make a tree of pages: `/` is the root and `/0/2` the third child of its first. Depth 0 is the root alone."""
         links: dict[str, list[str]] = {}
         level = ["/"]
         for below in range(depth, -1, -1):
@@ -135,7 +135,7 @@ class FakeWeb:
 
     @property
     def expected(self) -> frozenset[str]:
-        """The URLs of all pages that can be reached from the root by links."""
+        """Return the URLs of all pages that links from the root lead to."""
         return frozenset(map(self.url, self._reachable))
 
     @property
@@ -149,22 +149,22 @@ class FakeWeb:
         return f"127.0.0.1:{self.port}"
 
     def url(self, key: str = "/") -> str:
-        """The URL of a path on this server; a whole URL is its own."""
+        """Return the URL of a path on this server; a whole URL is returned unchanged."""
         scheme = "https" if self._tls else "http"
         return f"{scheme}://{self.authority}{key}" if key.startswith("/") else key
 
     def note(self, request: FakeRequest) -> None:
-        """A request came in: log it, and tell who waits for it."""
+        """Log a request that came in, and wake threads that wait for it."""
         is_errand = request.target == "/robots.txt" and self.answer(request) is _NOT_FOUND
         with self._arrival:
             (self.errands if is_errand else self.requests).append(request)
             self._arrival.notify_all()
 
     def wait_for(self, requests: int, timeout: float = 30.0) -> None:
-        """Block until so many requests have come in: how a test on another thread knows that a crawler is busy.
+        """Block until this many requests have come in, so that a test on another thread knows that a crawler is busy.
 
         Raises:
-            FlowError: they have not within `timeout` seconds.
+            FlowError: they have not come within `timeout` seconds.
         """
         with self._arrival:
             if not self._arrival.wait_for(lambda: len(self.requests) >= requests, timeout):
@@ -175,7 +175,7 @@ class FakeWeb:
         return [request.target for request in self.requests]
 
     def answer(self, request: FakeRequest) -> FakePage:
-        """What this request gets: the host's own page, or the path's, with or without its query; else a 404."""
+        """Return the answer to a request: the page of its host or path, with or without the query; else a 404."""
         name = urlsplit(f"//{request.host}").hostname or ""
         bare = request.target.partition("?")[0]
         keys = (f"http://{name}{request.target}", f"http://{name}{bare}", request.target, bare)
@@ -220,7 +220,7 @@ class FakeWeb:
 
 
 def html(title: str, targets: Iterable[str]) -> str:
-    """A small page that links to `targets`."""
+    """Return a small page that links to `targets`."""
     links = "".join(f'<li><a href="{target}">{target}</a>' for target in targets)
     return f"<!doctype html><title>{title}</title><ul>{links}</ul>"
 

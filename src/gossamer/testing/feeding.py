@@ -1,6 +1,6 @@
-"""Conformance suites for tables and for consumers of feeds: run them over one of your own.
+"""Conformance suites for tables and for consumers of feeds: run them over implementations of your own.
 
-Each check is one promise of the contract's docstring. A broken promise is an AssertionError that says which.
+Each check is one promise of the contract's docstring. A broken promise raises an AssertionError that names it.
 """
 
 import os
@@ -30,11 +30,11 @@ _LIBRARIES = (sysconfig.get_path("stdlib"), "<frozen")
 
 
 def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
-    """A table makes rows of its type, which JSON can hold and which name their visit.
+    """Check that a table makes rows of its type, which JSON can hold and which name their visit.
 
     Args:
-        table: it makes rows of visits.
-        visits: visits that it makes rows of, besides those that this check knows.
+        table: a table that makes rows from visits.
+        visits: visits from which it makes rows, besides those of this check.
     """
     assert table.rows is not None, "it makes no rows of visits"
     encoder = msgspec.json.Encoder()
@@ -66,18 +66,18 @@ def check_feed_consumer(
     *,
     step: int = 1,
 ) -> None:
-    """A consumer keeps its promises: killed anywhere, it misses no row and has none twice.
+    """Check that a consumer keeps its promises: killed anywhere, it misses no row and has none twice.
 
     It is killed in processes of their own, after each line of Python that it runs, libraries excepted. They are forks of
     the process that calls this, and have none of its threads. Where a library of the consumer keeps threads for the whole
     process, as RocksDB and tantivy do, call this in a process of its own, and let `make`, `mark` and `kept` start none there.
 
     Args:
-        make: opens the consumer as a process does that starts anew; nothing is kept at first.
-        kept: what is kept, in order, one value for each row; it knows nothing of the consumer in memory.
-        columns: of the rows.
-        row: the row of a number; equal numbers give equal values in `kept`, others do not.
-        step: kill after every so many lines: 1 is anywhere; more is for a consumer whose start takes long.
+        make: opens the consumer as a new process does; nothing is kept at first.
+        kept: returns the kept values in order, one for each row, without the consumer in memory.
+        columns: the columns of the rows.
+        row: returns the row for a number; equal numbers give equal values in `kept`, and others do not.
+        step: kill after each multiple of this many lines: 1 is anywhere; more is for a consumer that starts slowly.
     """
     kills = _Kills(make, step)
     assert make().mark() == FeedMark(), "a consumer that has kept nothing is somewhere"
@@ -154,7 +154,7 @@ class _Kills:
 
 
 def killed_after(lines: int, work: Callable[[], object]) -> None:
-    """Do something in a process that is killed after so many lines of Python, libraries excepted, or ends before."""
+    """Run a function in a process that is killed after this many lines of Python (libraries excepted), or ends before."""
     with warnings.catch_warnings():
         # The child runs nothing but the consumer; threads of the test's process are not missed in it.
         warnings.simplefilter("ignore", DeprecationWarning)

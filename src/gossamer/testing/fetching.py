@@ -1,6 +1,6 @@
 """Conformance suites for protocol modules and resolvers: run them over an implementation of your own.
 
-Each check is one promise of the contract's docstring. A broken promise is an AssertionError that says which.
+Each check is one promise of the contract's docstring. A broken promise raises an AssertionError that names it.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from gossamer.model.visit import Response
 
 
 class FetchCase(msgspec.Struct, frozen=True):
-    """A URL, and what must come of it."""
+    """A URL and the expected result."""
 
     url: str
     outcome: Outcome
     content: bytes | None = None
-    """The document's bytes without content coding; None is not compared."""
+    """The bytes of the document without content coding; None if they are not compared."""
 
 
 async def check_protocol_module(
@@ -32,10 +32,10 @@ async def check_protocol_module(
 
     Args:
         module: started, with its providers set.
-        cases: URLs of the scheme; among them should be one of each outcome that it can end in.
+        cases: URLs of the scheme, with at least one for each outcome that the scheme can have.
         cap: bytes of a body that the module keeps at most.
         silent: a URL whose server accepts a request and never answers.
-        asked: how many requests the server has seen so far.
+        asked: returns how many requests the server has seen.
     """
     for case in cases:
         response = await _fetch(module, case.url)
@@ -101,10 +101,10 @@ async def check_resolver(
     Args:
         resolver: started, with its providers set.
         known: a host and port, not asked for before, that resolve to `endpoint` after at least one turn of the loop.
-        endpoint: where they lead.
+        endpoint: the endpoint of `known`.
         unknown: a host and port without an address.
         refused: hosts and ports whose addresses the crawl must not talk to.
-        lookups: how many look-ups there have been so far.
+        lookups: returns how many look-ups there have been.
     """
     before = lookups()
     first = asyncio.ensure_future(resolver.resolve(*known))

@@ -1,4 +1,4 @@
-"""The suite of `contracts.flights.Flights`."""
+"""Conformance suite for flights: run it over an implementation of your own."""
 
 from collections.abc import Callable
 

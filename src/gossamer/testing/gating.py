@@ -1,6 +1,6 @@
 """Conformance suite for robots gates: run it over an implementation of your own.
 
-Each check is one promise of `contracts.robots`. A broken promise is an AssertionError that says which.
+Each check is one promise of `contracts.robots`. A broken promise raises an AssertionError that names it.
 """
 
 from collections.abc import Callable

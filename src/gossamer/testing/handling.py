@@ -1,4 +1,4 @@
-"""The suites of page handlers and log-ins: what runs a user's code keeps its promises, whatever that code does."""
+"""Conformance suites for page handlers and log-ins: the code that runs a user's code keeps its promises, whatever that does."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,9 +18,9 @@ async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], u
     """Handlers keep the promises of their contract.
 
     Args:
-        handlers: started; some of them should raise, hang, and yield what cannot be kept.
-        wanted: visits that they have handlers for.
-        unwanted: visits that they have none for.
+        handlers: started; some of them should raise, hang, or yield values that cannot be kept.
+        wanted: visits with a handler.
+        unwanted: visits without one.
     """
     assert wanted, "give a visit that there is a handler for"
     for visit in wanted:
@@ -44,9 +44,9 @@ def check_sessions(make: Callable[[], SessionTurns], blocked: int, limit: int) -
     """Sessions keep the promises of their contract.
 
     Args:
-        make: makes those of a new run, two or more in turn.
+        make: makes the sessions of a new run, two or more in turn.
         blocked: a status code for which they retire a session.
-        limit: how many of them are retired at most.
+        limit: the most sessions that are retired.
     """
     sessions = make()
     plain = Task("http://a.test/", "a.test")
@@ -97,10 +97,10 @@ async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, re
     """Log-ins keep the promises of their contract.
 
     Args:
-        make: makes those of a new run, which ask something of their host each time.
+        make: makes the log-ins of a new run, which send their host a request each time.
         url: of a page whose host has a log-in.
-        elsewhere: of one whose host has none.
-        refuse: has log-ins fail from then on, or succeed again.
+        elsewhere: of a page whose host has none.
+        refuse: makes log-ins fail from then on, or succeed again.
     """
     server, log_ins = _Server(), make()
     await log_ins.enter(elsewhere, server.ask, server, server.grant)
@@ -140,13 +140,13 @@ def check_entered(
     give: Callable[[Entered, str], None],
     end: Callable[[], None],
 ) -> None:
-    """What is known of log-ins keeps the promises of its contract.
+    """Check that the knowledge about log-ins keeps the promises of its contract.
 
     Args:
-        opened: opens what an earlier run has left, and closes it.
+        opened: opens the state that an earlier run has left, and closes it.
         url: of a log-in.
-        give: has the host of that URL set a cookie for a session, given by its name.
-        end: lets the time pass after which the cookie is no longer valid.
+        give: makes the host of that URL set a cookie for a session, given by its name.
+        end: lets time pass until the cookie is no longer valid.
     """
     with opened() as entered:
         assert not entered.has_entered(url), "a log-in is known that nobody has run"

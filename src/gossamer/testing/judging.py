@@ -29,8 +29,8 @@ def check_url_filter(rule: UrlFilter, passes: Sequence[str], refuses: Sequence[s
     Args:
         rule: started.
         passes: canonical URLs that it lets pass when they are found on `source`.
-        refuses: such as it refuses.
-        source: where they are found.
+        refuses: canonical URLs that it refuses.
+        source: the page on which they are found.
     """
     assert list(rule.judge([], source)) == [], "no verdict without a link"
     links = [Link(url) for url in (*passes, *refuses, *SHAPES)]
@@ -55,13 +55,13 @@ def check_gate_filter(
     passes: Sequence[Task | Visit],
     refuses: Sequence[Task | Visit],
 ) -> None:
-    """A filter of tasks or visits keeps its promises: by itself, and in whatever company.
+    """Check that a filter of tasks or visits keeps its promises, whether items come alone or together.
 
     Args:
         rule: started.
-        gate: where it stands.
+        gate: the gate of the filter.
         passes: tasks (of the gates `schedule` and `fetch`) or visits that it lets pass.
-        refuses: such as it refuses.
+        refuses: tasks or visits that it refuses.
     """
 
     def judge(things: Sequence[Any]) -> list[str]:
@@ -85,7 +85,7 @@ def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_stat
     Args:
         processor: started.
         visits: documents of the types that it reads, at least two.
-        keeps_state: it says of itself that what it yields depends on earlier documents.
+        keeps_state: whether its results depend on earlier documents, as it declares.
     """
     first = [_process(processor, one) for one in visits]
     for one, things in zip(visits, first, strict=True):

@@ -1,4 +1,4 @@
-"""Conformance suite for keepers: nothing is lost and nothing doubled, wherever a group fails and whenever the process dies."""
+"""Conformance suite for keepers: no entry is lost and none is doubled, wherever a group fails and whenever the process dies."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,8 +28,8 @@ def check_keeper(
     Args:
         reopen: as above.
         directory: the crawl directory of both.
-        kept: the URLs of the visits that somebody else reads in what is kept now, each as often as it stands there.
-        wanted: which visits it keeps.
+        kept: returns the URLs of the kept visits as another reader finds them, each as often as it is there.
+        wanted: says whether it keeps a visit.
     """
     _Suite(reopen, directory, kept, wanted).run()
 

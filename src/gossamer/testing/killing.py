@@ -1,10 +1,10 @@
-"""Killing either end of a remote connector under load, and counting what is left: nothing lost, nothing doubled.
+"""Kills either end of a remote connector under load, and counts the items: none may be lost or doubled.
 
 A driver runs two processes of this module: a producer that counts from 1 on, through a journal in a file, and a
 consumer that keeps sum, count and its position in one SQLite transaction. It kills one or both at random moments with
-SIGKILL and starts them again; then it tells the producer that it is enough, waits for the end, and compares::
+SIGKILL and starts them again. Then it tells the producer to end, waits for the end, and compares::
 
-    python -m gossamer.testing.killing 500        # so many kills
+    python -m gossamer.testing.killing 500        # number of kills
 
 Used by the tests with few kills and by `gossamer dev` with many.
 """
@@ -60,7 +60,7 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class KeptTally(msgspec.Struct, frozen=True):
-    """What the consumer has kept."""
+    """The state that the consumer has kept."""
 
     count: int
     sum: int
@@ -70,28 +70,28 @@ class KeptTally(msgspec.Struct, frozen=True):
 
 
 class KillReport(msgspec.Struct, frozen=True):
-    """How it went."""
+    """The result of a run."""
 
     sent: int
-    """Items that the producer's journal has numbered, and seen acknowledged."""
+    """Items that the producer's journal has numbered, and whose acknowledgement it has seen."""
     tally: KeptTally
     producer_kills: int
     consumer_kills: int
 
     @property
     def exact(self) -> bool:
-        """Something was counted, and nothing was lost, doubled or out of order."""
+        """Whether items were counted, and none was lost, doubled or out of order."""
         return self.sent > 0 and self.tally == KeptTally(self.sent, self.sent * (self.sent + 1) // 2, 0, self.sent)
 
 
 class Counter(Producer[NoSettings]):
-    """Counts on from where the journal ends: `passed` of a sending side goes through all its lives."""
+    """Continues to count where the journal ends: `passed` of a sending side covers all its lives."""
 
     outbox: Out[Count]
     enough: Path
 
     def produce(self) -> Iterator[Count]:
-        """The numbers that follow."""
+        """Yield the following numbers."""
         for number in itertools.count(self.outbox.connector.statistics().passed + 1):
             if number % _LOOKS_AFTER == 0 and self.enough.exists():
                 return
@@ -106,7 +106,7 @@ class TallyKeeper(Consumer[NoSettings]):
     path = ""
 
     async def start(self) -> None:
-        """Go on from what is kept."""
+        """Continue from the kept state."""
         self.database = sqlite3.connect(self.path, isolation_level=None)
         self.database.execute("PRAGMA journal_mode=WAL")
         self.database.execute("PRAGMA synchronous=OFF")
@@ -120,7 +120,7 @@ class TallyKeeper(Consumer[NoSettings]):
         self.database.close()
 
     def consume_many(self, items: list[Count]) -> None:
-        """Add up, and keep how far we are, or neither."""
+        """Add up the items and keep the position, both or neither."""
         execute = self.database.execute
         execute("BEGIN")
         (last,) = execute("SELECT last FROM result").fetchone()
@@ -190,13 +190,13 @@ def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> KillReport:
 
     Args:
         folder: an empty folder with a short path.
-        kills: how often.
-        seed: of moments and victims.
+        kills: number of kills.
+        seed: of the random moments and victims.
 
     Raises:
-        subprocess.TimeoutExpired: something hangs.
+        subprocess.TimeoutExpired: a process hangs.
         TimeoutError: no items arrive any more.
-        RuntimeError: one of them failed by itself.
+        RuntimeError: a process failed by itself.
     """
     chance = random.Random(seed)
     running: dict[str, subprocess.Popen[bytes]] = {}

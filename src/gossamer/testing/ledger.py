@@ -176,9 +176,9 @@ def check_task_queues(reopen: Reopen, *, hosts: int = 40, tasks: int = 30) -> No
     """Task queues, empty at first, keep their promises.
 
     Args:
-        reopen: opens them, at first empty.
-        hosts: how many there are; more than are held at once.
-        tasks: of each host; more than its turn.
+        reopen: opens the queues, which are empty at first.
+        hosts: number of hosts, more than are held at once.
+        tasks: number of tasks of each host, more than its turn.
     """
     ledger, queues = reopen()
     names = [f"h{number}.test" for number in range(hosts)]

@@ -12,7 +12,7 @@ from gossamer.model.visit import Response, Visit
 
 
 class TestedLender(Lender, LentHosts, Protocol):
-    """What the ledger in front sees, and what the frontier does."""
+    """Both sides of a lender: for the ledger in front, and for the frontier."""
 
 
 #: Closes what is open as a kill would, opens ledger and lender again, and starts the lender; at first both are empty. `a.test` has

@@ -1,4 +1,4 @@
-"""Conformance suite for the mail of a master: what is posted arrives, or is on the disk before its sender forgets it."""
+"""Conformance suite for the mail of a master: a posted URL arrives, or is on the disk before its sender forgets it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -42,7 +42,7 @@ async def check_designation_table(make: Callable[[Sequence[Member]], Awaitable[D
     """A table of designations keeps its promises.
 
     Args:
-        make: lets the table before go as a kill would, and opens it again for these members.
+        make: drops the earlier table as a kill would, and opens it again for these members.
     """
     table = await make(_AGENTS)
     assert list(table.designated()) == [], "a new table is not empty"
@@ -70,7 +70,7 @@ async def check_designation_table(make: Callable[[Sequence[Member]], Awaitable[D
 
 
 def check_designation_policy(policy: DesignationPolicy) -> None:
-    """A policy chooses among the candidates, also where there is only one, and lets none go without domains for ever."""
+    """Check that a policy chooses one of the candidates, even of one, and gives each of them domains in the end."""
     for member in _AGENTS:
         assert policy.choose("a.example", [DomainCount(member)]) == member.agent, "the only candidate was not chosen"
     counts = Counter[str]()

@@ -48,7 +48,7 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
     """A traversal keeps its promises.
 
     Args:
-        make: gives a fresh, started one each time.
+        make: returns a fresh, started traversal each time.
     """
     traversal = make()
     source = TASKS[0]

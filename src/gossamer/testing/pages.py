@@ -31,17 +31,17 @@ from gossamer.spiders.running import in_loop
 def stored_document(
     source: str | bytes | Path, *, url: str = "https://example.test/", content_type: str = "", status: int = 200
 ) -> Document:
-    """A document as a processor gets it.
+    """Return a document as a processor gets it.
 
     Args:
         source: the markup, the bytes, or the file that holds them.
         url: where it would have come from.
-        content_type: as a server would say it, as `text/html; charset=iso-8859-1`; empty says nothing.
+        content_type: as a server would send it, such as `text/html; charset=iso-8859-1`; empty sends none.
         status: of the answer.
 
     Raises:
         OSError: the file cannot be read.
-        UnreadableUrl: the URL is none.
+        UnreadableUrl: the URL is not valid.
     """
     content = (
         source.read_bytes() if isinstance(source, Path) else source.encode() if isinstance(source, str) else source
@@ -65,20 +65,20 @@ def handled(
     content_type: str = "",
     status: int = 200,
 ) -> Handled:
-    """What a spider's handler makes of a stored page: its `items`, each with a `value`, and what it asks for, in `found`.
+    """Run the handler of a stored page. The result has its `items`, each with a `value`, and its requests in `found`.
 
     Args:
-        spider: its handlers are asked, the one that would get the page in a crawl runs.
+        spider: the handler that would get the page in a crawl runs.
         source: the markup, the bytes, or the file that holds them.
-        url: where it would have come from; a redirect apart, what handlers are chosen by.
+        url: the URL of the page, which chooses the handler.
         label: of the request.
-        data: that the request was given.
-        content_type: as a server would say it; empty says nothing.
+        data: the data of the request.
+        content_type: as a server would send it; empty sends none.
         status: of the answer.
 
     Raises:
-        UsageError: no handler gets this page, or it yields what cannot be kept.
-        Exception: what the handler raises, `gossamer.Retry` too.
+        UsageError: no handler gets this page, or it yields a value that cannot be kept.
+        Exception: the exception of the handler, `gossamer.Retry` included.
     """
     import asyncio  # a test of a processor needs none
 

@@ -1,6 +1,6 @@
 """Conformance suite for relevance: run it over an implementation of your own.
 
-Each check is one promise of `contracts.relevance`. A broken promise is an AssertionError that says which.
+Each check is one promise of `contracts.relevance`. A broken promise raises an AssertionError that names it.
 """
 
 from gossamer.contracts.relevance import LinkWords, PageWords, Relevance

@@ -1,6 +1,6 @@
 """Conformance suite for policies of revisits: run it over an implementation of your own.
 
-Each check is one promise of `contracts.revisiting`. A broken promise is an AssertionError that says which.
+Each check is one promise of `contracts.revisiting`. A broken promise raises an AssertionError that names it.
 """
 
 from itertools import product

@@ -1,6 +1,6 @@
 """Conformance suite for links to runtimes of mobile crawlers: run it over a link of your own.
 
-Each check is one promise of `contracts.runtimes`. A broken promise is an AssertionError that says which.
+Each check is one promise of `contracts.runtimes`. A broken promise raises an AssertionError that names it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,11 +25,11 @@ async def check_runtime_link(
     """A link keeps the promises of `contracts.runtimes.RuntimeLink`.
 
     Args:
-        link: to a runtime that has no crawler of this sender.
-        crawler: bytes of a crawler that makes at least three batches.
-        other: bytes of another one that could run there.
+        link: a link to a runtime that has no crawler of this sender.
+        crawler: the bytes of a crawler that makes at least three batches.
+        other: the bytes of another crawler that could run there.
         again: kills the runtime, starts it again, and returns a link to it.
-        stranger: link of another sender to the same runtime.
+        stranger: a link of another sender to the same runtime.
 
     Returns:
         The frames that the crawler made.

@@ -13,8 +13,8 @@ def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int 
 
     Args:
         seen: empty.
-        urls: how many different URLs are offered; more than any cache inside holds.
-        seed: of the order in which they come; popular ones come often, as on the web.
+        urls: number of different URLs that are offered, more than any cache inside holds.
+        seed: of their random order; popular URLs come often, as on the web.
     """
     known = [f"http://host{n % 7}.test/path/{n}?q={n}" for n in range(urls)]
     choose = random.Random(seed)
@@ -71,9 +71,9 @@ def check_fingerprint_index(index: FingerprintIndex, *, pages: int = 500, seed: 
     """An index of fingerprints keeps its promises, whichever bits differ.
 
     Args:
-        index: empty, with room for all that is given.
-        pages: how many are given.
-        seed: of the fingerprints; a third of them are near to an earlier one, or just not near any more.
+        index: empty, with room for all pages.
+        pages: number of pages.
+        seed: of the random fingerprints; a third of them are near an earlier one, or just beyond that.
     """
     choose = random.Random(seed)
     remembered: dict[str, int] = {}

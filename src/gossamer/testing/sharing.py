@@ -1,4 +1,4 @@
-"""Conformance suite for state that several processes share."""
+"""Conformance suite for state that several processes share: run it over an implementation of your own."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +13,7 @@ class _Failed(Exception):
 
 
 def check_shared_state(opened: Callable[[], SharedState]) -> None:
-    """Two openings of one state keep its promises.
+    """Check that a state that is open twice keeps its promises.
 
     Args:
         opened: opens the same state once more, as another process would.

@@ -20,9 +20,9 @@ def check_task_sieve(reopen: Reopen, *, urls: int = 600, seed: int = 1) -> None:
     """A sieve of tasks, empty at first, keeps its promises through failing groups and kills.
 
     Args:
-        reopen: opens it, at first empty.
-        urls: how many different URLs are offered; more than are merged at once.
-        seed: of the order of everything.
+        reopen: opens the sieve, which is empty at first.
+        urls: number of different URLs that are offered, more than are merged at once.
+        seed: of the random order of all events.
     """
     choose = random.Random(seed)
     tasks = [

@@ -1,7 +1,7 @@
-"""An event loop on a clock that nobody waits for: whenever nothing is left to do, the clock goes on to the next sleeper.
+"""An event loop on a simulated clock: whenever nothing is left to do, the clock moves to the time of the next sleeper.
 
-A crawl on it, with a protocol module that answers by itself, has hours behind it in a second, and has them again in the same
-order: nothing in it depends on how fast the machine is.
+A crawl on it, with a protocol module that answers by itself, runs through hours in a second, and each run has the same order:
+the speed of the machine does not matter.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Conformance suite for sources of pages: run it over a source of your own.
 
-Each check is one promise of `contracts.sourcing`. A broken promise is an AssertionError that says which.
+Each check is one promise of `contracts.sourcing`. A broken promise raises an AssertionError that names it.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def check_page_source(make: Callable[[int], PageSource], page: str, directory: s
     """A source keeps the promises of `contracts.sourcing.PageSource`.
 
     Args:
-        make: a new source with this limit of bytes for one document.
+        make: returns a new source with this limit of bytes for one document.
         page: URL of a document of at least 32 bytes, which the source serves.
         directory: URL that the source redirects.
         missing: URL that the source does not have, on the host of `page`.

@@ -1,6 +1,6 @@
 """Conformance suites for archives and row logs: run them over an implementation of your own.
 
-Each check is one promise of the contract's docstring. A broken promise is an AssertionError that says which.
+Each check is one promise of the contract's docstring. A broken promise raises an AssertionError that names it.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ def visit(
     duplicate_of: str = "",
     cut: str = "",
 ) -> Visit:
-    """A visit as the committer receives it."""
+    """Return a visit as the committer receives it."""
     return Visit(
         task=Task(url, host="a.test"),
         response=Response(
@@ -65,12 +65,12 @@ def visit(
 
 
 def unanswered(url: str = "http://a.test/gone") -> Visit:
-    """A visit without an answer."""
+    """Return a visit without an answer."""
     return Visit(Task(url, host="a.test"), Response(Outcome.CONNECT_FAILED, error="refused", started=1_700_000_000.0))
 
 
 def hostile_visits() -> list[Visit]:
-    """Visits in which everything that a server or a page can write is hostile."""
+    """Return visits in which every field that a server or a page can write is hostile."""
     found = [visit(head=head, body=b"\r\n\r\nWARC/1.1\r\n\r\n") for head in HOSTILE_HEADS]
     for text in HOSTILE_TEXTS:
         one = visit(url=f"http://a.test/{text}", duplicate_of=f"http://a.test/{text}", cut=text)
@@ -94,7 +94,7 @@ def check_archive(archive: Archive, read: Callable[[Location], tuple[str, str, b
 
     Args:
         archive: empty.
-        read: opens a location in another process's stead, and returns the record's type, target URI and block.
+        read: opens a location as another process would, and returns the record's type, target URI and block.
     """
     assert archive.append([]) == [], "an empty group has no locations"
     assert archive.append([unanswered()]) == [None], "a visit without an answer is not written: its location is None"
@@ -132,7 +132,7 @@ def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
 
     Args:
         log: empty.
-        read: the whole log as another process sees it, one row a line.
+        read: returns the whole log as another process sees it, one row a line.
     """
     log.append([], [])
     visits = [visit(), unanswered()]

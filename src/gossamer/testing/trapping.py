@@ -78,9 +78,9 @@ def check_learner(make: Callable[[], Learner], ledger: Ledger, visits: Sequence[
     """A watcher that remembers keeps its promises.
 
     Args:
-        make: gives one that goes on from what `ledger` holds.
+        make: returns a watcher that continues from the state in `ledger`.
         ledger: empty.
-        visits: something is found at several of them, some of it by the earlier ones.
+        visits: visits of which several, some of them early, give the watcher something to find.
     """
     told = [make().observe(one) for one in visits]
     assert not any(told), "it found in one visit what takes several: these visits prove nothing"
@@ -110,7 +110,7 @@ def _keep(learnt: Iterable[Learnt], ledger: Ledger) -> None:
 
 
 def visit(url: str, text: str, *links: str, title: str = "A page") -> Visit:
-    """A page of `http://a.test` as the committer sees it, with the URLs that are new by it."""
+    """Return a page of `http://a.test` as the committer sees it, with its new URLs."""
     response = Response(Outcome.OK, 200, headers=(("content-type", "text/html"),), body=f"<p>{text}".encode())
     new = tuple(Task(f"http://a.test{link}", "a.test", 1, f"http://a.test{url}", "a href") for link in links)
     return Visit(Task(f"http://a.test{url}", "a.test"), response, title=title, new=new)

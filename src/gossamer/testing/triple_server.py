@@ -1,6 +1,6 @@
-"""A SPARQL server that is not ours: Oxigraph's, for tests of triple stores elsewhere.
+"""The SPARQL server of Oxigraph, for tests of triple stores elsewhere.
 
-Place in the flow: tests and the kill loop of triples feed it over HTTP and ask it what it has.
+Place in the flow: tests and the kill loop of triples feed it over HTTP and query it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class TripleServer:
 
     @property
     def update(self) -> str:
-        """Where it takes SPARQL updates."""
+        """The URL that takes SPARQL updates."""
         return f"http://127.0.0.1:{self._port}/update"
 
     def start(self) -> None:
         """Start it, unless it runs.
 
         Raises:
-            TimeoutError: it does not answer.
+            TimeoutError: the server does not answer.
         """
         if self._process is not None:
             return
@@ -59,14 +59,14 @@ class TripleServer:
         raise TimeoutError("the server does not start")
 
     def kill(self) -> None:
-        """End it without a word, if it runs."""
+        """Kill the server, if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def ask(self, query: str) -> list[dict[str, str]]:
-        """The solutions of a query, each as the texts of its terms by variable."""
+        """Return the solutions of a query, each as the texts of its terms by variable."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER)) as connection:
             fields = {"Accept": "application/sparql-results+json"}
             connection.request("GET", f"/query?{urlencode({'query': query})}", headers=fields)

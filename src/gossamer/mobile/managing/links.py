@@ -47,7 +47,7 @@ class RuntimesSheet(Sheet, frozen=True):
     """Settings of :class:`ConfiguredRuntimes`."""
 
     addresses: Annotated[
-        tuple[str, ...], setting("Refuse to begin unless these can be used.", restart="links are open")
+        tuple[str, ...], setting("Begin only if the runtimes at these addresses can be used.", restart="links are open")
     ] = ()
     keys: Annotated[
         str,

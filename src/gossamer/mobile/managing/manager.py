@@ -55,7 +55,7 @@ class _Delivery(msgspec.Struct):
 
 
 class Crawlers(Producer[CrawlersSheet]):
-    """Sends crawlers and takes in what they bring."""
+    """Sends mobile crawlers to runtimes, and takes in the pages that they bring."""
 
     outbox: Out[Visit]
     lent: Uses[LentUrls]

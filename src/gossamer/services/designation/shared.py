@@ -43,7 +43,7 @@ class SharedDesignationSheet(Sheet, frozen=True):
 class SharedDesignations(Provider[SharedDesignationSheet]):
     """Keeps designations in a file that several masters share. Contract: `marshaling.DesignationTable`.
 
-    Names of digests are no load, and belong to agents by the ring.
+    Names of digests do not count as load; the ring divides them among agents.
 
     Raises:
         UsageError: the sheet names no agent, or one twice.

@@ -35,18 +35,18 @@ class SharingRobotsSheet(RobotsSheet, frozen=True):
 
     reads: Annotated[
         bool,
-        setting("Use answers of other crawls; without this, each site is asked, and others have what it said."),
+        setting("Use answers of other crawls; if off, ask each site, and only share its answers."),
     ] = True
     private: Annotated[
         bool,
         setting(
-            "Also share what hosts of this machine and of private networks said: there, an address may be another host tomorrow."
+            "Also share answers of hosts on this machine and in private networks, where an address may soon be another host's."
         ),
     ] = False
     view: Annotated[
         str,
         setting(
-            "Share with crawls alone that have the same text here: those that ask the same hosts in the same way.",
+            "Share only with crawls that have the same text here, because they reach hosts in the same way.",
             restart="what is kept of every site was said to a crawl with this view",
         ),
     ] = ""

@@ -42,8 +42,8 @@ class MarshalSheet(Sheet, frozen=True):
     seeds_as_links: Annotated[
         bool,
         setting(
-            "Give seeds the canonical names of their hosts, and refuse them by domain constraints, as links. Otherwise they go to "
-            "an agent as they were given, as by the ring; it refuses them by the same rules, and says so."
+            "Treat seeds like links: use the canonical names of their hosts, and refuse them by domain constraints. If off, "
+            "seeds go unchanged to an agent, as with the ring; the agent refuses them by the same rules, and reports it."
         ),
     ] = True
     disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = (
@@ -52,7 +52,7 @@ class MarshalSheet(Sheet, frozen=True):
 
 
 class Marshal(Filter[MarshalSheet]):
-    """Tags URLs with agents. What it refuses is counted by rule as `refused:RULE`, what it holds back as `recent`.
+    """Tags URLs with agents. It counts refused URLs by rule as `refused:RULE`, and repeated ones as `recent`.
 
     Raises:
         UsageError: `together` names no registered domains.

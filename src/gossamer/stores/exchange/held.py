@@ -51,7 +51,7 @@ class HeldDomainsSheet(Sheet, frozen=True):
 
 
 class HeldDomains(Provider[HeldDomainsSheet]):
-    """The domains that one agent was given. Contracts: `designating.Designation`, `exchanging.HoldsDomains`."""
+    """Knows the domains that one agent holds. Contracts: `designating.Designation`, `exchanging.HoldsDomains`."""
 
     ledger: Uses[Ledger]
     ring: Uses[Designation]

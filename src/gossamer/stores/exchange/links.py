@@ -39,14 +39,12 @@ class MasterLinksSheet(Sheet, frozen=True):
     ] = ("master-00",)
     patience: Annotated[
         float,
-        setting(
-            "Take a master for silent when it has acknowledged nothing of what it has for this time.", unit="s", gt=0
-        ),
+        setting("Count a master as silent if it has acknowledged none of its URLs for this time.", unit="s", gt=0),
     ] = 5.0
 
 
 class MasterLinks(Provider[MasterLinksSheet]):
-    """The outbox of an agent, as the senders to its masters see it. Contract: `exchanging.Owing`."""
+    """Gives the URLs in the outbox of an agent to the senders to its masters. Contract: `exchanging.Owing`."""
 
     behind: Uses[Owing]
     keeps_state = True

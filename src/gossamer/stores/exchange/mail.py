@@ -82,7 +82,7 @@ class MassMailSheet(Sheet, frozen=True):
     ] = WAITING
     patience: Annotated[
         float,
-        setting("Take an agent for away when it has committed nothing of its mail for this time.", unit="s", gt=0),
+        setting("Count an agent as away if it has committed none of its mail for this time.", unit="s", gt=0),
     ] = 1.0
     division: Annotated[
         Division, setting("Assign registered domains or single hosts as a whole; as the ledgers do.", restart=_MADE)
@@ -98,7 +98,7 @@ class MassMailSheet(Sheet, frozen=True):
 
 
 class MassMail(Provider[MassMailSheet]):
-    """Holds what one master sends. Contract: `exchanging.Mail`."""
+    """Holds the URLs that one master sends to agents. Contract: `exchanging.Mail`."""
 
     shared: Uses[SharedState]
     designations: Uses[DesignationTable]

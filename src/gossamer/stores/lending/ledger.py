@@ -64,7 +64,7 @@ class _Lending:
 
 
 class LendingLedger(LedgerFront):
-    """The ledger, but for what its groups push. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, except the tasks of lent hosts. Contract: `ledger.Ledger`."""
 
     lent: Uses[Lender]
 

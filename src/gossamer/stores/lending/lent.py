@@ -41,7 +41,7 @@ class LentSheet(Sheet, frozen=True):
 
 
 class LentUrls(Provider[LentSheet]):
-    """Keeps what is lent. Contract: `lending.Lender`."""
+    """Keeps the URLs that mobile crawlers have or wait for. Contract: `lending.Lender`."""
 
     ledger: Uses[Ledger]
     keeps_state = True
