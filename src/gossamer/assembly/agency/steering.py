@@ -12,9 +12,11 @@ import msgspec
 
 from gossamer.assembly.agency.checkpoints import checkpoint
 from gossamer.assembly.agency.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
-from gossamer.assembly.control.agents import agent_standing
+from gossamer.assembly.control.agent_messages import ReadMaster
+from gossamer.assembly.control.agents import SILENT, MasterStanding, agent_standing
 from gossamer.assembly.control.forms import check_values_of_form
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.instances import UnitInstance, UnitInstances, check_unit
@@ -219,8 +221,19 @@ async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -
         agents=len(names),
         limits=limits_of(crawl.graph),
         each_agent=list(map(agent_standing, names, told)),
+        each_master=list(await asyncio.gather(*map(_master_standing, supervisor.masters.values()))),
     )
     return msgspec.structs.replace(now, problems=problems_of(now))
+
+
+async def _master_standing(master: MasterProcess) -> MasterStanding:
+    if master.is_gone:
+        return MasterStanding(master.name, "gone")
+    try:
+        standing: MasterStanding = await master.line.told(ReadMaster(), MasterStanding)
+    except (AgentSilent, AgentRefused):
+        return MasterStanding(master.name, SILENT)
+    return standing
 
 
 async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one value for all lines
