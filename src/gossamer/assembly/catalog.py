@@ -22,6 +22,8 @@ COMPONENTS = {
     "url-seen": "gossamer.stages.url_seen:UrlSeen",
     "commit": "gossamer.stages.commit.component:Commit",
     "send-urls": "gossamer.stages.sending:SendUrls",
+    "lease-urls": "gossamer.stages.leasing:LeaseUrls",
+    "take-leases": "gossamer.stages.leasing:TakeLeases",
     "receive-urls": "gossamer.stages.commit.receiving:ReceiveUrls",
     "crawlers": "gossamer.mobile.managing.manager:Crawlers",
     "marshal": "gossamer.stages.marshaling.component:Marshal",

@@ -48,6 +48,7 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Record
 from gossamer.services.traps.provider import LearntTraps
+from gossamer.stages.leasing import LeaseUrls
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
@@ -230,6 +231,8 @@ class Crawl:
         if accepted.again:
             self.units.frontier.recount()
         self.figures.begin()
+        for lease in self.units.components(LeaseUrls):
+            lease.lapsed = fleet.end
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
         await self.exchange.begin(self.units)

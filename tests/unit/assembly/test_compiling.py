@@ -62,13 +62,16 @@ ELSEWHERE |= {
 #: They do so together: tests/journeys/test_exchange_files.py.
 ELSEWHERE |= {"exchange", "agent", "exchange_key"}
 #: They are matters of masters: tests/unit/assembly/test_masters.py.
-ELSEWHERE |= {"designation", "masters", "policy", "place"}
+ELSEWHERE |= {"designation", "masters", "policy", "place", "agent_place"}
 #: They put parts into the wiring together: tests/journeys/test_order.py.
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.
 ELSEWHERE |= {"recrawl", "recrawl_rate", "min_interval", "max_interval", "interval"}
 #: And these: tests/journeys/test_crawl_mobile.py.
 ELSEWHERE |= {"mobile", "runtime", "runtime_keys", "bring", "bring_elements", "irrelevant"}
+
+#: It divides what the others have filled in: test_crawlers.py, tests/journeys/test_leases.py.
+ELSEWHERE |= {"crawlers"}
 
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:

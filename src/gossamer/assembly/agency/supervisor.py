@@ -23,7 +23,7 @@ from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.agency.orders import AgentOrders
 from gossamer.assembly.agency.rates import RateShares
 from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
-from gossamer.assembly.agency.turns import AddressTurns
+from gossamer.assembly.agency.turns import PlaceTurns
 from gossamer.assembly.control.agent_messages import Finish, LendRates, LendTurns, SetAgent
 from gossamer.assembly.control.messages import Pause, Stop
 from gossamer.assembly.control.wire import ControlRequest
@@ -68,7 +68,7 @@ class Supervisor:
         folder: Path,
         report: Callable[[str], None],
         *,
-        gap: float = 0.0,
+        turns: PlaceTurns | None = None,
         lets_go: Callable[[str], bool] = lambda agent: False,
     ) -> None:
         """Nobody is started yet.
@@ -77,7 +77,7 @@ class Supervisor:
             orders: what they are to run, as it is written in `folder`.
             folder: where they meet.
             report: takes lines for people.
-            gap: seconds that an address is left alone between two requests.
+            turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
         """
         self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
@@ -103,7 +103,7 @@ class Supervisor:
         self._report = report
         self._lets_go = lets_go
         self._is_torn = False
-        self._turns = AddressTurns(gap)
+        self._turns = turns or PlaceTurns(0.0)
         self._rates = {name: RateShares(self.agents) for name in LENT}
         self._resting_since = (0, 0.0)
         self._has_lost_one = False
