@@ -5,9 +5,9 @@ take the place of the locks of its section 7.3.3). The keeper has one :class:`Le
 from the frontier's one queue of tasks, so the next URL goes to a crawler that has room. :class:`TakeLeases` stands at the
 crawler's entrance.
 
-A lease ends with the visit, or when it runs out: a crawler that began anew, or has not renewed its leases in time, has lost them.
-The frontier then puts the URLs back into their hosts' queues, with the usual delay and without a try being spent. What a crawler
-sends of a URL that it has no lease for is dropped.
+A lease ends with the visit, or when it runs out: a crawler that began anew, or has not renewed its leases in time, has lost
+them. The frontier then puts the URLs back into their hosts' queues, with the usual delay and without spending a try. If a
+crawler sends a visit without a lease, the keeper drops it.
 """
 
 import asyncio

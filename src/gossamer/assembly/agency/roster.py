@@ -273,6 +273,7 @@ class Roster:
     def limit(self, supervisor: Supervisor, graph: Graph, began: float) -> None:
         """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""
         frontier: Any = graph.sheet("frontier")
+        supervisor.beats.ended_after = frontier.silence
         supervisor.max_pages = self._left_of(frontier.max_pages, "pages")
         supervisor.max_bytes = self._left_of(frontier.max_bytes, "bytes")
         supervisor.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time
