@@ -13,9 +13,11 @@ import msgspec
 from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.checkpoints import checkpoint
 from gossamer.assembly.agency.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
-from gossamer.assembly.control.agents import AgentStanding, agent_standing
+from gossamer.assembly.control.agent_messages import ReadMaster
+from gossamer.assembly.control.agents import SILENT, AgentStanding, MasterStanding, agent_standing
 from gossamer.assembly.control.forms import check_values_of_form
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.instances import UnitInstance, UnitInstances, check_unit
@@ -220,8 +222,19 @@ async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -
         agents=len(names),
         limits=limits_of(crawl.graph),
         each_agent=[_with_beat(supervisor.agents[name], one) for name, one in zip(names, told, strict=True)],
+        each_master=list(await asyncio.gather(*map(_master_standing, supervisor.masters.values()))),
     )
     return msgspec.structs.replace(now, problems=problems_of(now))
+
+
+async def _master_standing(master: MasterProcess) -> MasterStanding:
+    if master.is_gone:
+        return MasterStanding(master.name, "gone")
+    try:
+        standing: MasterStanding = await master.line.told(ReadMaster(), MasterStanding)
+    except (AgentSilent, AgentRefused):
+        return MasterStanding(master.name, SILENT)
+    return standing
 
 
 def _with_beat(agent: AgentProcess, told: CrawlStanding | None) -> AgentStanding:
