@@ -272,9 +272,8 @@ class Supervisor:
         now = time.monotonic()
         for one in news:
             self._turns.hear(one.report.agent, one.report.life, one.wants_turns, one.turns_back, now)
-        heard = {one.report.agent for one in news}
         for name, told in self._turns.decide(now).items():
-            if name not in heard:
+            if self.agents[name].is_late:
                 continue  # it is decided again when it says that it wants a turn, or has one
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await self.agents[name].line.do(LendTurns(told.granted, told.recalled, told.noted))
@@ -290,6 +289,8 @@ class Supervisor:
             for name, share in shares.decide().items():
                 told[name][rate] = share
         for name, lent_to_it in told.items():
+            if self.agents[name].is_late:
+                continue  # it keeps what it has, and says so when it answers
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await self.agents[name].line.do(LendRates(lent_to_it))
 
