@@ -263,8 +263,9 @@ def crawl(
     Args:
         seeds: one URL or several.
         yields: `pages` yields successful HTML documents, `documents` those of every type, `outcomes` every visit, even
-        failed ones. wiring: a file with a wiring, or the name of a shipped one. options: those of the command line,
-        with underscores; with `output`, archive and log are kept.
+            failed ones.
+        wiring: a file with a wiring, or the name of a shipped one.
+        options: those of the command line, with underscores; with `output`, archive and log are kept.
 
     Raises:
         CrawlFailed: at the end of the iteration, if no seed brought anything.

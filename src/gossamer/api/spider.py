@@ -122,8 +122,9 @@ class Spider:
 
         Args:
             label: of the request.
-            url: an RE2 pattern that the URL contains. mime: a media type, as `application/pdf`, `image/*` or `*`. run:
-            `loop` for async functions, `thread` for others, since they may block, `process` for long computations.
+            url: an RE2 pattern that the URL contains.
+            mime: a media type, such as `application/pdf`, `image/*` or `*`.
+            run: `loop` for async functions, `thread` for others, since they may block, `process` for long computations.
             deadline: seconds that it may take for a page.
 
         Raises:
