@@ -91,11 +91,13 @@ class Heartbeats:
                 self._missed(process, seconds)
             return None
         del self._asked[process.name]
-        process.is_late = False
-        if process.beat.heard() and task.result() is not None:
+        if task.cancelled():
+            return None  # all is over
+        process.is_late = process.line.is_silent = False
+        news = task.result()
+        if process.beat.heard() and news is not None:
             self._report(f"{process.name} answers again")
-        process.line.is_silent = False
-        return task.result()
+        return news
 
     def _missed(self, process: "AgentProcess", seconds: float) -> None:
         if process.beat.missed(seconds):
@@ -107,6 +109,7 @@ class Heartbeats:
         if process.beat.seconds >= self.ended_after:
             self._report(f"{process.name} has not answered for {process.beat.seconds:.0f} s, and is ended")
             process.kill()
+            process.beat.heard()  # one that the system cannot end at once is not ended again in each round
 
     def close(self) -> None:
         """Ask nobody any more."""

@@ -6,6 +6,7 @@ supervisor knew is asked of the agents: pages that they were lent they say in ea
 
 import asyncio
 import contextlib
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from gossamer.assembly.agency.agent_process import AgentProcess
     from gossamer.assembly.agency.supervisor import Supervisor
 
-#: Questions to an agent that holds its ledger and does not answer: it may have been started an instant ago.
-_TRIES = 100
+#: Seconds in which an agent that holds its ledger has to answer, since it may have been started an instant ago; and between two
+#: questions.
+_PATIENCE = 30.0
 _PAUSE = 0.1
 
 
@@ -55,7 +57,8 @@ async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
 
 async def _first_news(agent: "AgentProcess", directory: Path, process: int) -> "AgentNews | None":
     """What an agent says of itself; None where it ends before it has said anything."""
-    for _ in range(_TRIES):
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
         if (told := await agent.ask_news(first=True)) is not None:
             return told
         if agent.name not in living(directory, [agent.name]):
