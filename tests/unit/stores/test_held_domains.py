@@ -148,8 +148,7 @@ def test_what_waited_as_mail_is_queued_once_also_where_its_finder_owes_it_no_mor
         assert (task.url, arrive(as_mailed(first))) == (first.url, 0), "it is in flight"
         new = found("a.test/3")[0]
         assert arrive(as_mailed(second), as_mailed(new), new) == 2
-        assert {one.url for one in agent.ledger.queues.pop("a.test", 9)} == {second.url, new.url}
-        assert len(agent.ledger.queues) == 3, "each once"
+        assert sorted(one.url for one in agent.ledger.queues.pop("a.test", 9)) == [second.url, new.url]
 
     asyncio.run(check())
 
