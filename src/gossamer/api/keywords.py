@@ -94,6 +94,10 @@ class CrawlKeywords(TypedDict, total=False):
     """Let others join by themselves until this many agents work; default: as --agents, else as many as there are
     cores."""
 
+    crawlers: int | None
+    """Let so many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the
+    crawl's own process keeps; 0: none but that one. See docs/leases.md."""
+
     designation: Literal["ring", "master"] | None
     """Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met
     (master), with --agents. A crawl goes by the ring, unless told, and keeps to what it began with."""
@@ -108,6 +112,9 @@ class CrawlKeywords(TypedDict, total=False):
     place: Sequence[str]
     """With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest
     or 192.0.2.0/24=oslo."""
+
+    agent_place: Sequence[str]
+    """With --policy by-place: say at which place an agent stands, as agent-01=oslo."""
 
     exchange: Literal["live", "files"]
     """Let agents send each other URLs while they run (live), or let agents that no network connects write them into
@@ -184,6 +191,10 @@ class CrawlKeywords(TypedDict, total=False):
 
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
+
+    robots_cache: Literal["off", "shared", "refresh"]
+    """Share what sites say in robots.txt with your other crawls, for a day at most: `shared` uses their answers,
+    `refresh` asks each site itself and lets the others use that."""
 
     sitemaps: bool
     """Also fetch the sitemaps that robots.txt names."""

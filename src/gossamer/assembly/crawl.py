@@ -48,11 +48,13 @@ from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
 from gossamer.model.visit import Record
 from gossamer.services.traps.provider import LearntTraps
+from gossamer.stages.leasing import LeaseUrls
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.members import refuse_divided
+from gossamer.stores.notes import note_line
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
@@ -229,6 +231,8 @@ class Crawl:
         if accepted.again:
             self.units.frontier.recount()
         self.figures.begin()
+        for lease in self.units.components(LeaseUrls):
+            lease.lapsed = fleet.end
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
         await self.exchange.begin(self.units)
@@ -264,6 +268,7 @@ class Crawl:
         """Tell a line; one of while the crawl was at work is said once more at the end."""
         if self.working:
             self.warnings.append(line)
+            note_line(self.directory, line)
         self._report(line)
 
     def _tell_records(self) -> None:

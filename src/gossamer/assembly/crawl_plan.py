@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.crawlers import compile_with_crawlers
 from gossamer.assembly.given_seeds import default_directory, read_seeds
 from gossamer.assembly.kept import kept_wiring
 from gossamer.assembly.options import CrawlOptions
@@ -21,7 +21,7 @@ from gossamer.assembly.subscribing import with_subscribers, without_subscribers
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
-from gossamer.flow.wiring import Wiring, with_settings
+from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
 from gossamer.query.places import TRIPLES
 from gossamer.stages.seeds import SeedsSheet
@@ -50,9 +50,7 @@ class CrawlPlan:
         if options.resume:
             wiring = wiring or kept_wiring(options.output)
         self._hostless = hostless(wiring)
-        compiled = compile_wiring(read_seeds(seeds, self._hostless), options, wiring)
-        for unit, values in settings.items():
-            compiled = with_settings(compiled, unit, dict(values))
+        compiled = compile_with_crawlers(read_seeds(seeds, self._hostless), options, wiring, settings)
         self.directory = _directory(options, compiled)
         if options.release:
             compiled = self._released(compiled)

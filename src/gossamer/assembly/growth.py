@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.assembly.agents import has_application, ring_rule
+from gossamer.assembly.crawlers import crawlers_of
 from gossamer.assembly.machine import cores, free_memory, room_for_agents
 from gossamer.assembly.options import MOST_AGENTS
 from gossamer.flow.graph import Graph
@@ -75,6 +76,8 @@ def why_fixed(graph: Graph) -> str:
     http = graph.providers.get("http")
     if http is not None and getattr(http.sheet, "cookies", "off") != "off":
         return "cookies are in the memory of its process"
+    if crawlers_of(graph.wiring):
+        return "crawlers share its queue already"
     if any(plan.use == "crawlers" for plan in graph.wiring.components.values()):
         return "mobile crawlers come home to its process"
     if has_application(graph.wiring):

@@ -144,7 +144,7 @@ def _with_own_providers(wiring: Wiring, process: str, *, copies: bool) -> Wiring
     hints = {name for name in here if name in wiring.providers and wiring.providers[name].use in HINTS}
     renamed = {name: f"{name}-{process}" for name in ((here & there) if copies else set()) | hints}
     components = {
-        name: msgspec.structs.replace(plan, providers=_renamed(plan.providers, renamed))
+        name: msgspec.structs.replace(plan, providers=with_other_names(plan.providers, renamed))
         if plan.process == process
         else plan
         for name, plan in wiring.components.items()
@@ -157,13 +157,13 @@ def _with_own_providers(wiring: Wiring, process: str, *, copies: bool) -> Wiring
     return msgspec.structs.replace(wiring, components=components, providers={**kept, **own})
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def with_other_names(value: Any, names: Mapping[str, str]) -> Any:
     """Bound roles with some providers' names replaced, whatever their form."""
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, list):
-        return [_renamed(inner, names) for inner in value]
-    return {key: _renamed(inner, names) for key, inner in value.items()}
+        return [with_other_names(inner, names) for inner in value]
+    return {key: with_other_names(inner, names) for key, inner in value.items()}
 
 
 def is_outside(process: str) -> bool:
@@ -259,6 +259,12 @@ class Fleet:
                 )
             self._report(f"process {name!r} died ({_death(code)}); it is started again")
             await self._spawn(name, path)
+
+    def end(self, name: str) -> None:
+        """End a child that does not do what it is for, also one that hangs; it is started again."""
+        child = self.children.get(name)
+        if child is not None and child.returncode is None:
+            child.kill()
 
     async def watch_over(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work`; a child that keeps dying ends it."""

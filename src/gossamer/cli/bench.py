@@ -34,6 +34,7 @@ BENCHES = {
     "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
     "places": "round trips that it saves to fetch hosts from near by, with rules made of measured latencies, by simulation",
     "agents": "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
+    "sharing": "one process, agents, and crawlers that share a queue; depth 5 and 6 by each, and kinds of seen set; ten minutes",
     "dashboard": "its answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
     "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
@@ -65,6 +66,7 @@ SIZED = frozenset(
             "pages",
             "questions",
             "revisits",
+            "sharing",
         ),
         "structured-data",
     }

@@ -30,7 +30,11 @@ GROWS = 1.0
 def shown_agent(one: "AgentStanding") -> str:
     """One of several agents."""
     at_work = f", {one.recent_pages_per_second:.1f} pages/s, {one.in_flight:,} in flight" if one.process else ""
-    return f"{one.name}: {one.state}, {one.pages:,} pages, {one.queued:,} queued{at_work}"
+    silent = f" for {show_seconds(one.silent_seconds)}" if one.silent_seconds else ""
+    again = f", started again {show_count(one.restarts, 'time')}" if one.restarts else ""
+    if not one.process and silent:
+        return f"{one.name}: {one.state}{silent}{again}"
+    return f"{one.name}: {one.state}, {one.pages:,} pages, {one.queued:,} queued{at_work}{again}"
 
 
 def shown_master(one: "MasterStanding") -> str:

@@ -38,20 +38,19 @@ def topology(
     """
     # What follows imports every part that the wiring names; help does not.
     from gossamer.assembly.catalog import catalog
-    from gossamer.assembly.compiling import compile_wiring, find_wiring
+    from gossamer.assembly.compiling import find_wiring
+    from gossamer.assembly.crawlers import compile_with_crawlers
     from gossamer.assembly.given_seeds import read_seeds
     from gossamer.flow import render
     from gossamer.flow.planning import plan
-    from gossamer.flow.wiring import to_toml, with_settings
+    from gossamer.flow.wiring import to_toml
 
     seeds = read_seeds([*(name for name in names if "://" in name), *read_seed_files(seed_files)])
     named = [name for name in names if "://" not in name]
     if len(named) > 1:
         raise click.UsageError(f"one wiring at a time, not {len(named)}: {', '.join(named)}")
     base = find_wiring(named[0]) if named else None
-    wiring = compile_wiring(seeds, read_options(given, config), base)
-    for unit, values in read_sets(sets).items():
-        wiring = with_settings(wiring, unit, values)
+    wiring = compile_with_crawlers(seeds, read_options(given, config), base, read_sets(sets))
     graph = plan(wiring, catalog())
     if form == "toml":
         print(to_toml(render.without_secrets(wiring, graph)), end="")

@@ -20,6 +20,7 @@ import msgspec
 
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.control.client import holder
+from gossamer.assembly.crawlers import gathered
 from gossamer.assembly.documents import with_structured_data
 from gossamer.assembly.following import Following
 from gossamer.assembly.kept import read_wiring
@@ -125,12 +126,12 @@ def _handlers_missing(wiring: Wiring, directory: str) -> str:
 
 
 def crawl_wiring(directory: str) -> Wiring:
-    """The wiring that a crawl ran with.
+    """The wiring that a crawl ran with; where crawlers shared its queue, the one that does the same in one process.
 
     Raises:
         UsageError: there is no crawl.
     """
-    return read_wiring(crawl_directory(directory))
+    return gathered(read_wiring(crawl_directory(directory)))
 
 
 class Reprocessing:

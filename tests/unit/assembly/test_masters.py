@@ -16,7 +16,7 @@ from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agents import with_agents
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.masters import Masters, designation_policy, master_wiring, masters_for, masters_of
+from gossamer.assembly.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import WiringError
 from gossamer.flow.planning import plan
@@ -68,6 +68,7 @@ def test_a_crawl_goes_by_the_ring_unless_told(tmp_path: Path) -> None:
         ({"agents": 2, "masters": 2}, "--masters is about masters; add --designation master"),
         ({"agents": 2, "policy": "by-domain"}, "--policy is about masters"),
         ({"agents": 2, "place": ["hu=budapest"], "designation": "ring"}, "--place is about masters"),
+        ({"agents": 2, "agent_place": ["agent-01=oslo"]}, "--agent-place is about masters"),
         ({"agents": 2, "designation": "master", "policy": "by-place"}, "--policy by-place needs places"),
         ({"agents": 2, "designation": "master", "policy": "least-lodaed"}, "least-loaded"),
         ({"agents": 2, "designation": "master", "place": ["hu=budapest"]}, "places"),
@@ -79,6 +80,13 @@ def test_options_that_do_not_fit_are_refused_in_one_line(options: Mapping[str, A
     assert refused.value.exit_code == 2
     assert "\n" not in str(refused.value)
     assert list(tmp_path.iterdir()) == [], "nothing was touched"
+
+
+def test_a_place_where_no_agent_stands_is_refused(tmp_path: Path) -> None:
+    masters = kept(tmp_path, policy="by-place", place=["hu=budapest"])
+    check_places(masters, ("agent-00", "agent-01@budapest"))
+    with pytest.raises(UsageError, match=r"no agent stands at budapest; .* --agent-place agent-00=budapest"):
+        check_places(masters, ("agent-00", "agent-01@oslo"))
 
 
 def test_a_crawl_keeps_to_what_it_began_with_and_may_have_other_masters(tmp_path: Path) -> None:

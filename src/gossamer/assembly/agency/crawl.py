@@ -54,6 +54,7 @@ from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.merged_log import merge_logs
+from gossamer.stores.notes import note_line
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
@@ -308,6 +309,7 @@ class DividedCrawl:
         """Tell a line; one of while the crawl was at work is said once more at the end."""
         if self.working:
             self.warnings.append(line)
+            note_line(self.directory, line)
         self._report(line)
 
     @property
@@ -362,7 +364,7 @@ class DividedCrawl:
         new = msgspec.to_builtins(after)
         given = {name: new[name] for name in settings}
         if not self.supervisor.is_resting:  # who begins again reads it then
-            await self.supervisor.give(unit, given)
+            await self.supervisor.giving.give(unit, given)
         self.graph = self.graph.with_settings(unit, given, after)
         try:
             self._place.write(self.plan.kept(self.graph), self.graph)

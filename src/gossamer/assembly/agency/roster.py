@@ -27,12 +27,13 @@ from gossamer.assembly.agency.membership import (
     needs_rest,
     settle,
     with_number,
+    with_places,
     without,
 )
 from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
 from gossamer.assembly.agency.supervisor import Supervisor
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.masters import designation_policy, masters_for
+from gossamer.assembly.masters import check_places, designation_policy, masters_for
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.graph import Graph
@@ -89,6 +90,7 @@ class Roster:
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
         self._number = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
+        self._given_places = options.agent_place
         self.members: tuple[str, ...] = ()
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
         self.has_changed = False
@@ -98,13 +100,15 @@ class Roster:
         """How those stand that have left."""
         self._wanted: tuple[str, ...] | None = None
         self.check(graph, self.members)
+        check_places(self.masters, self.members)
 
     def __repr__(self) -> str:
         return f"<Roster of {', '.join(self.members)}>"
 
     def _follow(self, before: tuple[str, ...], kept: tuple[str, ...]) -> None:
         """Take the members that the crawl has for those that it is to have, in the number that was asked for."""
-        self.members = with_number(before, self._number or len(at_work(before)) or 1)
+        numbered = with_number(before, self._number or len(at_work(before)) or 1)
+        self.members = with_places(numbered, self._given_places)
         self.has_changed = bool(before) and self.members != kept
 
     def check(self, graph: Graph, members: tuple[str, ...]) -> None:
@@ -269,6 +273,7 @@ class Roster:
     def limit(self, supervisor: Supervisor, graph: Graph, began: float) -> None:
         """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""
         frontier: Any = graph.sheet("frontier")
+        supervisor.beats.ended_after = frontier.silence
         supervisor.max_pages = self._left_of(frontier.max_pages, "pages")
         supervisor.max_bytes = self._left_of(frontier.max_bytes, "bytes")
         supervisor.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time

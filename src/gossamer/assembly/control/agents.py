@@ -32,6 +32,12 @@ class AgentStanding(msgspec.Struct, frozen=True):
     recent_pages_per_second: float = 0.0
     busy: float = 0.0
     peak_rss_bytes: int = 0
+    silent_seconds: float = 0.0
+    """Since it answered its supervisor last, where that is long; 0 where it is not."""
+    silences: int = 0
+    """How often it has been silent in this run."""
+    restarts: int = 0
+    """How often it was started again in this run."""
 
 
 class MasterStanding(msgspec.Struct, frozen=True):
@@ -53,5 +59,5 @@ def agent_standing(name: str, told: "CrawlStanding | None") -> AgentStanding:
     """What an agent said of itself; None where it does not answer."""
     if told is None:
         return AgentStanding(name, SILENT)
-    shared = {field: getattr(told, field) for field in AgentStanding.__struct_fields__ if field != "name"}
+    shared = {field: getattr(told, field) for field in AgentStanding.__struct_fields__ if hasattr(told, field)}
     return AgentStanding(name, **shared)

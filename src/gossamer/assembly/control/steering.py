@@ -14,6 +14,7 @@ import msgspec
 
 from gossamer.assembly.compiling import with_fetchers
 from gossamer.assembly.control.wire import Answered, ControlRequest
+from gossamer.assembly.crawlers import copies_of, crawlers_of, leases_of
 from gossamer.assembly.host_settings import HOST_SETTINGS, HostOptions
 from gossamer.assembly.live import option_of, settings_of
 from gossamer.assembly.options import CrawlOptions
@@ -304,7 +305,12 @@ async def set_host(crawl: Settable, name: str, values: Mapping[str, str]) -> str
 
 async def _enough_workers(crawl: Settable, concurrency: int) -> None:
     """SetAgent the fetchers as many workers as there may be requests in flight; those that are too many idle."""
-    fetch = crawl.graph.wiring.components.get("fetch")
+    wiring = crawl.graph.wiring
+    if crawlers_of(wiring) and concurrency > leases_of(wiring):
+        raise UsageError(
+            f"concurrency: crawlers take {leases_of(wiring)} URLs at once; stop the crawl, and give it to gossamer resume"
+        )
+    fetch = wiring.components.get("fetch")
     if fetch is not None and fetch.workers < concurrency:
         await crawl.rewire(lambda wiring: with_fetchers(wiring, concurrency))
 
@@ -317,12 +323,19 @@ def _settings(crawl: Settable, key: str, value: str) -> dict[str, dict[str, Any]
         SettingError: the value does not do.
     """
     nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
+    copies = copies_of(nodes)
+    nodes = {**{name: nodes[names[0]] for name, names in copies.items()}, **nodes}
     unit, dot, setting = key.rpartition(".")
     if not dot:
-        return settings_of(key, value, nodes)
-    if unit not in nodes:
+        made = settings_of(key, value, nodes)
+    elif unit not in nodes:
         raise UsageError(f"no unit {unit!r} runs here{nearest(unit, nodes)}")
-    return {unit: {setting: value}}
+    else:
+        made = {unit: {setting: value}}
+    # A unit that each crawler has one of is named without the crawler, and all of them are set.
+    return {
+        one: values for name, values in made.items() for one in (copies.get(name, ()) if name in copies else [name])
+    }
 
 
 def without_secrets(graph: Graph, values: Mapping[str, str]) -> dict[str, str]:

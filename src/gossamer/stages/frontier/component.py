@@ -29,7 +29,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import AsynchronousFilter
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.task import ANNOUNCED, Answer, Arrived, Committed, Task, sooner, with_level
+from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Arrived, Committed, Task, sooner, with_level
 from gossamer.model.visit import Visit
 from gossamer.services.depths import announced
 from gossamer.stages.frontier.addresses import HostAddresses
@@ -62,6 +62,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     answers: In[Answer]
     committed: In[Committed]
     arrived: In[Arrived]
+    returned: In[Task]
     tasks: Out[Task]
     refused: Out[Visit]
     ledger: Uses[Ledger]
@@ -76,8 +77,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     revisits: UsesMany[Revisits] = MappingProxyType({})
     lent: UsesMany[LentHosts] = MappingProxyType({})
 
-    spills = frozenset({"seeds", "answers", "committed", "arrived"})
-    optional = frozenset({"arrived"})
+    spills = frozenset({"seeds", "answers", "committed", "arrived", "returned"})
+    optional = frozenset({"arrived", "returned"})
     crowded: ClassVar[int] = CROWDED
     """Hosts that take turns before those that wait long make room for others."""
 
@@ -265,6 +266,22 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if any(one.new for one in group):
             self._turns.is_stirred = True
             self.signal("tasks")
+
+    def on_returned_many(self, tasks: Sequence[Task]) -> None:
+        """Nobody fetches these: they go back to their hosts, which may have been asked all the same."""
+        for task in tasks:
+            if not self._slots.take_back(task):
+                continue
+            if task.relation == ROBOTS:
+                self._turns.settle(task.source)
+            elif task.is_safe:
+                self.queues.put_back(task)
+                self._turns.look_around(task.host)
+            self._turns.put(task.host)
+        self._turns.is_stirred = True
+        self.signal("tasks")
+        self.signal("refused")
+        self._end_if_done()
 
     def input_ended(self, role: str) -> None:
         """With no seeds to come, and no URLs of other agents, an empty frontier is the end."""

@@ -7,7 +7,7 @@ from collections import deque
 from typing import Final
 
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
+from gossamer.model.task import ROBOTS, Answer, Task
 from gossamer.model.visit import Response, Visit
 from gossamer.stages.frontier.uses import FrontierUses
 
@@ -43,6 +43,21 @@ class Slots:
         """A task is under way."""
         self.taken += 1
         self._uses.flights.depart(task.identity)
+
+    def take_back(self, task: Task) -> bool:
+        """A task is under way no more, though nobody has fetched it. A request that may not be sent twice ends here, since it was
+        perhaps sent. Returns False if its visit was committed meanwhile."""
+        uses = self._uses
+        if not uses.flights.arrive(task.identity):
+            return False
+        mark = "" if task.request is None else task.request.mark
+        is_errand = task.relation == ROBOTS
+        lost = Answer(task.url, task.host, Outcome.INTERRUPTED, 0.0, is_errand=is_errand, mark=mark)
+        uses.politeness.ruling(lost)
+        self.taken -= 1
+        if not task.is_safe:
+            self.end(task, Outcome.INTERRUPTED, "the crawler that had it is gone, and it may not be sent twice")
+        return True
 
     def end(self, task: Task, outcome: Outcome, why: str = "") -> None:
         """A task's story ends without a request: at the commit, like any other."""
