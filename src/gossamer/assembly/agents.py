@@ -240,7 +240,7 @@ def _by_master(
             "held": ProviderPlan(
                 "held-domains", {"ledger": "ledger", "ring": "ring"}, {"agent": agent, **ring_rule(wiring)}
             ),
-            "taken": ProviderPlan("taken-domains", {"held": "held", "outbox": OUTBOX}),
+            "taken": ProviderPlan("taken-domains", {"held": "held", "outbox": OUTBOX, "ledger": "ledger"}),
             "master-links": ProviderPlan("master-links", {"behind": OUTBOX}, {"masters": preferred}),
         },
     )

@@ -119,3 +119,15 @@ class DomainTaker(Protocol):
             Those that this agent itself has found and owed to the master: they are seen here, and yet to be queued.
         """
         ...
+
+    def is_stray(self, task: Task) -> bool:
+        """Whether a task that was seen here and came as mail may never have been queued: this agent itself had found it."""
+        ...
+
+
+class KnowsTasks(Protocol):
+    """A ledger that tells what became of a URL."""
+
+    def has_task(self, url: str) -> bool:
+        """Whether a URL that was met was visited, or is queued, in flight or set aside; False where nobody can tell quickly."""
+        ...

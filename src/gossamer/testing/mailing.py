@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from gossamer.contracts.exchanging import Mail, OwedTask
 from gossamer.flow.receipt import Receipt, current
 from gossamer.model.agents import Designated
+from gossamer.model.mailed import MAILED, mailed_task
 from gossamer.model.task import Task
 
 #: Closes what is open as a kill would, and opens the mail of the same master again, for `agent-00` and `agent-01`.
@@ -58,16 +59,17 @@ async def _check_away(mail: Mail, wait: Wait) -> None:
     assert later == [1], "what comes for an agent that is away is not written at once"
     mail.delivered(on_way)
     back = await mail.take("agent-00", 1)
-    assert _urls(back) == [tasks[1].url], "an agent that is back is not sent what waits"
+    assert _urls(back) == [tasks[0].url], "an agent that is back is not sent what waits, or not what was on its way"
+    assert back[0].task.relation == MAILED, "its finder owes it no more, and the agent is not told so"
 
 
 async def _check_after_kill(mail: Mail) -> None:
     urls: set[str] = set()
-    while len(urls) < 4:
+    while len(urls) < 5:
         batch = await mail.take("agent-00", 9)
         urls |= set(_urls(batch))
         mail.delivered(batch)
-    assert urls >= {_task("a", number).url for number in (1, 2, 3, 9)}, "mail on the disk is lost with the process"
+    assert urls >= {_task("a", number).url for number in (0, 1, 2, 3, 9)}, "mail on the disk is lost with the process"
 
 
 async def _check_many(mail: Mail, reopen: Reopen) -> None:
@@ -112,4 +114,5 @@ def _for(agent: str, tasks: Sequence[Task]) -> list[Designated]:
 
 
 def _urls(owed: Sequence[OwedTask]) -> list[str]:
-    return [one.task.url for one in owed]
+    tasks = (mailed_task(one.task) if one.task.relation == MAILED else one.task for one in owed)
+    return [one.url for one in tasks if one is not None]

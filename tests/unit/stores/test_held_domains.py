@@ -8,12 +8,18 @@ import pytest
 
 from gossamer.model.digest_claims import Claim, as_task, digest_names
 from gossamer.model.domains import domain_point
+from gossamer.model.mailed import as_mailed
 from gossamer.model.task import Task
 from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.stages.commit.receiving import UrlIntake
+from gossamer.stages.commit.sheet import CommitSheet
+from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
+from gossamer.stages.frontier.traversals import BreadthFirst
 from gossamer.stores.exchange.held import HELD, MASTERS, HeldDomains, HeldDomainsSheet, TakenDomains
 from gossamer.stores.exchange.ledger import DividedLedger
 from gossamer.stores.exchange.outbox import AgentOutbox, AgentOutboxSheet
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.ledger.providers import LedgerSeen
 
 MEMBERS = ("agent-00", "agent-01")
 
@@ -32,7 +38,7 @@ class Agent:
         self.divided = DividedLedger()
         self.divided.behind, self.divided.outbox = self.ledger, self.outbox
         self.taken = TakenDomains()
-        self.taken.held, self.taken.outbox = self.held, self.outbox
+        self.taken.held, self.taken.outbox, self.taken.ledger = self.held, self.outbox, self.ledger
 
     async def start(self) -> None:
         await self.held.start()
@@ -112,6 +118,37 @@ def test_what_an_agent_owes_of_a_domain_that_became_its_own_is_sent_also_after_a
         assert again.ledger.counters()["owed"] == 0
         again.ledger.abandon()
         agent.ledger.open()
+
+    asyncio.run(check())
+
+
+def test_what_waited_as_mail_is_queued_once_also_where_its_finder_owes_it_no_more(agent: Agent) -> None:
+    async def check() -> None:
+        await agent.start()
+        seen = LedgerSeen()
+        seen.ledger = agent.ledger
+        await seen.start()
+        intake = UrlIntake(CommitSheet(), agent.divided, seen, BreadthFirst(), WeightedPrioritizer(), (), ())
+        first, second = found("a.test/1", "a.test/2")
+
+        def arrive(*tasks: Task) -> int:
+            return intake.kept(tasks, domains=[agent.taken])
+
+        with agent.divided.group() as group:
+            group.push(group.meet([first, second]).new)
+        # Its master has it on the disk, and has said so: nobody owes it.
+        agent.outbox.delivered(await agent.outbox.take(MASTERS, 9))
+        await agent.outbox.stop()
+        assert agent.ledger.counters()["owed"] == 0
+        assert arrive(first) == 0, "it was seen, so that any other copy of it would be one too many"
+        assert arrive(as_mailed(first), as_mailed(first)) == 1
+        assert arrive(as_mailed(first)) == 0, "it is queued"
+        agent.ledger.queues.admit(float("inf"), 9)
+        [task] = agent.ledger.queues.pop("a.test", 1)
+        assert (task.url, arrive(as_mailed(first))) == (first.url, 0), "it is in flight"
+        new = found("a.test/3")[0]
+        assert arrive(as_mailed(second), as_mailed(new), new) == 2
+        assert sorted(one.url for one in agent.ledger.queues.pop("a.test", 9)) == [second.url, new.url]
 
     asyncio.run(check())
 

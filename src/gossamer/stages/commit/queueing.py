@@ -4,7 +4,7 @@ Place in the flow: the commit asks for each visit of a group, while the group is
 another time, or counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import inf
 
@@ -77,19 +77,23 @@ class TaskQueueing:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
         return msgspec.structs.replace(visit, new=tuple(self._pushed(offered, rejected)), rejected=rejected)
 
-    def received(self, tasks: Sequence[Task]) -> int:
+    def received(self, tasks: Sequence[Task], is_stray: Callable[[Task], bool] = lambda task: False) -> int:
         """Queue what other agents found, as far as it is new here; returns how many are queued.
 
-        What is known is not queued again, so that a task may come as often as it will.
+        What is known is not queued again, so that a task may come as often as it will; but for one that is a stray: it was seen
+        here, and was never queued.
         """
         rejected: dict[str, int] = {}
         limit, passing = self._limit, self._passing(tasks, rejected)
         if limit is None:
-            known = {task.identity: task for task in passing}
-            offered = [known[identity] for identity in self._seen.offer(list(known))]
+            by_identity = {task.identity: task for task in passing}
+            offered = [by_identity[identity] for identity in self._seen.offer(list(by_identity))]
         else:
             offered = announced(passing, self._staged, limit)
-        return len(self._pushed(offered, rejected))
+        queued = self._pushed(offered, rejected)
+        known = {task.identity for task in offered}
+        strays = {task.identity: task for task in passing if task.identity not in known and is_stray(task)}
+        return len(queued) + self.taken_back(list(strays.values()))
 
     def taken_back(self, tasks: Sequence[Task]) -> int:
         """Queue what was seen here, owed, and is ours by now; returns how many are queued."""

@@ -4,7 +4,8 @@ Place in the flow: the end of the arrow from another agent's outbox. The commit'
 (:mod:`gossamer.stages.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
 that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way, and so
 do claims of documents whose digests are ours. Where masters give domains to agents, URLs come from them, and among them may be some
-that this agent has found itself.
+that this agent has found itself. Of those that waited as mail nobody knows any more who has found them, so that they are
+queued where the agent has no task of them.
 
 Where agents are not connected, URLs come in files: :mod:`gossamer.assembly.merging` gives them to :class:`UrlIntake`.
 """
@@ -25,6 +26,7 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.digest_claims import CLAIM
+from gossamer.model.mailed import MAILED, mailed_task
 from gossamer.model.orders import ORDER
 from gossamer.model.task import Arrived, Task
 from gossamer.stages.commit.component import is_full
@@ -104,6 +106,9 @@ class UrlIntake(msgspec.Struct, frozen=True):
         self, tasks: Sequence[Task], claimants: Sequence[ClaimTaker] = (), domains: Sequence[DomainTaker] = ()
     ) -> int:
         """Commit them in one group; returns how many were new. `claimants` take claims of documents, `domains` those of masters."""
+        mail = [carried for task in tasks if task.relation == MAILED and (carried := mailed_task(task)) is not None]
+        if mail:
+            tasks = [*(task for task in tasks if task.relation != MAILED), *mail]
         orders = [task for task in tasks if task.relation == ORDER]
         claims = [task for task in tasks if task.relation == CLAIM]
         urls = [task for task in tasks if task.relation not in (ORDER, CLAIM)] if orders or claims else tasks
@@ -112,7 +117,11 @@ class UrlIntake(msgspec.Struct, frozen=True):
             choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
             back = [one for taker in domains for one in taker.received(tasks, staged)]
             queueing = TaskQueueing(self.sheet, choosers, staged)
-            new = queueing.received(urls) + queueing.taken_back(back)
+            mailed = {task.identity for task in mail} - {task.identity for task in back}
+            new = queueing.taken_back(back)
+            new += queueing.received(
+                urls, lambda task: task.identity in mailed and any(taker.is_stray(task) for taker in domains)
+            )
             if claims:
                 for claimant in claimants:
                     claimant.received(claims, staged)

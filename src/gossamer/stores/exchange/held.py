@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from gossamer.contracts.designating import Designation
-from gossamer.contracts.exchanging import HoldsDomains, TakesBack
+from gossamer.contracts.exchanging import HoldsDomains, KnowsTasks, TakesBack
 from gossamer.contracts.ledger import Group, Ledger
 from gossamer.contracts.spaces import Space
 from gossamer.flow.ports import Uses
@@ -105,6 +105,7 @@ class TakenDomains(Provider[NoSettings]):
 
     held: Uses[HoldsDomains]
     outbox: Uses[TakesBack]
+    ledger: Uses[KnowsTasks]
 
     def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Task]:
         """Note the domains of tasks that a master has sent, in the group that is to have them.
@@ -114,6 +115,10 @@ class TakenDomains(Provider[NoSettings]):
         """
         self.held.hold({task.host: None for task in tasks if task.relation != CLAIM}, group)
         return self.outbox.taken_back([task for task in tasks if task.relation not in (CLAIM, ORDER)], group)
+
+    def is_stray(self, task: Task) -> bool:
+        """Whether a task that was seen here and came as mail may never have been queued: this agent itself had found it."""
+        return not self.ledger.has_task(task.identity)
 
 
 def held_domains(ledger: Ledger) -> list[str]:

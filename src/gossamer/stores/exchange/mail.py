@@ -27,6 +27,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.agents import Designated
 from gossamer.model.domains import Division, DomainRule, domain_rule
 from gossamer.model.errors import DiskFull
+from gossamer.model.mailed import as_mailed
 from gossamer.model.task import Task
 
 #: Numbers of mail are never used again: a master may be about to delete one that another master has deleted already.
@@ -237,20 +238,19 @@ class MassMail(Provider[MassMailSheet]):
 
     # -- the disk
 
-    def _write(self, posted: Sequence[_Posted]) -> list[int]:
-        """Put pieces on the disk; returns their numbers. Raises DiskFull."""
-        master, numbers = self.sheet.master, []
+    def _write(self, posted: Sequence[_Posted]) -> None:
+        """Put pieces on the disk. Raises DiskFull."""
+        master = self.sheet.master
+        marks: dict[str, int] = {}
         with self.shared.writing() as connection:
             for one in posted:
                 row = connection.execute(
                     "INSERT INTO mail (agent, master, task) VALUES (?, ?, ?)", (one.agent, master, _encode(one.task))
                 )
-                numbers.append(int(row.lastrowid or 0))
-        for one, number in zip(posted, numbers, strict=True):
-            self._marks.setdefault(one.agent, number - 1)
+                marks.setdefault(one.agent, int(row.lastrowid or 0) - 1)
+        self._marks = {**marks, **self._marks}
         self.commits += 1
         self.metrics.count("spilled", len(posted))
-        return numbers
 
     def _read(self, agent: str, most: int) -> list[_Posted]:
         """The next pieces for an agent that are on the disk, and not on their way."""
@@ -265,7 +265,7 @@ class MassMail(Provider[MassMailSheet]):
                 break
             self._marks[agent] = rows[-1][0]
             if found := [
-                _Posted(agent, _decode(task), _NOWHERE, _NOWHERE, None, number)
+                _Posted(agent, as_mailed(_decode(task)), _NOWHERE, _NOWHERE, None, number)
                 for number, task in rows
                 if number not in on_way
             ]:
@@ -273,17 +273,16 @@ class MassMail(Provider[MassMailSheet]):
         return []
 
     def _spill(self, agent: str) -> None:
-        """Put what waits for an agent that is away on the disk, and what is on its way: nobody knows whether that arrives."""
+        """Put what waits for an agent that is away on the disk, and what is on its way: its finder owes it no more then, so that it
+        has to arrive as mail.
+        """
         queue, sent = self._queues[agent], self._sent[agent]
         for key, batch in list(sent.items()):
             held = [one for one in batch.posted if not one.row]
-            numbers = iter(self._write(held)) if held else iter(())
-            kept = [
-                one if one.row else msgspec.structs.replace(one, receipt=None, row=next(numbers))
-                for one in batch.posted
-            ]
-            sent[key] = _Batch(batch.since, kept)
-            _release(held)
+            if held:
+                self._write(held)
+                sent[key] = _Batch(batch.since, [one for one in batch.posted if one.row])
+                _release(held)
         if queue:
             waiting = list(queue)
             self._write(waiting)

@@ -28,6 +28,9 @@ from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.store import FAMILIES, RocksStore
 from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole, queue_of
 
+#: Chunks of a host's queue that are looked at for a task, 128 tasks each: some 4 ms.
+_LOOKED_AT = 200
+
 _rows = msgspec.msgpack.Decoder(DocumentRow)
 
 
@@ -163,6 +166,12 @@ class LedgerReading(Provider[LedgerSheet]):
     def is_looked_at_whole(self, url: str, most: int) -> bool:
         """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
         return is_looked_at_whole(self._store, self._keys, url, most)
+
+    def has_task(self, url: str) -> bool:
+        """Whether a URL that was met was visited, or is queued, in flight or set aside; False where that takes too long to tell."""
+        if self.document(url) is not None or self.queues.flights(url) > 0:
+            return True
+        return self.waiting(url, _LOOKED_AT) is not None or self.aside_of(url, _LOOKED_AT) is not None
 
     def read_through(self) -> int:
         """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
