@@ -115,6 +115,7 @@ def test_the_mail_of_a_master_that_is_gone_is_sent_by_another(shared: Callable[[
         await one.take("agent-00", 1)
         await clock.advance(2.0)
         assert not other.is_empty, "mail on the disk is everybody's"
+        assert [(mail.waiting, mail.lag) for mail in (one, other)] == [(1, 2.0), (0, 0.0)]
         await end(one)
         await clock.advance(LEASE + 2.0)
         taken = await other.take("agent-00", 9)

@@ -1,9 +1,16 @@
 """Every robots gate of ours that obeys keeps the promises of `contracts.robots`, under every policy."""
 
+import asyncio
+from itertools import count
+from pathlib import Path
+
 import pytest
 
 from gossamer.services.robots.policies import POLICIES
 from gossamer.services.robots.provider import ObeyRobots, RobotsSheet
+from gossamer.services.robots.sharing import SharingRobots
+from gossamer.stores.robots_answers import UserRobotsAnswers, UserRobotsAnswersSheet
+from gossamer.testing.answering import check_robots_answers
 from gossamer.testing.gating import check_robots
 
 
@@ -14,3 +21,24 @@ def test_robots(policy: str) -> None:
 
 def test_robots_that_can_keep_next_to_nothing() -> None:
     check_robots(lambda: ObeyRobots(RobotsSheet(memory=1, ready_rules=1)))
+
+
+def test_robots_that_are_shared(tmp_path: Path) -> None:
+    folders = count()
+
+    def alone() -> SharingRobots:
+        gate = SharingRobots()
+        gate.answers = answers(tmp_path / str(next(folders)))
+        return gate
+
+    check_robots(alone)
+
+
+def test_robots_answers_of_a_user(tmp_path: Path) -> None:
+    check_robots_answers(lambda: answers(tmp_path))
+
+
+def answers(folder: Path) -> UserRobotsAnswers:
+    found = UserRobotsAnswers(UserRobotsAnswersSheet(folder=str(folder)))
+    asyncio.run(found.start())
+    return found

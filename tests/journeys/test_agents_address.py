@@ -1,6 +1,7 @@
-"""An address where several agents have hosts is asked as by one crawler: the server's own log says so."""
+"""An address or domain where several agents have hosts is asked as by one crawler: the server's own log says so."""
 
 import asyncio
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from gossamer.flow.sheet import build
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit.trace import read_trace
 from gossamer.simweb.graph import WebGraph
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 GAP = 0.05
 
@@ -45,7 +47,40 @@ def test_two_agents_keep_the_delay_of_an_address_that_they_share(tmp_path: Path,
     assert summary.pages >= 20
     for name in ("agent-00", "agent-01"):
         assert (tmp_path / f"crawl/logs/{name}.jsonl").stat().st_size, "both have asked there"
-    starts = sorted(read_trace(log).start.tolist())
-    gaps = [(after - before) / 1e6 for before, after in pairwise(starts)]
+    check_gaps([start / 1e6 for start in read_trace(log).start.tolist()])
+
+
+def test_agents_that_divide_the_hosts_of_a_domain_keep_its_delay(tmp_path: Path) -> None:
+    starts: list[float] = []
+    hosts, pages = 6, 4
+
+    def answer(request: FakeRequest) -> FakePage:
+        starts.append(time.monotonic())
+        links = "".join(f'<a href="http://h{h}.one.test/p{n}">x</a>' for h in range(hosts) for n in range(pages))
+        return FakePage(links + request.target)
+
+    urls = {f"http://h{h}.one.test/p{n}": answer for h in range(hosts) for n in range(pages)}
+    with FakeWeb(urls) as web:
+        given = {
+            "output": str(tmp_path / "crawl"),
+            "scope": "any",
+            "delay": 0,
+            "domain_delay": GAP,
+            "robots": "ignore",
+            "resolve": [web.resolve],
+            "allow_network": ["127.0.0.0/8"],
+            "agents": 2,
+        }
+        settings = {"ledger": {"division": "host"}}
+        job = DividedCrawl(["http://h0.one.test/p0"], build(CrawlOptions, given), settings=settings, tables=False)
+        summary = asyncio.run(crawled(job))
+    assert (summary.state, summary.pages) == ("finished", hosts * pages)
+    for name in ("agent-00", "agent-01"):
+        assert (tmp_path / f"crawl/logs/{name}.jsonl").stat().st_size, "both have asked there"
+    check_gaps(starts)
+
+
+def check_gaps(starts: list[float]) -> None:
+    gaps = [after - before for before, after in pairwise(sorted(starts))]
     # The server's clock reads late where the machine is busy, and a gap that follows is shorter by as much.
     assert sum(gap < GAP / 2 for gap in gaps) <= len(gaps) // 20, sorted(gaps)[:20]

@@ -29,6 +29,7 @@ from gossamer.query.removing import remove_rows
 from gossamer.stages.fetch.cookie_log import COOKIES, CookieLog
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stores.deletions import DELETED, JOURNAL, PLACES, Deletion, note_progress
+from gossamer.stores.notes import NOTES_LOG, note_line
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: `/secret` is met first, `/copy` has its bytes: the archive has a revisit of it.
@@ -285,12 +286,16 @@ def test_copies_beside_the_crawl_go_too_and_what_was_never_committed(
     skipped = crawl / "logs" / "skipped.jsonl"
     kept = json.dumps({"unit": "process", "item": web.url("/other")})
     skipped.write_text(json.dumps({"unit": "process", "item": {"task": {"url": web.url("/secret")}}}) + f"\n{kept}\n")
+    note_line(crawl, f"1 URL waits for a retry: {web.url('/secret')}")
+    note_line(crawl, "another one")
     assert main(["delete", str(crawl), web.url("/secret")]) == 0
     check_gone(crawl, web, capsys)
     assert archive.stat().st_size == whole
     assert not (crawl / "quarantine").exists()
     assert not lost.exists()
     assert ledger.checkpoints() == []
+    notes = [json.loads(line) for line in (crawl / NOTES_LOG).read_text().splitlines()]
+    assert [note["event"] for note in notes[-2:]] == ["deleted", "note"]
     deleted, same = skipped.read_text().splitlines()
     assert json.loads(deleted) == {"event": "deleted"}
     assert same == kept

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import signal
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -20,14 +20,20 @@ from tests.journeys.test_agents import (
 from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
 
 from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.agency.membership import opened_ledger
 from gossamer.assembly.control.client import Control
 from gossamer.assembly.control.messages import Assign, Checkpoint
 from gossamer.assembly.control.wire import ControlRequest
 from gossamer.cli.main import main
+from gossamer.flow.wiring import read
 from gossamer.model.agents import agent_name
+from gossamer.model.domains import domain_point
 from gossamer.operations.designations import designations
 from gossamer.operations.verifying import verify
+from gossamer.query.places import CRAWL_FILE
+from gossamer.stores.exchange.held import held_domains, let_go
 from gossamer.stores.exchange.mail import has_mail
+from gossamer.stores.ledger.moving import drop, forget_seen
 from gossamer.stores.members import members_of
 from gossamer.stores.shared_state import SHARED, SharedFile
 from gossamer.testing.fakeweb import FakeWeb
@@ -105,6 +111,8 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
             shutil.rmtree(tmp_path / "crawl/state/master-01")
             masters["master-01"].kill()
             await until(lambda: masters["master-01"].is_gone)
+            told = (await job.standing(units=False)).each_master
+            assert [(one.name, one.state) for one in told] == [("master-00", "running"), ("master-01", "gone")]
             agent = job.supervisor.agents["agent-01"]
             await until(lambda: agent.has_worked)
             agent.kill()
@@ -201,7 +209,9 @@ def test_the_part_of_a_lost_agent_is_found_again(web: FakeWeb, tmp_path: Path) -
     assert verify(directory, deep=True).findings == []
 
 
-def test_a_shared_table_that_is_anothers_or_gone_is_refused_in_one_line(web: FakeWeb, tmp_path: Path) -> None:
+def test_a_shared_table_that_is_anothers_is_refused_and_one_that_is_gone_is_made_again_where_a_person_says_so(
+    web: FakeWeb, tmp_path: Path
+) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory, "--designation", "master", agents=2)
     before = {one: one.stat().st_mtime_ns for one in directory.rglob("*.toml")}
@@ -216,3 +226,21 @@ def test_a_shared_table_that_is_anothers_or_gone_is_refused_in_one_line(web: Fak
         assert told in refused.stderr
         assert refused.stderr.count("\n") == 1, refused.stderr
     assert {one: one.stat().st_mtime_ns for one in directory.rglob("*.toml")} == before, "nothing has changed"
+    # URLs of one domain waited as mail, which is lost with the table.
+    wiring = read(directory / CRAWL_FILE)
+    with ExitStack() as stack:
+        ledger = opened_ledger(directory, wiring, "agent-01", stack)
+        kept = held_domains(ledger)
+        lost, point = kept[-1], domain_point(kept[-1])
+        let_go(ledger, [lost])
+        drop(ledger, [(point, point)])
+        forget_seen(ledger, [(point, point)])
+    done = resumed(directory, "--accept-loss")
+    assert done.returncode == 0, done.stderr
+    assert "made again: which agent has which of" in done.stderr
+    assert "URLs that no agent has are queued again" in done.stderr
+    owners = dict(designations(directory))
+    assert {owners[domain] for domain in kept[:-1]} == {"agent-01"}
+    assert lost in owners
+    assert len(urls_in(directory / "logs/crawl.jsonl")) == 144, "all pages are there"
+    assert verify(directory, deep=True).findings == []

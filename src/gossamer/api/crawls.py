@@ -92,7 +92,7 @@ def make_crawl(
         more: what :class:`~gossamer.assembly.crawl.Crawl` takes beside.
 
     Raises:
-        GossamerError: it cannot be made; says why.
+        GossamerError: the crawl cannot be made; the message gives the reason.
     """
     options = dict(made.options)
     if not isinstance(options.get("item_columns", ()), str | list | tuple):
@@ -194,7 +194,7 @@ class CrawlRun:
 
 @contextlib.contextmanager
 def workspace(made: Made) -> Iterator[Made]:
-    """Without `output` nothing is kept: ledger and log lie in a folder that is removed at the end."""
+    """Give the crawl a folder. Without `output` the folder is temporary, and is removed at the end."""
     if made.options.get("output"):
         yield made
         return
@@ -288,7 +288,7 @@ class SyncCrawlRun(Iterator[Page]):
 
     @property
     def summary(self) -> Summary | None:
-        """How the crawl ended, or how it stands."""
+        """The result of the crawl, or its present state while it runs."""
         return self._run.summary
 
     def __iter__(self) -> Iterator[Page]:

@@ -113,6 +113,9 @@ class CrawlKeywords(TypedDict, total=False):
     """With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest
     or 192.0.2.0/24=oslo."""
 
+    agent_place: Sequence[str]
+    """With --policy by-place: say at which place an agent stands, as agent-01=oslo."""
+
     exchange: Literal["live", "files"]
     """Let agents send each other URLs while they run (live), or let agents that no network connects write them into
     files (files): each of these is a crawl of its own, and `gossamer merge` takes the files in. See
@@ -188,6 +191,10 @@ class CrawlKeywords(TypedDict, total=False):
 
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
+
+    robots_cache: Literal["off", "shared", "refresh"]
+    """Share what sites say in robots.txt with your other crawls, for a day at most: `shared` uses their answers,
+    `refresh` asks each site itself and lets the others use that."""
 
     sitemaps: bool
     """Also fetch the sitemaps that robots.txt names."""

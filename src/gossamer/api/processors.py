@@ -36,7 +36,7 @@ def processor(*mimes: str) -> Callable[[P], P]:
     as when a cell of a notebook runs again, it replaces the earlier one.
 
     Raises:
-        UsageError: it names no media type, or what it stands before is no function of one argument.
+        UsageError: no media type is named, or the decorated object is not a function of one argument.
     """
     if not mimes or not all(isinstance(mime, str) for mime in mimes):
         raise UsageError('@gossamer.processor("text/html") names the media types of its pages, in brackets')
@@ -103,7 +103,7 @@ async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
 
 
 def with_registered(wiring: Wiring, catalog: Catalog) -> Wiring:
-    """The wiring with the program's own processors behind those that it names; a crawl that goes on names them already."""
+    """Return the wiring with the program's own processors after those that it names; a resumed crawl names them already."""
     plan = wiring.components.get("process")
     if not _registered or plan is None:
         return wiring

@@ -1,4 +1,4 @@
-"""What handlers take, return and yield, as types: for those who write handlers, and for their type checkers.
+"""Types of the values that handlers take, return and yield, for authors of handlers and for type checkers.
 
 Place in the flow: :mod:`spider` registers functions of these types.
 """

@@ -127,7 +127,7 @@ class Spider:
             deadline: seconds that it may take for a page.
 
         Raises:
-            UsageError: the function is no handler, or another one is for the same pages; names the file and line of each.
+            UsageError: the function is not a handler, or the same pages have another one. It names the file and line of each.
         """
 
         if callable(label):
@@ -173,11 +173,11 @@ class Spider:
         the session is no longer logged in.
 
         Args:
-            url: of the page with the form, on the host that is logged in to.
+            url: of the page with the form, on the host of the log-in.
             deadline: seconds that it may take.
 
         Raises:
-            UsageError: the function is no log-in, or the host has another; names the file and line of each.
+            UsageError: the function is not a log-in, or the host has another one. It names the file and line of each.
         """
 
         if callable(url):
@@ -208,16 +208,16 @@ class Spider:
 
         Args:
             url: of any page of the site.
-            token_url: the endpoint that issues tokens; over https.
-            client: the name that the client is registered under.
-            secret: where the client's secret stands: `$NAME` in the environment, or `@FILE`, which its owner alone may read.
-            scope: what is asked for, where the server wants it said.
-            refresh_token: where a refresh token stands, as `secret`; without one, client credentials are asked with.
+            token_url: the https endpoint that issues tokens.
+            client: the name under which the client is registered.
+            secret: the place of the client's secret: `$NAME` in the environment, or `@FILE`, which only its owner can read.
+            scope: the scope to ask for, where the server wants one.
+            refresh_token: the place of a refresh token, written like `secret`; without one, the client credentials are sent.
             deadline: seconds that the answer may take.
 
         Raises:
             UsageError: the site has another log-in, or a secret would go out readable.
-            SettingError: a secret is not there.
+            SettingError: a secret is missing.
         """
         from gossamer.api.oauth import TokenGrant  # few spiders need it
 
@@ -234,7 +234,7 @@ class Spider:
         Options given here win over those of the spider. `gossamer run FILE` takes the place of this call.
 
         Raises:
-            GossamerError: the crawl cannot be run; says why.
+            GossamerError: the crawl cannot run; the message gives the reason.
         """
         given = _checked({**options, **({"wiring": wiring} if wiring else {})})
         if seeds:
@@ -294,7 +294,7 @@ class Spider:
         return Made(urls, chosen, self.at_work(), self._file(), begun)
 
     def at_work(self) -> type[SpiderHandlers]:
-        """What runs the handlers in a crawl."""
+        """Return the object that runs the handlers in a crawl."""
         own = {
             "table": self.handlers,
             "logins": self.logins,

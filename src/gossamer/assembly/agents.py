@@ -101,7 +101,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     )
     for unit, plan in wiring.providers.items():
         if plan.use == "politeness" and others:
-            made = wirings.with_settings(made, unit, {"address_turns": True})
+            shares_domains = ring_rule(wiring).get("division") == "host"
+            made = wirings.with_settings(made, unit, {"address_turns": True, "domain_turns": shares_domains})
     return _with_own_files(owing_orders(made), agent)
 
 

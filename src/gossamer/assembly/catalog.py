@@ -116,6 +116,8 @@ PROVIDERS = {
     "host-names": "gossamer.services.host_names:GivenHostNames",
     "recent-urls": "gossamer.stores.recent_urls:RecentUrlTable",
     "robots": "gossamer.services.robots.provider:ObeyRobots",
+    "shared-robots": "gossamer.services.robots.sharing:SharingRobots",
+    "robots-answers": "gossamer.stores.robots_answers:UserRobotsAnswers",
     "ignore-robots": "gossamer.services.robots.provider:IgnoreRobots",
     "divided-ledger": "gossamer.stores.exchange.ledger:DividedLedger",
     "lending-ledger": "gossamer.stores.lending.ledger:LendingLedger",

@@ -22,6 +22,7 @@ from gossamer.assembly.mobile import with_mobile
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import with_protocols
 from gossamer.assembly.recrawl import with_recrawl
+from gossamer.assembly.robots_cache import READING_GATES, share_robots
 from gossamer.flow import wiring as wirings
 from gossamer.flow.errors import SettingError, WiringError
 from gossamer.flow.sheet import build
@@ -286,7 +287,7 @@ def _identity(builder: Builder) -> None:
         return
     agent = user_agent(options)
     builder.set_where_present("http", {"user_agent": agent})
-    if "robots" in providers and providers["robots"].use == "robots":
+    if "robots" in providers and providers["robots"].use in READING_GATES:
         builder.set_where_present("robots", {"agent": token_of(agent)})
     if token_of(agent) != ProcessSheet().agent:
         builder.set_where_present("process", {"agent": token_of(agent)})
@@ -315,6 +316,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "no_warc": _no_warc,
     "strategy": _strategy,
     "robots": _robots,
+    "robots_cache": share_robots,
     "retries": _retries,
     "proxy": _proxy,
 }

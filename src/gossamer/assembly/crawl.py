@@ -54,6 +54,7 @@ from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.members import refuse_divided
+from gossamer.stores.notes import note_line
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
@@ -267,6 +268,7 @@ class Crawl:
         """Tell a line; one of while the crawl was at work is said once more at the end."""
         if self.working:
             self.warnings.append(line)
+            note_line(self.directory, line)
         self._report(line)
 
     def _tell_records(self) -> None:

@@ -1,9 +1,9 @@
 """Several crawlers on one queue and one URL cache: the wiring of `--crawlers`, and the way back from it.
 
-Place in the flow: options compile to the wiring of one process, which is divided here at last. The main process keeps queue, URL
-cache and everything else that the crawl must not forget; each crawler is a process that fetches and reads pages (Ridgway 2010,
-section 4.1). Between them stand the parts of :mod:`gossamer.stages.leasing`. A crawl that goes on is gathered into one process
-first, so that options find its units by their names.
+Place in the flow: options compile to the wiring of one process, which is divided here at last. The main process keeps queue,
+URL cache and everything else that the crawl must not forget; each crawler is a process that fetches and reads pages (Ridgway
+2010, section 4.1). Between them stand the parts of :mod:`gossamer.stages.leasing`. A crawl that goes on is gathered into one
+process first, so that options find its units by their names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -281,7 +281,7 @@ def _leaving(wiring: Wiring, fetch: str) -> list[str]:
 
 
 def _stood_in_for(wiring: Wiring, leaving: Sequence[str]) -> dict[str, ProviderPlan]:
-    """Parts of the ledger that these components ask: each crawler has a stand-in. Other providers are in each process anyway."""
+    """Parts of the ledger that these components ask: each crawler has a stand-in. Each process has other providers anyway."""
     bound = {name for one in leaving for name in provider_names(wiring.components[one].providers)}
     return {name: wiring.providers[name] for name in sorted(bound) if wiring.providers[name].use in HINTS}
 

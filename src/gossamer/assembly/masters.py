@@ -20,7 +20,7 @@ from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
 from gossamer.flow.ports import declared
 from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read, with_settings, write
-from gossamer.model.agents import at_work
+from gossamer.model.agents import agent_name, at_work, member
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.crawl_identity import crawl_id
 from gossamer.stores.replacing import replace_file
@@ -122,10 +122,27 @@ def _check(directory: Path, options: CrawlOptions, *, has_masters: bool) -> None
     elif options.designation == "master" and options.agents is None:
         raise UsageError("--designation master gives domains to several agents; say how many: --agents N")
     if not has_masters and options.designation != "master":
-        given = {"--masters": options.masters, "--policy": options.policy, "--place": options.place}
+        given = {
+            "--masters": options.masters,
+            "--policy": options.policy,
+            "--place": options.place,
+            "--agent-place": options.agent_place,
+        }
         for option, value in given.items():
             if value:
                 raise UsageError(f"{option} is about masters; add --designation master")
+
+
+def check_places(masters: Masters, members: Sequence[str]) -> None:
+    """Refuse a policy that prefers agents at places where none stands. Raises UsageError."""
+    policy = masters.wiring.providers.get("policy") if masters.wiring is not None else None
+    if policy is None or policy.use != "by-place":
+        return
+    places = [str(rule).partition("=")[2] for rule in policy.settings.get("places", ())]
+    if places and not {one.place for one in map(member, members)}.intersection(places):
+        raise UsageError(
+            f"no agent stands at {places[0]}; say which one does: --agent-place {agent_name(0)}={places[0]}"
+        )
 
 
 def _check_graph(masters: Masters) -> None:

@@ -41,7 +41,7 @@ class CrawlOptions(Sheet, frozen=True):
     @property
     def is_divided(self) -> bool:
         """They ask for several agents, or for what only a crawl of several has."""
-        of_masters = self.designation == "master" or self.masters or self.policy or self.place
+        of_masters = self.designation == "master" or self.masters or self.policy or self.place or self.agent_place
         return (self.agents or 1) > 1 or bool(of_masters)
 
     output: Annotated[
@@ -200,6 +200,13 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or "
             "192.0.2.0/24=oslo (repeatable).",
+            restart=_MASTERS,
+        ),
+    ] = ()
+    agent_place: Annotated[
+        tuple[str, ...],
+        setting(
+            "With --policy by-place: say at which place an agent stands, as agent-01=oslo (repeatable).",
             restart=_MASTERS,
         ),
     ] = ()
@@ -385,6 +392,14 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["obey", "ignore"],
         setting("Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine.", restart=_ROBOTS),
     ] = "obey"
+    robots_cache: Annotated[
+        Literal["off", "shared", "refresh"],
+        setting(
+            "Share what sites say in robots.txt with your other crawls, for a day at most: `shared` uses their answers, "
+            "`refresh` asks each site itself and lets the others use that.",
+            restart=_GRAPH,
+        ),
+    ] = "off"
     sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.")] = False
     i_own_these_hosts: Annotated[
         bool, setting("Confirm that every host that the crawl asks is yours.", restart=_ROBOTS)

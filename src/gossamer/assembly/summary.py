@@ -1,4 +1,4 @@
-"""What a crawl comes to: the value that `--json` prints, `status` shows and the Python API returns."""
+"""The result of a crawl: the value that `--json` prints, `status` shows and the Python API returns."""
 
 import resource
 import sys
@@ -17,7 +17,7 @@ ENDED_FILE = "state/ended.json"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The line that `--json` prints at the end, field for field."""
+    """The result of a crawl. Its fields are those of the line that `--json` prints at the end."""
 
     crawl: str
     state: str
@@ -37,19 +37,19 @@ class Summary(msgspec.Struct, frozen=True):
     set_aside: int = 0
     """URLs that look like parts of traps, and were not fetched."""
     cuts: dict[str, int] = {}
-    """What was left out because of the order in which things happened, and how many of each: see :func:`cuts_of`."""
+    """Numbers of pages that were left out because of the order of events, by rule: see :func:`cuts_of`."""
     limit: str = ""
-    """The limit that ended the run, by the name of its option; empty where none did."""
+    """The name of the option whose limit ended the run; empty where none did."""
     goal: str = ""
     """The URL at which `--until` ended the run; empty where it did not."""
     waiting: RetriesWaiting | None = None
-    """Retries that are due later, when the run has ended."""
+    """Retries that are due after the end of the run."""
     raised: int = 0
-    """Visits on which processors or handlers raised: the table `errors` says which, and where."""
+    """Visits on which processors or handlers raised. The table `errors` has the details."""
     judged: int = 0
     """Pages whose relevance a focused crawl has judged."""
     relevant: int = 0
-    """Those that were relevant: `relevant / judged` is the harvest rate."""
+    """Judged pages that were relevant: `relevant / judged` is the harvest rate."""
 
     @property
     def exit_code(self) -> int:
@@ -58,7 +58,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def unique_documents(counters: Mapping[str, int]) -> int:
-    """How many documents differ from each other, by the counters of one ledger or the sums of several.
+    """Return how many documents differ from each other, by the counters of one ledger or the sums of several.
 
     Each agent counts the documents that are new to it; the agent that has a document's digest counts its copies at other agents. So
     the difference is exact over all agents, and can be negative for one of them.

@@ -1,8 +1,8 @@
 """What each way to share a crawl costs, and table 8 of Ridgway 2010 on a simulated web.
 
 Crawls run as commands, on all processors, beside the server of the simulated web. Two tables: one process, agents with a queue
-each, and crawlers that share one queue by leases, on the same pages; and crawls to depth 5 and 6, as in table 8, by each of these,
-and by each kind of seen set. The *tail* is the last tenth of the pages of a crawl: Ridgway's crawls slowed down there.
+each, and crawlers that share one queue by leases, on the same pages; and crawls to depth 5 and 6, as in table 8, by each of
+these, and by each kind of seen set. The *tail* is the last tenth of the pages of a crawl: Ridgway's crawls slowed down there.
 """
 
 import asyncio

@@ -40,6 +40,7 @@ COMMANDS = {
     "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
     "report": ("gossamer.cli.report", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
+    "log": ("gossamer.cli.log", "Show one log of a crawl and all its agents, also while it runs."),
     "changes": ("gossamer.cli.changes", "List the changes of a crawl's pages between visits."),
     "diff": ("gossamer.cli.changes", "Show how a page differs between two stored versions."),
     "index": ("gossamer.cli.index", "Make the documents of a crawl searchable."),

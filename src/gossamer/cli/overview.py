@@ -115,6 +115,8 @@ def _agents(now: "CrawlStanding") -> Iterator[Text]:
         yield _line("agents" if number == 0 else "", showing.shown_agent(one))
     if len(now.each_agent) > MOST:
         yield _line("", f"and {len(now.each_agent) - MOST} more")
+    for number, master in enumerate(now.each_master[:MOST]):
+        yield _line("masters" if number == 0 else "", showing.shown_master(master))
 
 
 def _line(title: str, text: str, style: str = "") -> Text:

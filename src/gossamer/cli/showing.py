@@ -11,7 +11,7 @@ from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 from gossamer.model.outcome import ERRORS
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.agents import AgentStanding
+    from gossamer.assembly.control.agents import AgentStanding, MasterStanding
     from gossamer.assembly.control.problems import Problem
     from gossamer.assembly.control.sizes import DataSet
     from gossamer.assembly.control.standing import CrawlStanding, ExchangeStanding
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: Characters of a name in a list: a URL may have thousands.
 NAME = 60
 
+#: Seconds from which on it is worth a word that an agent does not acknowledge what a master has sent.
+LATE = 1.0
+
 #: Bytes a second from which on growth is worth a word.
 GROWS = 1.0
 
@@ -27,7 +30,19 @@ GROWS = 1.0
 def shown_agent(one: "AgentStanding") -> str:
     """One of several agents."""
     at_work = f", {one.recent_pages_per_second:.1f} pages/s, {one.in_flight:,} in flight" if one.process else ""
-    return f"{one.name}: {one.state}, {one.pages:,} pages, {one.queued:,} queued{at_work}"
+    silent = f" for {show_seconds(one.silent_seconds)}" if one.silent_seconds else ""
+    again = f", started again {show_count(one.restarts, 'time')}" if one.restarts else ""
+    if not one.process and silent:
+        return f"{one.name}: {one.state}{silent}{again}"
+    return f"{one.name}: {one.state}, {one.pages:,} pages, {one.queued:,} queued{at_work}{again}"
+
+
+def shown_master(one: "MasterStanding") -> str:
+    """One of the masters."""
+    if not one.process:
+        return f"{one.name}: {one.state}"
+    late = f", an agent is {show_seconds(one.lag)} late" if one.lag >= LATE else ""
+    return f"{one.name}: {one.state}, {one.marshaled:,} URLs marshaled, {one.waiting:,} waiting{late}"
 
 
 def shown_links(now: "CrawlStanding") -> str:

@@ -97,6 +97,7 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
     is_told = now.is_at_work and (now.agents > 1 or now.alone)
     number = [f"{now.agents}" + (f": {now.alone}" if now.alone else "")] if is_told else []
     lines += _hanging("agents:   ", [*number, *map(showing.shown_agent, now.each_agent)])
+    lines += _hanging("masters:  ", list(map(showing.shown_master, now.each_master)))
     if now.judged:
         lines.append(f"harvest:  {now.relevant / now.judged:.0%} ({now.relevant} of {now.judged} pages relevant)")
     if now.outcomes:

@@ -1,4 +1,4 @@
-"""Designation: which agent a host belongs to. Suite: `gossamer.testing.check_designation`.
+"""A designation says which agent a host belongs to. Suite: `gossamer.testing.check_designation`.
 
 Place in the flow: a group of the ledger asks for each new URL whether it stays here; the exchange asks where a URL goes that does
 not. Every agent holds a designation of its own.
@@ -19,5 +19,5 @@ class Designation(Protocol):
     """
 
     def owner(self, host: str) -> str:
-        """The name of the agent to which a canonical host name is assigned."""
+        """Return the name of the agent to which a canonical host name is assigned."""
         ...

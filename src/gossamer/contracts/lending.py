@@ -1,4 +1,4 @@
-"""Lent hosts: their URLs are for mobile crawlers, and not for the fetchers. Suite: `gossamer.testing.check_lending`.
+"""Lent hosts: mobile crawlers fetch their URLs, and the fetchers do not. Suite: `gossamer.testing.check_lending`.
 
 Place in the flow: the ledger of the stages puts the tasks of lent hosts here, in the group that found them. The crawler manager
 takes them, sends crawlers, and says what became of them. *Lent* is a state beside queued, in flight, owed and done (Agarwal and
@@ -14,7 +14,7 @@ from gossamer.contracts.ledger import Group
 from gossamer.contracts.spaces import Space
 from gossamer.model.task import Task
 
-#: URLs of lent hosts, under their host: those that wait for a crawler, and those that a crawler has with it. The key is that of URL
+#: URLs of lent hosts, under their host. They wait for a crawler, or a crawler has them with it. The key is that of URL
 #: and crawler.
 LENT = Space("lent", value_bytes=1 << 20, host_bytes=256 << 20)
 
@@ -27,13 +27,13 @@ class LentTask(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     task: Task
     crawler: str = ""
-    """The crawler that has it; empty while it waits for one."""
+    """The crawler that has the URL; empty while the URL waits for one."""
     is_done: bool = False
-    """It came home, as parts without links: whoever fetches the host without that crawler has to begin with it again."""
+    """Whether the page came home as parts without links. A fetch of the host without that crawler begins with it again."""
 
 
 class LastCrawler(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The crawler that came home from a host last: under the host, in the space of crawlers."""
+    """The crawler that came home from a host last. It is kept under the host, in the space of crawlers."""
 
     id: str
     runtime: str
@@ -44,46 +44,46 @@ LAST_CRAWLER = b"last"
 
 
 class LentHosts(Protocol):
-    """What the frontier sees.
+    """The side of a lender that the frontier uses.
 
     Promise: when `is_out` becomes false, when pages are free again, or tasks are in the queues, whoever watches is told.
     """
 
     @property
     def is_out(self) -> bool:
-        """Whether URLs wait for a crawler, or crawlers are away: the crawl goes on for them."""
+        """Whether URLs wait for a crawler, or crawlers are away. If so, the crawl goes on."""
         ...
 
     @property
     def pages(self) -> int:
-        """Pages of a crawl with a limit that crawlers on their way may bring: nobody else may have them."""
+        """Pages within the limit of a crawl that are reserved for crawlers on their way."""
         ...
 
     def watch(self, told: Callable[[], None], room: Callable[[], int | None]) -> None:
-        """Call `told` when there is news; ask `room` how many more pages may be lent, None for any number."""
+        """Call `told` when there is news; `room` returns how many more pages may be lent, None for any number."""
         ...
 
     def end(self) -> None:
-        """The crawl ends: nothing more is sent or taken in. What is out stays so for the next run."""
+        """End with the crawl: send and take in nothing more. Crawlers that are away stay so for the next run."""
         ...
 
 
 class Lender(Protocol):
-    """What the ledger in front sees. All changes are staged in a group, and hold with it.
+    """The side of a lender that the ledger in front uses. All changes are staged in a group, and hold with it.
 
     Promises:
-        1. A task that was lent stays so until it was brought, or its crawler has ended, or its host was recalled.
-        2. How many are lent is the counter `lent`.
+        1. A task stays lent until a crawler brings it, or its crawler has ended, or its host was recalled.
+        2. The counter `lent` is the number of lent tasks.
     """
 
     def lends(self, host: str) -> bool:
-        """Whether the URLs of this host are for crawlers: a runtime has it, and it was not recalled."""
+        """Return whether crawlers fetch the URLs of this host: a runtime has the host, and it was not recalled."""
         ...
 
     def lend(self, tasks: Sequence[Task], group: Group) -> None:
-        """Stage tasks of lent hosts. Those that were found on a page that a crawler brings, of its hosts, are that crawler's."""
+        """Stage tasks of lent hosts. If a crawler brings a page, it keeps the tasks of its hosts that the page links to."""
         ...
 
     def brought(self, task: Task, crawler: str, group: Group, *, knows_links: bool) -> None:
-        """Stage the end of a task that came home; without its links it is kept until the crawler has ended."""
+        """Stage the end of a task that came home. A task without its links is kept until the crawler has ended."""
         ...

@@ -1,7 +1,7 @@
-"""The providers of the marshaler, which says which agent each URL goes to. Suites: `gossamer.testing.check_recent_urls`,
+"""The providers of the marshaler, which decides which agent gets each URL. Suites: `gossamer.testing.check_recent_urls`,
 `check_host_names`, `check_designation_table`, `check_designation_policy`.
 
-Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`gossamer.stages.marshaling`) asks these.
+Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`gossamer.stages.marshaling`) asks these providers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,15 +13,18 @@ from gossamer.model.agents import Member
 
 
 class RecentUrls(Protocol):
-    """Remembers URLs that were passed on a short time ago, at the depth at which they were met.
+    """Remembers URLs that were passed on a short time ago, with the depth at which they were found.
 
     Promises:
-        1. Only a URL that was inserted, at this depth or nearer to the seeds, is held back.
+        1. It holds back only a URL that was inserted at this depth or a lesser one.
         2. It never holds more URLs than its capacity, and may forget any of them.
     """
 
     def misses(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those that are not remembered at this depth or a lesser one, in order. Changes nothing but reference bits."""
+        """Return the URLs that are not remembered at this depth or a lesser one, in order.
+
+        It changes nothing but reference bits.
+        """
         ...
 
     def insert(self, url: str, depth: int = 0) -> None:
@@ -30,71 +33,71 @@ class RecentUrls(Protocol):
 
 
 class HostNames(Protocol):
-    """Knows the one name by which a host is called.
+    """Knows the canonical name of each host.
 
     Promises:
-        1. A name that it returns is the name of itself.
+        1. A name that it returns is its own canonical name.
         2. Equal tables give equal names, in every process.
     """
 
     def name_of(self, host: str) -> str:
-        """The canonical name of a host; the host itself where no other name is known."""
+        """Return the canonical name of a host; the host itself where no other name is known."""
         ...
 
 
 class DomainCount(msgspec.Struct, frozen=True):
-    """An agent that a domain may be given to, and how many domains it has."""
+    """An agent that may get a domain, and the number of domains that it has."""
 
     member: Member
     domains: int = 0
 
     @property
     def load(self) -> float:
-        """Domains for each unit of capacity."""
+        """Domains per unit of capacity."""
         return self.domains / self.member.capacity
 
 
 class DesignationPolicy(Protocol):
     """Chooses the agent of a domain that has none.
 
-    Promise: the answer is one of the candidates. It need not be the same twice: the table remembers it.
+    Promise: the answer is one of the candidates. It may differ from call to call, since the table remembers it.
     """
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
-        """The name of the agent that gets an assignable domain.
+        """Return the name of the agent that gets an assignable domain.
 
         Args:
             domain: registered domain, host or address.
-            candidates: at least one, by name; all have a capacity above 0.
+            candidates: at least one, sorted by name; all have a capacity above 0.
         """
         ...
 
 
 class DesignationTable(Protocol):
-    """Keeps which agent each assignable domain was given to.
+    """Keeps the agent of each assignable domain.
 
     Promises:
-        1. An answer is kept before it is given: a domain has the same agent after a kill.
-        2. A domain keeps its agent as long as that one is a member, whatever others join and leave, unless a person assigns it.
-        3. A domain whose agent has left is given to another one when it is asked for.
+        1. It keeps an answer before it returns it, so a domain has the same agent after a kill.
+        2. A domain keeps its agent as long as that agent is a member, unless a person assigns it to another one.
+        3. A domain whose agent has left gets another agent when somebody asks for it.
     """
 
     async def designate(self, domains: Sequence[str]) -> list[str]:
-        """The agents of some assignable domains, in order; those without one are given one.
+        """Return the agents of some assignable domains, in order; domains without an agent get one.
 
         Raises:
-            DiskFull: a new one cannot be kept. Nothing was given away then.
+            DiskFull: a new designation cannot be kept. In that case no domain has got an agent.
         """
         ...
 
     def designated(self) -> Iterator[tuple[str, str]]:
-        """Every domain that was given to an agent, with the agent's name, in an order of the table's own."""
+        """Yield every domain that has an agent, with the agent's name, in any order."""
         ...
 
     def assign(self, domain: str, agent: str) -> None:
-        """Give a domain to this agent from now on.
+        """Give a domain to this agent, from now on.
 
         Raises:
-            UsageError: there is no such agent at work, or the name is no assignable domain.
+            UsageError: no such agent is at work, or the name is not an assignable domain.
         """
         ...

@@ -1,4 +1,5 @@
-"""Processing modules, chosen by MIME type, several for each (row M4). Suite: `gossamer.testing.check_processor`."""
+"""Processors read documents. The MIME type chooses them, and a type may have several (row M4).
+Suite: `gossamer.testing.check_processor`."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -7,11 +8,11 @@ from gossamer.model.orders import Order
 from gossamer.model.visit import Found, Item, Statements
 from gossamer.reading.document import Document
 
-#: Links and items of one page that are taken; far more than are kept, and few enough to hold.
+#: Links and items that are taken from one page at most: far more than are kept, and few enough for memory.
 MAX_FOUND = 50_000
 MAX_ITEMS = 10_000
 
-#: Orders of one page that are taken: a page that names more hosts has filled a processor's list by itself.
+#: Orders that are taken from one page at most: only a hostile page makes a processor give more.
 MAX_ORDERS = 100
 
 
@@ -19,19 +20,19 @@ class Processor(Protocol):
     """Reads one document and yields what it found.
 
     Promises:
-        1. It reads the document and nothing else; every processor sees the document from byte 0.
-        2. There is one instance of it, which sees all documents of its types and may keep state across them. A class that says
-           `divisible = True` does without that: documents that are large or could hang the crawl are then read by further
-           instances, in processes that can be killed, and the tree of such a page can be had there alone.
-        3. What it orders takes effect with the commit of its document, in a wiring that takes orders; elsewhere it is counted.
-        4. It may raise: that costs its own findings on this page, is counted, and nothing else. By
-           :class:`gossamer.model.request.Retry` it asks for the page once more, and what it found does not count.
-        5. A class that says `finds_links = True` yields nothing but links: it is not asked for pages whose handler decides what
-           is followed.
+        1. It reads the document and nothing else. Every processor sees the document from byte 0.
+        2. One instance sees all documents of its types, and may keep state across them. A class with `divisible = True` gives
+           that up: further instances, in processes that can be killed, then read documents that are large or could hang
+           the crawl, and the tree of such a page is available only there.
+        3. Its orders take effect with the commit of its document, in a wiring that takes orders; other wirings count them.
+        4. It may raise. The error is counted, and the page loses this processor's findings but nothing else. If it raises
+           :class:`gossamer.model.request.Retry`, the page is fetched once more, and its findings of this time are dropped.
+        5. A class with `finds_links = True` yields nothing but links. It is not called for pages whose handler chooses the
+           links to follow.
     """
 
     def process(self, document: Document) -> Iterable[Found | Item | Statements | Order]:
-        """Links and items of this document, what it states in triples, and what it asks of the crawl.
+        """Yield the links, items and triples of this document, and orders to the crawl.
 
         Orders are declared in :mod:`gossamer.model.orders`.
         """

@@ -1,11 +1,11 @@
-"""How relevant a page is to what a focused crawl is about (row C8). Suite: `gossamer.testing.check_relevance`."""
+"""A relevance says how well a page fits the subject of a focused crawl (row C8). Suite: `gossamer.testing.check_relevance`."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
-#: Characters of a page's text, and of what stands around a link, that are shown.
+#: Characters of a page's text, and of the text around a link, that a relevance gets at most.
 MOST_TEXT, MOST_AROUND = 50_000, 200
 
 #: Counters of the ledger: pages that were judged, and those of them that are relevant.
@@ -13,40 +13,44 @@ JUDGED, RELEVANT = "focus:judged", "focus:relevant"
 
 
 class PageWords(msgspec.Struct, frozen=True):
-    """A page, as far as its relevance can depend on it."""
+    """The parts of a page that its relevance can depend on."""
 
     url: str
     title: str = ""
     text: str = ""
-    """Its prose, :data:`MOST_TEXT` characters at most."""
+    """The prose of the page, :data:`MOST_TEXT` characters at most."""
     language: str = ""
 
 
 class LinkWords(msgspec.Struct, frozen=True):
-    """A link, as far as its relevance can depend on it."""
+    """The parts of a link that its relevance can depend on."""
 
     url: str
     anchor: str = ""
-    """Its own text."""
+    """The text of the link itself."""
     around: str = ""
-    """What stands before and behind it on the page, :data:`MOST_AROUND` characters at most."""
+    """The text before and after the link on the page, :data:`MOST_AROUND` characters at most."""
 
 
 class Relevance(Protocol):
     """Scores pages and links.
 
     Promises:
-        1. A score is a number from 0 (not at all) to 1; one for each link, in order.
-        2. The time is linear in the text, and memory is bounded, whatever is shown.
-        3. It raises on no page and no link.
+        1. A score is a number from 0 (not relevant) to 1. Links get one score each, in order.
+        2. Its time is linear in the text and its memory is bounded, whatever the page.
+        3. It never raises, whatever the page and the link.
     """
 
     def page(self, page: PageWords) -> float:
-        """How relevant a page is that was fetched."""
+        """Return how relevant a fetched page is."""
         ...
 
     def links(self, links: Sequence[LinkWords], source: PageWords, score: float) -> Sequence[float]:
-        """How relevant the pages are likely to be that `source` links to; `score` is that of `source`, less what tunnelling
-        costs.
+        """Return how relevant the pages that `source` links to are likely to be.
+
+        Args:
+            links: links of `source`.
+            source: the page with the links.
+            score: the score of `source`, reduced by the cost of tunnelling.
         """
         ...

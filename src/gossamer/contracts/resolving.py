@@ -1,4 +1,4 @@
-"""Names to addresses (row M8). Suite: `gossamer.testing.check_resolver`."""
+"""A resolver turns host names into addresses (row M8). Suite: `gossamer.testing.check_resolver`."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -7,40 +7,40 @@ import msgspec
 
 
 class Endpoint(msgspec.Struct, frozen=True, gc=False):
-    """Where to connect for a host name and port: addresses that this crawl may talk to."""
+    """The place to connect to for a host name and port: addresses that this crawl may talk to."""
 
     address: str
     port: int
     others: tuple[str, ...] = ()
-    """Further addresses of the same host, judged like the first, to be tried in order where connecting fails."""
+    """Further addresses of the same host, judged like the first. They are tried in order where connecting fails."""
 
 
 class Resolver(Protocol):
     """Finds the address of a host.
 
     Promises:
-        1. What it returns has been judged: an address outside what the crawl may reach is never handed out.
-        2. Equal questions at once cost one look-up.
-        3. An asker that gives up takes nothing from others who ask the same.
+        1. It judges every address before it returns it: it never returns an address that the crawl may not talk to.
+        2. Equal questions at the same time cost one look-up.
+        3. A caller that gives up does not disturb others that ask the same question.
     """
 
     async def resolve(self, host: str, port: int) -> Endpoint:
-        """The endpoint for `host` and `port`; an IPv6 host comes without brackets.
+        """Return the endpoint for `host` and `port`; an IPv6 host comes without brackets.
 
         Raises:
             ResolutionFailed: the name has no address now.
-            AddressRefused: it has one that this crawl must not talk to.
+            AddressRefused: the name has an address that this crawl must not talk to.
         """
         ...
 
     def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
-        """Look these hosts and ports up ahead of need, where no answer is known that lasts; bounded, returns at once."""
+        """Begin to look up these hosts and ports, unless a lasting answer is known. Bounded; returns at once."""
         ...
 
     def judge(self, host: str, port: int) -> None:
-        """Refuse what can be refused without a look-up, for a proxy that looks names up itself.
+        """Refuse a host and port as far as that needs no look-up, for a proxy that looks up names itself.
 
         Raises:
-            AddressRefused: the name, the address that it is, or the port is not to be asked for.
+            AddressRefused: the crawl must not ask for this name, address or port.
         """
         ...

@@ -44,6 +44,8 @@ class RobotsVerdict(msgspec.Struct, frozen=True, gc=False):
     """Seconds between two requests that the site asks for (`Crawl-delay`); 0 where it does not say."""
     usage: tuple[str, ...] = ()
     """What the site says about the use of its content (`Content-Usage`, `Content-Signal`), to be recorded."""
+    is_news: bool = False
+    """The gate has just learnt the answer from another crawl: :meth:`RobotsGate.state` has to be kept, as after a lesson."""
 
 
 class Lesson(msgspec.Struct, frozen=True):

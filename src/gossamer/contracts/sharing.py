@@ -1,4 +1,5 @@
-"""State that several processes write: the masters of one crawl share their table so. Suite: `gossamer.testing.check_shared_state`.
+"""State that several processes write, such as the table of the masters of one crawl.
+Suite: `gossamer.testing.check_shared_state`.
 
 Place in the flow: providers of a master ask it; commands read it, and write where no master is at work.
 """
@@ -12,17 +13,17 @@ import msgspec
 
 
 def as_json(names: Sequence[str]) -> str:
-    """Any number of names as one parameter of a question, for `json_each`."""
+    """Return any number of names as one parameter of a query, for `json_each`."""
     return msgspec.json.encode(names).decode()
 
 
 class SharedState(Protocol):
-    """One small database that any number of processes have open. No process serves it, so that none must live.
+    """One small database that any number of processes have open. No process serves it, so none has to be alive.
 
     Promises:
-        1. What a `writing` block did is there for every process when the block is left, or not at all, whoever is killed.
-        2. While one process is in a `writing` block, no other one is.
-        3. Nothing of it is held by a process that has died.
+        1. When a `writing` block ends, every process sees all of its changes, or none, whichever process is killed.
+        2. Only one process at a time is in a `writing` block.
+        3. A process that has died holds no lock.
     """
 
     def open(self, schema: str) -> None:
@@ -31,11 +32,11 @@ class SharedState(Protocol):
 
     @property
     def reading(self) -> sqlite3.Connection:
-        """For questions; each sees what was written before it."""
+        """A connection for queries. Each query sees everything that was written before it."""
         ...
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction of one's own; keep it short, since others wait.
+        """Open a transaction. Keep it short, since other processes wait.
 
         Raises:
             DiskFull: it could not be written. Nothing has changed.

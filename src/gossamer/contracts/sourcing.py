@@ -15,9 +15,9 @@ class Withheld(msgspec.Struct, frozen=True, gc=False):
     """A source's decision not to serve a URL."""
 
     reason: str
-    """Its name, as `dotfile`: it is counted by this name."""
+    """Name of the reason, such as `dotfile`. The runtime counts refusals by it."""
     told: str = ""
-    """What exactly stands in the way, for the owner of the data. A crawler is never told."""
+    """The exact reason, for the owner of the data. A crawler never sees it."""
 
 
 class PageSource(Protocol):
@@ -25,7 +25,7 @@ class PageSource(Protocol):
 
     Promises:
         1. Every URL has an answer: a response with an outcome, or a refusal with a name. Nothing raises.
-        2. A document is never longer than the source's limit; one that was cut says so (`truncated`, `cut` is `length`).
+        2. A document is never longer than the source's limit. One that was cut has `truncated` set, and `cut` is `length`.
         3. A document names its media type, and header names are in lower case.
         4. A redirect is an answer with a `location`; the source does not follow it.
         5. Equal questions have equal answers, as long as the data stay the same. Fragments and the order of questions
@@ -33,9 +33,9 @@ class PageSource(Protocol):
     """
 
     def answer(self, url: str) -> Response | Withheld:
-        """The answer for a canonical URL of http or https."""
+        """Return the answer for a canonical URL of http or https."""
         ...
 
     def close(self) -> None:
-        """Give back what the source holds. It is not asked again."""
+        """Release the resources of the source. Nobody asks it afterwards."""
         ...

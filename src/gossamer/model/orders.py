@@ -1,4 +1,4 @@
-"""What a processor asks of the crawl beside links and items: to block a host, or to ask it less often (row M4).
+"""Orders of a processor to the crawl, beside links and items: to block a host, or to ask it less often (row M4).
 
 Place in the flow: a processor yields it, the visit carries it, and it takes effect with the commit of the visit, where the
 wiring has a keeper that takes orders (:mod:`gossamer.services.orders`).
@@ -11,7 +11,7 @@ class Block(msgspec.Struct, frozen=True, tag="block"):
     """Send no more requests to this host and to hosts below it."""
 
     host: str
-    """A host or domain, as `example.org`."""
+    """A host or domain, such as `example.org`."""
 
 
 class Delay(msgspec.Struct, frozen=True, tag="delay"):

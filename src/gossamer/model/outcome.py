@@ -1,4 +1,4 @@
-"""How a fetch ended: a closed list, the same word in ledger, tables, log, metrics and JSON (design question 11)."""
+"""Outcomes say how a fetch ended: a closed list, with the same word in ledger, tables, log, metrics and JSON (question 11)."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -31,22 +31,22 @@ class Outcome(StrEnum):
     BLOCKED = "blocked"
     GONE_AFTER_RETRIES = "gone_after_retries"
     INTERRUPTED = "interrupted"
-    """A request that may not be sent twice was perhaps sent when the process was killed: nobody knows what became of it."""
+    """The process was killed while it sent a request that may not be sent twice, so its result is unknown."""
     IRRELEVANT = "irrelevant"
     """A mobile crawler judged the document at its runtime, and left it there."""
 
 
 class Traits(msgspec.Struct, frozen=True):
-    """What an outcome means, wherever it is counted, shown or decided upon."""
+    """The meaning of an outcome, for all code that counts, shows or decides."""
 
     is_answered: bool = False
-    """A server's answer stands behind it: it counts as `fetched` and is archived."""
+    """Whether a server answered. Such a fetch counts as `fetched` and is archived."""
     has_document: bool = False
-    """The answer is a document, whole or cut: one of HTML is a page."""
+    """Whether the answer is a document, whole or cut. An HTML document is a page."""
     is_error: bool = False
-    """The fetch was meant to bring something, nobody decided against it, and it failed, on either side."""
+    """Whether the fetch failed, on either side, and not because a rule refused it."""
     is_transient: bool = False
-    """A later try could bring a page: a crawl that ends with it is incomplete (design question 7)."""
+    """Whether a later try could bring a page. A crawl that ends with such an outcome is incomplete (design question 7)."""
 
 
 _ANSWER = Traits(is_answered=True)

@@ -1,4 +1,4 @@
-"""What a program asks for: `gossamer.Request`, which handlers yield, and the error by which they ask for a page once more.
+"""Requests of a program: `gossamer.Request`, which handlers yield, and the errors that make the crawl fetch a page again.
 
 Place in the flow: a handler yields it; whoever runs the handler makes a link of it (:class:`~gossamer.model.visit.Found`), and from
 there it goes the way of every link: resolved, judged, queued.
@@ -162,22 +162,22 @@ class Request:
 
     @property
     def url(self) -> str:
-        """As it was given."""
+        """The URL as it was given."""
         return self.found.href
 
     @property
     def method(self) -> str:
-        """As it is sent."""
+        """The method as it is sent."""
         return "GET" if self.found.request is None else self.found.request.method
 
     @property
     def label(self) -> str:
-        """Whose answer it is."""
+        """The label, which chooses the handler of the answer."""
         return "" if self.found.request is None else self.found.request.label
 
     @property
     def session(self) -> str:
-        """Who asks; empty for whoever's turn it is."""
+        """The name of the session that sends the request; empty for the session whose turn it is."""
         return "" if self.found.request is None else self.found.request.session
 
     def __repr__(self) -> str:
@@ -186,7 +186,7 @@ class Request:
 
 
 def asking(label: str, data: object, priority: int, key: str, session: str | PageSession) -> Requested | None:
-    """What a link asks for beside its URL; None where it says nothing that a plain link does not."""
+    """Return the details of a link beside its URL; None for a plain link."""
     return _requested("", None, None, None, None, label, data, priority, key, "follow", None, session)
 
 

@@ -23,20 +23,20 @@ from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Task
 
 
 class Timings(msgspec.Struct, frozen=True, gc=False):
-    """When the phases of a fetch were over, in seconds. All but `dns` count from the same start, after it."""
+    """The times at which the phases of a fetch ended, in seconds. All but `dns` count from the end of `dns`."""
 
     dns: float
-    """Finding the address took so long."""
+    """Seconds that it took to find the address."""
     connect: float
-    """TCP was connected; 0 where a connection was used again."""
+    """When TCP was connected; 0 where a connection was used again."""
     tls: float
-    """TLS was agreed; 0 where there was none to agree."""
+    """When TLS was agreed; 0 without TLS."""
     first_byte: float
     total: float
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What came of one request, successful or not. Everything in it was written by a stranger."""
+    """The result of one request, successful or not. Everything in it was written by a stranger."""
 
     outcome: Outcome
     status: int = 0
@@ -45,7 +45,7 @@ class Response(msgspec.Struct, frozen=True):
     response_head: bytes = b""
     """Status line and header fields as received, in the same form (HTTP/2 is rendered as 1.1); empty for other schemes."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Header fields in order, names in lower case. For schemes other than HTTP the module says here what it knows."""
+    """Header fields in order, names in lower case. For schemes other than HTTP the module puts here what it knows."""
     body: Body = b""
     """The body as it came, with its content coding, without chunk framing (design question 10); a large one is on disk."""
     decoded: Body | None = None
@@ -59,24 +59,24 @@ class Response(msgspec.Struct, frozen=True):
     cut: str = ""
     """Why the body is not whole, as a WARC-Truncated word (`length`, `time`, `disconnect`); empty where it is."""
     error: str = ""
-    """What failed, in the words of the library or system; empty where nothing did."""
+    """The error, in the words of the library or system; empty where nothing failed."""
     timings: Timings | None = None
-    """Where the module was asked to say."""
+    """Present where the module was asked for timings."""
     version: str = ""
-    """The protocol of the exchange, as `HTTP/2`: the heads are rendered as 1.1. Said where timings are."""
+    """The protocol of the exchange, such as `HTTP/2` (whose heads are rendered as 1.1). Present with timings."""
     is_met: bool = False
     """Somebody was there: a connection was made for this very request, or a part of an answer came. What failed, failed
     after that, and not for want of a network of ours. A module that cannot tell leaves it."""
     is_unverified: bool = False
     """It came over TLS from a server whose certificate nobody judged, by a setting of the user's: anybody may have sent it."""
     barred: str = ""
-    """The rule that refused the body when its head was known: nothing of it was fetched."""
+    """The rule that refused the body by its head. In that case none of the body was fetched."""
     notes: tuple[Note, ...] = ()
-    """What of it was read although its standard does not allow it."""
+    """Parts of the answer that were read although the standard does not allow them."""
     session: str = ""
-    """Who asked, where a spider keeps sessions."""
+    """The session that asked, where a spider keeps sessions."""
     brought: Brought | None = None
-    """How it came, if a mobile crawler brought it; None for an answer to a request of ours."""
+    """How a mobile crawler brought the page; None for an answer to a request of ours."""
 
     def header(self, name: str) -> str:
         """The first field of this (lower-case) name, or an empty string."""
@@ -121,7 +121,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     anchor: str = ""
     nofollow: bool = False
     request: Requested | None = None
-    """What is asked for there beside the URL, where a user's code says so."""
+    """Details of the request beside the URL, where a user's code gives them."""
     said: Said | None = None
     """What a sitemap says of its changes."""
 
@@ -134,18 +134,18 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     anchor: str = ""
     nofollow: bool = False
     request: Requested | None = None
-    """What is asked for beside the URL; None for a plain GET."""
+    """Details of the request beside the URL; None for a plain GET."""
     said: Said | None = None
     """What a sitemap says of its changes."""
 
     @property
     def identity(self) -> str:
-        """What its task is known by."""
+        """The identity of its task."""
         return self.url if self.request is None else identity_of(self.url, self.request.mark)
 
 
 class Item(msgspec.Struct, frozen=True):
-    """What a user's processor takes out of a page."""
+    """A value that a user's processor extracts from a page."""
 
     kind: str
     url: str
@@ -157,11 +157,11 @@ Triple = tuple[str, str, str, str, str]
 
 
 class Statements(msgspec.Struct, frozen=True):
-    """What a processor of structured data takes out of a page."""
+    """The triples that a processor of structured data extracts from a page."""
 
     triples: tuple[Triple, ...]
     counts: dict[str, int] = {}
-    """What was not understood, left out or dropped, by kind."""
+    """Problems by kind: parts that were not understood, left out or dropped."""
 
 
 class Raised(msgspec.Struct, frozen=True):
@@ -193,10 +193,10 @@ class Visit(msgspec.Struct, frozen=True):
     """The media type that the bytes show (process); empty before that."""
     title: str = ""
     base: str = ""
-    """What relative links are resolved against (process): the page's URL unless the page says otherwise."""
+    """The base for relative links (process): the page's URL, unless the page names another."""
     charset: str = ""
     directives: tuple[str, ...] = ()
-    """What the page itself says to robots (process): words of its meta tags and header fields, as `noarchive`, `nofollow`."""
+    """The page's own directives for robots (process), from meta tags and header fields, such as `noarchive`, `nofollow`."""
     canonical: str = ""
     """The URL that the page says is its own (`rel=canonical`), resolved (process)."""
     language: str = ""
@@ -204,35 +204,35 @@ class Visit(msgspec.Struct, frozen=True):
     simhash: int = 0
     """Fingerprint of the text, 64 bits; 0 where there is none (process, where it is asked for)."""
     frequency: str = ""
-    """How often the page says that it changes, in a word of sitemaps.org (process, where it is asked for)."""
+    """The frequency of changes that the page announces, as a word of sitemaps.org (process, where it is asked for)."""
     near_duplicate_of: str = ""
     """URL of an earlier page whose fingerprint differs in few bits (near-duplicates)."""
     compared: Comparison | None = None
-    """What changed since the visit before (changes); None where there was none, or nothing is compared."""
+    """The changes since the visit before (changes); None at the first visit, or where nothing is compared."""
     discarded: str = ""
     """Why the page is not wanted after all, as `language:de` (process, near-duplicates): its body is not kept, nothing that
     it links to is followed, and it is no page of the crawl."""
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
     triples: tuple[Triple, ...] = ()
-    """What the page says in RDFa, JSON-LD and microdata (process, where it is asked for)."""
+    """The page's triples from RDFa, JSON-LD and microdata (process, where they are asked for)."""
     orders: tuple[Order, ...] = ()
-    """What processors ask of the crawl: hosts to block, delays to keep (process)."""
+    """Orders of processors to the crawl: hosts to block, delays to keep (process)."""
     trouble: str = ""
-    """What went wrong while processing, if anything did: the page is kept, and says so."""
+    """The error of processing, if there was one. The page is kept and marked with it."""
     errors: tuple[Raised, ...] = ()
-    """What processors and handlers raised (process)."""
+    """Exceptions that processors and handlers raised (process)."""
     again: float | None = None
-    """Seconds after which a handler wants the page fetched once more (process): nothing of this visit counts but that."""
+    """Seconds after which a handler wants the page fetched again (process). Nothing else of this visit counts then."""
 
     links: tuple[Link, ...] = ()
     """Resolved, each URL once, in document order (links); after the filter only those that passed."""
     refused: tuple[Link, ...] = ()
     """Resolved links that a filter refused (filter): the link table has them too."""
     rejected: dict[str, int] = {}
-    """How many links each rule refused, by the rule's name (links, filter)."""
+    """Numbers of refused links by the rule that refused them (links, filter)."""
     said: tuple[tuple[str, Said], ...] = ()
-    """What a sitemap says of changes of pages, known ones too, each with its URL (links)."""
+    """Announcements of a sitemap about changes of pages, known ones too, each with its URL (links)."""
 
     barred: dict[str, str] = {}
     """Gates that this document did not pass, each with the rule that kept it out: `body` (fetch), `parse` (process), `store`
@@ -248,34 +248,34 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def is_robots(self) -> bool:
-        """A request for robots.txt: an errand of the crawl's own, not a page of it."""
+        """Whether it is a request for robots.txt, which the crawl sends for itself, and not for a page."""
         return self.task.relation == ROBOTS
 
     @property
     def is_announcement(self) -> bool:
-        """Nothing was fetched: the limit of depth rose, and the links that are kept of this page are announced again."""
+        """Whether nothing was fetched: the limit of depth rose, and the kept links of this page are announced again."""
         return self.task.relation == ANNOUNCED
 
     @property
     def is_page(self) -> bool:
-        """A successful HTML document, whole or cut at the cap, that is wanted."""
+        """Whether it is a successful HTML document, whole or cut at the cap, that is wanted."""
         if self.response.outcome not in DOCUMENTS or self.discarded or self.response.barred:
             return False
         return self.media_type in HTML_TYPES and not self.is_robots
 
     @property
     def media_type(self) -> str:
-        """What kind of document it is: by its bytes where they were looked at, otherwise by its server."""
+        """The media type, by the bytes where they were examined, otherwise by the server."""
         return self.mime or self.response.mime
 
     @property
     def is_answered(self) -> bool:
-        """A server's answer came in, whole or with a body that broke off: there is something to archive."""
+        """Whether a server's answer came in, whole or with a body that broke off, so that it can be archived."""
         return bool(self.response.response_head or self.response.headers)
 
     @property
     def is_part(self) -> bool:
-        """A mobile crawler brought a part of the document: its body was made of the document, which stayed where it is."""
+        """Whether a mobile crawler brought only a part of the document, which itself stayed at its server."""
         brought = self.response.brought
         return brought is not None and brought.is_part
 
@@ -296,7 +296,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def given_up(visit: Visit, why: str = "") -> Visit:
-    """The visit whose page has spent its tries; `why` where it was not the outcome that was tried again for."""
+    """Return the visit of a page that has used up its tries; `why` is the reason if it is not the outcome."""
     response = visit.response
     error = why or f"{response.outcome} at try {visit.task.attempt}; {response.error}".rstrip("; ")
     gone = msgspec.structs.replace(response, outcome=Outcome.GONE_AFTER_RETRIES, error=error)
@@ -304,14 +304,14 @@ def given_up(visit: Visit, why: str = "") -> Visit:
 
 
 def answer_of(task: Task, response: Response) -> Answer:
-    """What the frontier is told of a response, as soon as it is there."""
+    """Return the message about a response that the frontier gets at once."""
     told = (response.outcome, response.elapsed, response.header("retry-after"), response.is_met)
     mark = "" if task.request is None else task.request.mark
     return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS, mark=mark)
 
 
 def of_request(ruling: Ruling, task: Task, response: Response) -> Ruling:
-    """What becomes of a page by this ruling: what may have been carried out, and may not be sent twice, nobody sends again."""
+    """Return the visit after this ruling. A request that may have been carried out and may not be sent twice is not repeated."""
     return DONE if response.is_met and not task.is_safe else ruling
 
 
@@ -323,5 +323,5 @@ XML_TYPES = frozenset({"application/xml", "text/xml"})
 
 
 def sha1_base32(data: Body) -> str:
-    """The digest that WARC and CDX tools compare, without the `sha1:` label (WARC/1.1, section 5.8)."""
+    """Return the digest that WARC and CDX tools compare, without the `sha1:` label (WARC/1.1, section 5.8)."""
     return bodies.sha1(data)

@@ -50,6 +50,7 @@ from gossamer.stores.exchange.mail import delete_mail
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
 from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.notes import NOTES_LOG
 from gossamer.stores.recovery import QUARANTINE
 from gossamer.stores.revisits.deleting import forget_known
 from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
@@ -270,7 +271,7 @@ class _Deleting:
                 forget_domains(connection, gone)
 
     def _logs(self) -> None:
-        """Overwrite lines. Logs of items that were skipped may name anything anywhere, so a line goes that holds the name."""
+        """Overwrite lines. Notes, and items that were skipped, may name anything anywhere: a line goes that holds the name."""
         target = self._deletion.target
         name = target.name.encode()
         columns = {*_LOG_COLUMNS, *(spec.page for spec in tables_of(self._directory).values() if spec.page)}
@@ -279,7 +280,7 @@ class _Deleting:
         for path in sorted((self._directory / LOG_FOLDER).glob("*.jsonl")):
             if path.relative_to(self._directory).as_posix() in logs:
                 lines += _overwrite(path, lambda line: name in line and _names(line, columns, target))
-            elif path.name.startswith("skipped"):
+            elif path.name.startswith("skipped") or path == self._directory / NOTES_LOG:
                 lines += _overwrite(path, lambda line: name in line)
         self._note(lines=self._deletion.lines + lines)
 

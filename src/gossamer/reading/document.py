@@ -37,7 +37,7 @@ _CANONICAL = re.compile(rb"(?i)canonical|&")
 
 
 class Document:
-    """One visit's document. Lives inside the process stage only; what leaves it is findings."""
+    """The document of one visit. It exists inside the process stage only; findings leave the stage, documents do not."""
 
     __slots__ = ("__dict__", "agent", "choice", "missed", "visit")
 
@@ -75,16 +75,16 @@ class Document:
 
     @property
     def mime(self) -> str:
-        """The media type that its bytes show (:mod:`gossamer.model.mime`); what the server claims is in the response."""
+        """The media type that its bytes show (:mod:`gossamer.model.mime`); the response has the type that the server claims."""
         return self.visit.media_type
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes without content coding, from byte 0; of a document on disk the first 16 MiB, which parsers get."""
+        """The bytes without content coding, from byte 0; of a document on disk only the first 16 MiB, as parsers get them."""
         return self.visit.response.content
 
     def open(self) -> BinaryIO:
-        """A new stream over the whole document, however large, from byte 0, without content coding."""
+        """Return a new stream over the whole document, however large, from byte 0, without content coding."""
         return self.visit.response.open()
 
     @cached_property
@@ -94,7 +94,7 @@ class Document:
 
     @cached_property
     def markup(self) -> bytes:
-        """The content that the tree is parsed from: HTML in well-formed UTF-8, XHTML rewritten by :mod:`gossamer.reading.xhtml`."""
+        """The content from which the tree is parsed: HTML in UTF-8, XHTML rewritten by :mod:`gossamer.reading.xhtml`."""
         text = charset.to_utf8(self.content, self.charset)
         if self.mime != XHTML:
             return text
@@ -109,7 +109,7 @@ class Document:
 
     @cached_property
     def trouble(self) -> str:
-        """Why there is no tree: `parse_skipped` where it would cost the parser too much (faults 54, 55); empty if there is."""
+        """The reason why there is no tree: `parse_skipped` if the tree would cost too much (faults 54, 55); else empty."""
         return "parse_skipped" if suspicion(self.markup, self.skim) else ""
 
     @cached_property
@@ -118,7 +118,7 @@ class Document:
 
         Raises:
             ParseSkipped: the page is in :attr:`trouble`.
-            MemoryError: there is not enough for it.
+            MemoryError: there is not enough memory for the tree.
         """
         if self.trouble:
             self.missed = self.trouble
@@ -141,13 +141,13 @@ class Document:
 
     @cached_property
     def field_directives(self) -> tuple[str, ...]:
-        """What the header fields (`X-Robots-Tag`) say to robots, to all and to :attr:`agent`, in lower case, sorted."""
+        """The directives of `X-Robots-Tag` fields for all robots and for :attr:`agent`, in lower case, sorted."""
         fields = [value for name, value in self.response.headers if name == "x-robots-tag"]
         return tuple(sorted(robots_tags.directives(fields, self.agent))) if fields else ()
 
     @cached_property
     def directives(self) -> tuple[str, ...]:
-        """What the page says to robots, in its header fields and its meta tags."""
+        """The directives of the page for robots, from header fields and meta tags."""
         told = [
             meta.get("content", "") for meta in self._metas if robots_tags.concerns(meta.get("name", ""), self.agent)
         ]
@@ -157,7 +157,7 @@ class Document:
 
     @cached_property
     def frequency(self) -> str:
-        """How often the page says that it changes (`revisit-after`), in a word of sitemaps.org; empty where it does not."""
+        """The announced frequency of changes (`revisit-after`), as a word of sitemaps.org; empty where there is none."""
         told = [meta.get("content", "") for meta in self._metas if meta.get("name", "").lower() == "revisit-after"]
         return frequency_of(told[0]) if told else ""
 
@@ -168,7 +168,7 @@ class Document:
 
     @cached_property
     def canonical(self) -> str:
-        """The URL that the page says is its own (RFC 6596), resolved; empty where it says none, or no URL."""
+        """The canonical URL that the page names (RFC 6596), resolved; empty where it names none."""
         href = self._canonical_href()
         try:
             return self._resolved(href, self.base) if href else ""
@@ -198,7 +198,7 @@ class Document:
 
     @cached_property
     def base(self) -> str:
-        """What relative links are resolved against: the first `<base href>` where there is one, otherwise the URL."""
+        """The base for relative links: the first `<base href>` if there is one, otherwise the URL."""
         href = self._base_href()
         if href is None:
             return self.url
@@ -227,7 +227,7 @@ class Document:
 
     @cached_property
     def declared_language(self) -> str:
-        """The tag that the page gives itself: `lang` of the root element, or `Content-Language`."""
+        """The language tag that the page names: `lang` of the root element, or `Content-Language`."""
         # An `html` tag that comes again adds what the first lacks (HTML, 13.2.6.4.7).
         roots = [tag.attributes for tag in islice(self.skim.named(b"html"), MAX_ROOTS)]
         tag = next(filter(None, (_first(roots, name) for name in ("lang", "xml:lang"))), "")
@@ -235,7 +235,7 @@ class Document:
 
     @cached_property
     def language(self) -> str:
-        """The language of the text, as an ISO 639-1 code; empty where nothing tells it."""
+        """The language of the text as an ISO 639-1 code; empty where it is not known."""
         return language.detect(self.gist, self.declared_language)
 
     @cached_property
@@ -244,7 +244,7 @@ class Document:
         return simhash.fingerprint(self.gist)
 
     def css(self, selector: str) -> "list[LexborNode]":
-        """Nodes that match a CSS selector.
+        """Return the nodes that match a CSS selector.
 
         Raises:
             ParseSkipped: the page is in :attr:`trouble`.

@@ -44,9 +44,9 @@ class FormControl(NamedTuple):
     kind: str
     """The type of an `input`; `select`, `textarea` or `button`."""
     values: tuple[str, ...]
-    """What it sends as the page has it; nothing where it is not checked."""
+    """Values that the control sends as the page has it; none where it is not checked."""
     value: str = ""
-    """What a box sends when it is checked."""
+    """The value that a box sends when it is checked."""
 
 
 class _File(NamedTuple):
@@ -55,7 +55,7 @@ class _File(NamedTuple):
 
 
 class Form:
-    """One form of a page. `fields` says what it would send as it stands."""
+    """One form of a page. `fields` has the values that it would send unchanged."""
 
     def __init__(self, tree: "LexborHTMLParser", node: "LexborNode", url: str, charset: str, session: str = "") -> None:
         """Read a form.
@@ -80,7 +80,7 @@ class Form:
 
     @property
     def action(self) -> str:
-        """Where it goes, as the page wrote it; the page's own URL where it says nothing."""
+        """The URL that the form is sent to, as the page wrote it; the page's own URL where it names none."""
         return (self._attributes.get("action") or "").strip() or self._url
 
     @property
@@ -90,7 +90,7 @@ class Form:
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """Names and values that it sends as it stands, in order, without a button's."""
+        """Names and values that the form sends unchanged, in order, without those of buttons."""
         return [(control.name, value) for control in self._named for value in control.values]
 
     def submit(
@@ -107,10 +107,10 @@ class Form:
         safe: bool | None = None,
         **more: Value,
     ) -> Request:
-        """The request that the form makes once it is filled in. Hidden fields, checked boxes and chosen options go along.
+        """Return the request of the filled-in form. Hidden fields, checked boxes and chosen options are sent along.
 
         Args:
-            values: by the names of its controls; for names that are no Python words, or that mean something else here. True and
+            values: by the names of controls, for names that are not Python words or that mean something else here. True and
                 False check a box or not, a list chooses several options, `(name, bytes)` is a file, None leaves a control out.
             button: name, id or value of the button that is pressed; by default the first, None presses none.
             extra: fields that the page has no control for, since a script would add them.

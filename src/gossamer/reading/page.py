@@ -1,7 +1,7 @@
-"""A page as a program's own code sees it: what was fetched, with the names that people expect, and ways to what it leads to.
+"""A page as a program's own code sees it: the fetched document under familiar names, and methods that follow its links.
 
 Place in the flow: handlers of a spider get one before the visit is committed; whoever iterates over a crawl gets one of each
-committed record. It is the same class: what is known of a visit only later (its links, where it is archived) is empty before.
+committed record. Both get the same class. Fields that are known only after the commit (links, location) are empty in a handler.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Page(Selecting):
-    """One fetch and what came of it: mostly an HTML document, but also a feed, a file, an answer in JSON, or a failure."""
+    """One fetch and its result: mostly an HTML document, but also a feed, a file, an answer in JSON, or a failure."""
 
     def __init__(
         self, record: Record, *, document: Document | None = None, labels: Collection[str] | None = None
@@ -69,7 +69,7 @@ class Page(Selecting):
 
     @property
     def error(self) -> str:
-        """What failed, in the words of the library or system; empty where nothing did."""
+        """The error, in the words of the library or system; empty where nothing failed."""
         return self._visit.response.error
 
     @property
@@ -78,22 +78,22 @@ class Page(Selecting):
         return self._visit.response.headers
 
     def header(self, name: str) -> str:
-        """The first header field of this name, in any case; empty where there is none."""
+        """Return the first header field of this name, whatever its case; empty where there is none."""
         return self._visit.response.header(name.lower())
 
     @property
     def mime(self) -> str:
-        """The media type that the bytes show, as `text/html`."""
+        """The media type that the bytes show, such as `text/html`."""
         return self._visit.media_type
 
     @property
     def depth(self) -> int:
-        """Links from the nearest seed."""
+        """Number of links from the nearest seed."""
         return self._visit.task.depth
 
     @property
     def source(self) -> str:
-        """The URL that it was found on; empty for seeds."""
+        """The URL of the page that linked to it; empty for seeds."""
         return self._visit.task.source
 
     @property
@@ -103,7 +103,7 @@ class Page(Selecting):
 
     @property
     def duplicate_of(self) -> str:
-        """URL of the first document with the same bytes; empty where this is the first."""
+        """URL of the first document with the same bytes; empty if this is the first."""
         return self._visit.duplicate_of
 
     # -- what was asked for
@@ -116,7 +116,7 @@ class Page(Selecting):
 
     @cached_property
     def data(self) -> Any:
-        """What the request was given as `data`; None where it was given nothing."""
+        """The `data` of the request; None where it had none."""
         request = self._visit.task.request
         return None if request is None else unpacked(request.data)
 
@@ -129,17 +129,17 @@ class Page(Selecting):
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """Links that are followed."""
+        """The links that are followed."""
         return self._visit.links
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """What processors and handlers took out of it."""
+        """Items that processors and handlers extracted from the page."""
         return self._visit.items
 
     @property
     def location(self) -> Location | None:
-        """Where the archive keeps it; None where it does not."""
+        """The place of the page in the archive; None if it is not archived."""
         return self.record.location
 
     # -- what it says
@@ -156,19 +156,19 @@ class Page(Selecting):
 
     @property
     def content(self) -> bytes:
-        """The bytes of the document, without content coding; of a large one the first 16 MiB."""
+        """The bytes of the document, without content coding; of a large document only the first 16 MiB."""
         return self.document.content
 
     @cached_property
     def body(self) -> str:
-        """The document as text, in the encoding that it says or shows."""
+        """The document as text, decoded by the encoding that it declares or shows."""
         return self.document.markup.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The document as JSON.
+        """Return the document, parsed as JSON.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not JSON.
         """
         return msgspec.json.decode(self.document.markup)
 
@@ -177,9 +177,9 @@ class Page(Selecting):
         return self.document.tree
 
     def text(self, selector: str = "", default: str = "") -> str:
-        """The text of the first element that matches, white space folded; `default` where none does.
+        """Return the text of the first element that matches, with white space folded; `default` if none matches.
 
-        Without a selector: the prose of the page, without menus and code, one block a line.
+        Without a selector, it returns the prose of the page, without menus and code, one block a line.
         """
         return super().text(selector, default) if selector else self.document.text
 
@@ -195,16 +195,16 @@ class Page(Selecting):
         key: str = "",
         session: str | PageSession = "",
     ) -> Request | None:
-        """The request for the first element that matches a selector and leads somewhere; None where there is none.
+        """Return the request for the first element that matches and has a link; None where there is none.
 
         Args:
             target: a CSS selector, an element, a part of the page that is one, or a URL (with a scheme, or beginning with `/`).
-            label: chooses the handler that gets what comes.
+            label: chooses the handler that gets the answer.
             data: given back to that handler as `page.data`: anything that JSON can hold.
             priority: as of :class:`~gossamer.model.request.Request`; so are `key` and `session`.
 
         Raises:
-            UsageError: no handler has this label, or something cannot be kept.
+            UsageError: no handler has this label, or a value cannot be kept.
         """
         self._check(label)
         if isinstance(target, str) and ("://" in target or target.startswith("/")):
@@ -224,18 +224,18 @@ class Page(Selecting):
         key: str = "",
         session: str | PageSession = "",
     ) -> list[Request]:
-        """The requests for all elements that match a selector and lead somewhere, in document order. See :meth:`follow`."""
+        """Return the requests for all elements that match and have a link, in document order. See :meth:`follow`."""
         self._check(label)
         nodes = self.css(target) if isinstance(target, str) else target
         return list(self._asked(nodes, asking(label, data, priority, key, session)))
 
     def form(self, selector: str = "form") -> "Form":
-        """The first form that matches a selector, to be filled in: `page.form("#login").submit(user="me", password=secret)`.
+        """Return the first form that matches, to be filled in: `page.form("#login").submit(user="me", password=secret)`.
 
         The session that asked for the page sends the form.
 
         Raises:
-            UsageError: the page has none, or it is no selector.
+            UsageError: the page has no such form, or the selector is not valid.
             ParseSkipped: the page has no tree.
         """
         from gossamer.reading.forms import Form  # few pages are filled in
@@ -265,7 +265,7 @@ class Page(Selecting):
 
 
 def unknown_label(label: str, known: Collection[str]) -> str:
-    """What is said of a label that nobody answers to."""
+    """Return the error text for a label that no handler has."""
     import difflib  # for somebody who mistyped
 
     near = difflib.get_close_matches(label, known, n=1)

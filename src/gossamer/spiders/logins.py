@@ -42,7 +42,7 @@ _NOT_IN = "it says that nobody is logged in"
 
 
 class Session:
-    """What a log-in asks with: requests to its host, whose cookies stay with the crawl."""
+    """A log-in sends its requests with it. They go to one host, and the crawl keeps the cookies."""
 
     def __init__(self, url: str, ask: Ask, issuer: str = "", name: str = "") -> None:
         """Ask the host of a canonical URL, and `issuer`, the host that issues its tokens, as the session of this name."""
@@ -62,7 +62,7 @@ class Session:
 
         Args:
             token: as the server gave it.
-            seconds: that it is valid; the log-in is run again before they have passed. 0 where it does not end.
+            seconds: for which the token is valid; the log-in runs again before they have passed. 0 if it does not expire.
 
         Raises:
             UsageError: the token cannot be sent.
@@ -72,17 +72,20 @@ class Session:
         self.token, self.seconds = token, max(float(seconds), 0.0)
 
     async def get(self, url: str = "") -> Page:
-        """The page of a URL, absolute or relative to the log-in's; by default the log-in's own. Raises as :meth:`send`."""
+        """Return the page of a URL, absolute or relative to that of the log-in, by default that of the log-in.
+
+        Raises the same errors as :meth:`send`.
+        """
         return await self.send(Request(url or self.url))
 
     async def send(self, request: Request) -> Page:
-        """Send a request, as `page.form(...).submit(...)` makes one, and follow where the answer leads.
+        """Send a request, such as `page.form(...).submit(...)` makes, and follow redirects.
 
         Returns:
-            The page that comes at last, whatever its status is.
+            The last page, whatever its status.
 
         Raises:
-            UsageError: it leads to another host, or nowhere.
+            UsageError: a redirect leads to another host, or to no URL.
         """
         url, sent = self._resolved(request.url, self.url), request.found.request or requested()
         sent = msgspec.structs.replace(sent, session=self.name)

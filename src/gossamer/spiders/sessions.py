@@ -1,4 +1,4 @@
-"""Sessions of a spider: several who ask, each with cookies and a proxy of its own, in turn, while the site takes them.
+"""Sessions of a spider: they ask in turn, each with its own cookies and proxy, until the site refuses one.
 
 Place in the flow: the module that stands in front of that for http asks :class:`SessionPool` by way of :mod:`running` who asks
 for a task, and tells it of the answer. A name stands for whoever has it: one that is retired begins anew under its name, so that
@@ -27,18 +27,18 @@ MOST_TRIES = 3
 
 
 class Sessions(msgspec.Struct, frozen=True):
-    """How many sessions a spider keeps, and when one is retired."""
+    """Settings of the sessions of a spider: their number, and when one is retired."""
 
     count: int
-    """So many ask in turn."""
+    """Number of sessions that ask in turn."""
     blocked: Collection[int] = BLOCKED
-    """Status codes by which a site says that it does not let a session in: the session is retired, and the page asked for again."""
+    """Status codes with which the site refuses a session. The session is then retired, and the page is asked for again."""
     limit: int | None = None
-    """Retire so many in all, then take each answer as it is; by default ten for each of `count`."""
+    """Retire at most this many sessions in all, then take each answer as it is; by default ten for each of `count`."""
 
     @property
     def most(self) -> int:
-        """How many are retired at most."""
+        """The most sessions that are retired."""
         return 10 * self.count if self.limit is None else self.limit
 
 

@@ -1,12 +1,12 @@
 """Several crawlers on one queue and one URL cache: the keeper gives out URLs by leases, and a crawler keeps its leases alive.
 
-Place in the flow: between frontier and fetch, where crawlers are processes of their own (Ridgway 2010, section 4.1; leases stand
-for the locks of its section 7.3.3). The keeper has one :class:`LeaseUrls` for each crawler. All of them take from the frontier's one
-queue of tasks, so that whoever has room gets the next URL. :class:`TakeLeases` stands at the crawler's entrance.
+Place in the flow: between frontier and fetch, where crawlers are processes of their own (Ridgway 2010, section 4.1; leases
+stand for the locks of its section 7.3.3). The keeper has one :class:`LeaseUrls` for each crawler. All of them take from the
+frontier's one queue of tasks, so that whoever has room gets the next URL. :class:`TakeLeases` stands at the crawler's entrance.
 
-A lease ends with the visit, or when it runs out: a crawler that began anew, or has not renewed its leases in time, has lost them.
-The frontier then puts the URLs back into their hosts' queues, with the usual delay and without a try being spent. What a crawler
-sends of a URL that it has no lease for is dropped.
+A lease ends with the visit, or when it runs out: a crawler that began anew, or has not renewed its leases in time, has lost
+them. The frontier then puts the URLs back into their hosts' queues, with the usual delay and without a try being spent. What a
+crawler sends of a URL that it has no lease for is dropped.
 """
 
 import asyncio

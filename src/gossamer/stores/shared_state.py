@@ -6,6 +6,7 @@ agents that are away, and until when each master is at work (decision 90). Agent
 
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -46,7 +47,8 @@ class SharedFile:
         self.path = directory / SHARED
         if not is_new and not self.path.exists():
             raise CrawlDirectoryError(
-                f"{self.path} is gone, which says which agent has which domain; bring it back from a copy"
+                f"{self.path} is gone, which says which agent has which domain; bring it back from a copy, or let the "
+                f"crawl make it again by what its agents hold: gossamer resume {directory} --accept-loss"
             )
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,9 +139,30 @@ def restore_shared(directory: Path, name: str) -> None:
     path = directory / SHARED
     fresh = path.with_name(f"{path.name}.new")
     shutil.copyfile(source, fresh)
-    for journal in ("-wal", "-shm"):  # they belong to the file that is replaced
-        path.with_name(path.name + journal).unlink(missing_ok=True)
+    _forget_journals(path)
     fresh.replace(path)
+
+
+@contextmanager
+def shared_again(directory: Path, crawl: str) -> Iterator[SharedFile]:
+    """Make the file of a crawl again that has lost it; it is there when the block has ended.
+
+    Raises:
+        CrawlDirectoryError: it cannot be written.
+    """
+    path = directory / SHARED
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        with closing(SharedFile(Path(folder), crawl=crawl, is_new=True)) as shared:
+            yield shared
+        _forget_journals(path)
+        (Path(folder) / SHARED).replace(path)
+
+
+def _forget_journals(path: Path) -> None:
+    """They belong to the file that is replaced."""
+    for journal in ("-wal", "-shm"):
+        path.with_name(path.name + journal).unlink(missing_ok=True)
 
 
 def forget_copy(directory: Path, name: str) -> None:

@@ -46,6 +46,7 @@ _HOMES = {
     "check_protocol_module": "fetching",
     "check_resolver": "fetching",
     "check_robots": "gating",
+    "check_robots_answers": "answering",
     "check_runtime_link": "runtimes",
     "check_recent_urls": "marshaling",
     "check_row_log": "storing",

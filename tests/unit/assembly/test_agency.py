@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.agency.membership import check_can_change, with_number, without
+from gossamer.assembly.agency.membership import check_can_change, with_number, with_places, without
 from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
 from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
 from gossamer.assembly.agency.roster import Roster, is_divided
@@ -175,8 +175,9 @@ def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Pat
         DividedCrawl(seeds, options(tmp_path, agents=3, concurrency=2))
     with pytest.raises(UsageError, match="random walk"):
         DividedCrawl(seeds, options(tmp_path, agents=2, strategy="random-walk"))
-    with pytest.raises(UsageError, match="division = domain"):
-        DividedCrawl(seeds, options(tmp_path, agents=2), settings={"ledger": {"division": "host"}})
+    finer = {"ledger": {"division": "host"}, "commit": {"max_per_domain": 5}}
+    with pytest.raises(UsageError, match="leave out max_per_domain"):
+        DividedCrawl(seeds, options(tmp_path, agents=2), settings=finer)
     with pytest.raises(UsageError, match="one agent"):
         Crawl(seeds, options(tmp_path, agents=2))
     assert not (tmp_path / "crawl").exists()
@@ -208,6 +209,22 @@ def test_those_who_join_have_names_that_are_free_and_those_who_had_left_come_bac
         "agent-03",
     )
     assert without(["agent-00", "agent-01"], "agent-00") == ("agent-00=0", "agent-01")
+
+
+def test_agents_stand_where_a_person_says() -> None:
+    members = ("agent-00", "agent-01=2", "agent-02=0@oslo")
+    assert with_places(members, ["agent-01=oslo", "agent-02=budapest"]) == (
+        "agent-00",
+        "agent-01=2@oslo",
+        "agent-02=0@budapest",
+    )
+    for wrong, told in (
+        ("agent-01", "AGENT=PLACE"),
+        ("agent-07=oslo", "no agent 'agent-07'"),
+        ("agent-01=a b", "AGENT@PLACE|names no agent"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            with_places(members, [wrong])
 
 
 # -- the log

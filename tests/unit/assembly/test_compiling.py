@@ -10,6 +10,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import FlowError
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
+from gossamer.model.errors import UsageError
 from gossamer.model.normal import chosen
 
 SEEDS = ["http://a.test/"]
@@ -25,6 +26,10 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "no_warc": (True, {"archive": "no-archive"}),
     "strategy": ("depth", {"traversal": "depth"}),
     "robots": ("ignore", {"robots": "ignore-robots"}),
+    "robots_cache": (
+        "shared",
+        {"robots": "shared-robots", "robots.reads": True, "robots.view": "", "robots-answers": "robots-answers"},
+    ),
     "hosts": ({"a.test": {"delay": "5s"}}, {"politeness.delays": {"a.test": 5.0}}),
     "agents": (3, {"frontier.max_agents": 3}),
     "retries": (2, {"politeness.retries": [10.0, 600.0]}),
@@ -57,7 +62,7 @@ ELSEWHERE |= {
 #: They do so together: tests/journeys/test_exchange_files.py.
 ELSEWHERE |= {"exchange", "agent", "exchange_key"}
 #: They are matters of masters: tests/unit/assembly/test_masters.py.
-ELSEWHERE |= {"designation", "masters", "policy", "place"}
+ELSEWHERE |= {"designation", "masters", "policy", "place", "agent_place"}
 #: They put parts into the wiring together: tests/journeys/test_order.py.
 ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
 #: So do these: tests/journeys/test_recrawl.py.
@@ -128,3 +133,16 @@ def test_a_wiring_without_a_contact_stays_on_this_machine() -> None:
     assert told(compiled(contact="me@b.test", robots="ignore"), "dns.only_loopback") is None
     own = compiled(contact="me@b.test", robots="ignore", i_own_these_hosts=True)
     assert told(own, "dns.only_loopback") is False
+
+
+def test_robots_are_shared_by_crawls_that_see_the_same_web() -> None:
+    def view(**options: Any) -> Any:
+        return told(compiled(robots_cache="shared", **options), "robots.view")
+
+    staging = view(resolve=["*.a.test=127.0.0.1:8000"])
+    assert staging and staging != view(resolve=["*.a.test=127.0.0.1:8001"])
+    assert view(auth=["me:secret"]) == view(auth=["you:other"]) != view(), "it tells no secret"
+    assert told(compiled(robots_cache="refresh"), "robots.reads") is False
+    assert told(compiled(robots_cache="shared", sitemaps=True), "robots.reads") is False, "the rules lack the sitemaps"
+    with pytest.raises(UsageError, match="leave one of them out"):
+        compiled(robots="ignore", robots_cache="shared")

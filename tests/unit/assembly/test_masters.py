@@ -1,18 +1,22 @@
 """Masters of a crawl: the options that ask for them, the wirings of agents and masters, and domains that change hands."""
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from gossamer.assembly.agency.assigning import assign, forget_wishes, read_wishes
+from gossamer.assembly.agency.assigning import assign, check_shared, forget_wishes, read_wishes
 from gossamer.assembly.agency.handing import DividedByTable, TableMoves, give_now, mail_waits
+from gossamer.assembly.agency.lost_table import is_table_lost, make_table_again
+from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agents import with_agents
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.masters import Masters, designation_policy, master_wiring, masters_for, masters_of
+from gossamer.assembly.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import WiringError
 from gossamer.flow.planning import plan
@@ -24,7 +28,12 @@ from gossamer.model.domains import domain_point
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.services.designation.policies import ByPlace, LeastLoaded
 from gossamer.services.designation.ring import Ring
-from gossamer.stores.members import write_members
+from gossamer.services.designation.shared import loads
+from gossamer.stores.exchange.held import hold_again
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.stores.ledger.opening import share_secret
+from gossamer.stores.members import members_of, write_members
+from gossamer.stores.shared_state import SHARED, SharedFile
 
 AGENTS = ("agent-00", "agent-01", "agent-02")
 
@@ -59,6 +68,7 @@ def test_a_crawl_goes_by_the_ring_unless_told(tmp_path: Path) -> None:
         ({"agents": 2, "masters": 2}, "--masters is about masters; add --designation master"),
         ({"agents": 2, "policy": "by-domain"}, "--policy is about masters"),
         ({"agents": 2, "place": ["hu=budapest"], "designation": "ring"}, "--place is about masters"),
+        ({"agents": 2, "agent_place": ["agent-01=oslo"]}, "--agent-place is about masters"),
         ({"agents": 2, "designation": "master", "policy": "by-place"}, "--policy by-place needs places"),
         ({"agents": 2, "designation": "master", "policy": "least-lodaed"}, "least-loaded"),
         ({"agents": 2, "designation": "master", "place": ["hu=budapest"]}, "places"),
@@ -70,6 +80,13 @@ def test_options_that_do_not_fit_are_refused_in_one_line(options: Mapping[str, A
     assert refused.value.exit_code == 2
     assert "\n" not in str(refused.value)
     assert list(tmp_path.iterdir()) == [], "nothing was touched"
+
+
+def test_a_place_where_no_agent_stands_is_refused(tmp_path: Path) -> None:
+    masters = kept(tmp_path, policy="by-place", place=["hu=budapest"])
+    check_places(masters, ("agent-00", "agent-01@budapest"))
+    with pytest.raises(UsageError, match=r"no agent stands at budapest; .* --agent-place agent-00=budapest"):
+        check_places(masters, ("agent-00", "agent-01@oslo"))
 
 
 def test_a_crawl_keeps_to_what_it_began_with_and_may_have_other_masters(tmp_path: Path) -> None:
@@ -192,6 +209,79 @@ def test_domains_move_at_one_instant_to_whom_a_person_or_the_policy_says(tmp_pat
     assert {left.owner("d.test"), left.owner("e.test")} == {"agent-00"}, "the least loaded agent gets both"
     moves.forget()
     assert not list(moves.of("agent-02"))
+
+
+@pytest.mark.parametrize("number", [None, 2])
+def test_a_change_that_the_table_has_made_is_finished_with_the_members_that_it_was_made_for(
+    number: int | None, tmp_path: Path
+) -> None:
+    given(tmp_path, a="agent-00", c="agent-02")
+    share_secret(tmp_path / STATE_DIRECTORY)
+    for agent in AGENTS:
+        ledger = RocksLedger(LedgerSheet(directory=str(tmp_path), agent=agent))
+        ledger.open()
+        ledger.close()
+    after = (*AGENTS[:2], "agent-02=0")
+    moves = TableMoves(tmp_path)
+    moves.plan(AGENTS, after, {}, LeastLoaded())
+    moves.make()
+    # Here the supervisor was killed: the table has the change, and the crawl names the members of before.
+    note = tmp_path / "state/supervisor/changing.json"
+    note.parent.mkdir()
+    note.write_bytes(msgspec.json.encode({"before": AGENTS, "after": after, "by_table": True}))
+    graph = plan(crawl_wiring(), catalog())
+    options = CrawlOptions(output=str(tmp_path), resume=True, agents=number)
+    roster = Roster(tmp_path, graph, options, lambda line: None)
+    asyncio.run(roster.prepare(graph, tmp_path))
+    assert roster.members == members_of(tmp_path) == after
+    assert DividedByTable(tmp_path, roster.members, crawl_wiring()).owner("c.test") in AGENTS[:2]
+    assert not note.exists()
+
+
+def ledger_of(directory: Path, agent: str, *domains: str) -> None:
+    """The ledger of an agent that holds these domains."""
+    ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=agent))
+    ledger.open()
+    hold_again(ledger, domains)
+    ledger.close()
+
+
+def made_again(directory: Path) -> list[str]:
+    return list(make_table_again(directory, crawl_wiring(), AGENTS, LeastLoaded()))
+
+
+def test_a_lost_table_is_made_again_of_the_domains_that_agents_hold(tmp_path: Path) -> None:
+    kept(tmp_path)
+    assert not is_table_lost(tmp_path)
+    share_secret(tmp_path / STATE_DIRECTORY)
+    ledger_of(tmp_path, "agent-00", "a.test", "b.test")
+    ledger_of(tmp_path, "agent-01", "c.test")
+    (tmp_path / SHARED).unlink()
+    assert is_table_lost(tmp_path)
+    with pytest.raises(CrawlDirectoryError, match="--accept-loss"):
+        check_shared(tmp_path)
+    assert made_again(tmp_path) == ["made again: which agent has which of 3 domains, by what the agents hold"]
+    check_shared(tmp_path)
+    division = DividedByTable(tmp_path, AGENTS, crawl_wiring())
+    assert [division.domains(agent) for agent in AGENTS] == [["a.test", "b.test"], ["c.test"], []]
+    with closing(SharedFile(tmp_path)) as shared:
+        assert loads(shared.reading) == {"agent-00": 2, "agent-01": 1}
+
+
+def test_a_lost_table_is_not_made_again_where_a_domain_may_have_two_agents(tmp_path: Path) -> None:
+    kept(tmp_path)
+    share_secret(tmp_path / STATE_DIRECTORY)
+    ledger_of(tmp_path, "agent-00", "a.test")
+    ledger_of(tmp_path, "agent-01", "a.test")
+    (tmp_path / SHARED).unlink()
+    with pytest.raises(CrawlDirectoryError, match=r"both agent-00 and agent-01 hold a\.test"):
+        made_again(tmp_path)
+    note = tmp_path / "state/supervisor/changing.json"
+    note.parent.mkdir()
+    note.write_bytes(b"{}")
+    with pytest.raises(CrawlDirectoryError, match="domains were just changing hands"):
+        made_again(tmp_path)
+    assert is_table_lost(tmp_path)
 
 
 def test_a_person_gives_away_what_nobody_has_at_once_and_the_rest_when_the_crawl_rests(tmp_path: Path) -> None:

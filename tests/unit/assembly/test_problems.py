@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.assembly.control.agents import AgentStanding
 from gossamer.assembly.control.problems import BUSY, ENOUGH, LITTLE_DISK, RULES, Problem, problems_of
 from gossamer.assembly.control.sizes import DataSet
 from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowedHost, SlowHost
@@ -40,6 +41,11 @@ def standing(**changes: Any) -> CrawlStanding:
 CASES: list[tuple[str, dict[str, Any], str]] = [
     ("killed", {"state": "killed", "process": 0}, "gossamer resume"),
     ("paused", {"state": "paused"}, "gossamer continue"),
+    (
+        "silent",
+        {"each_agent": [AgentStanding("agent-00", "running"), AgentStanding("agent-01", "silent", silent_seconds=9.0)]},
+        "gossamer set 'my crawl' frontier.silence",
+    ),
     ("disk_full", {"waits": [Wait("disk_full")], "disk_free": 0}, "gossamer doctor"),
     ("disk_low", {"disk_free": LITTLE_DISK // 2}, "gossamer set 'my crawl' min_free_disk"),
     (

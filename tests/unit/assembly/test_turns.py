@@ -1,6 +1,6 @@
 """Turns at addresses: one agent at a time, whoever dies, and whatever is told twice."""
 
-from gossamer.assembly.agency.turns import TURN, AddressTurns, Lent
+from gossamer.assembly.agency.turns import SHORT_TURN, TURN, Lent, PlaceTurns
 
 HERE = "192.0.2.1"
 
@@ -10,7 +10,7 @@ def granted(told: dict[str, Lent], agent: str) -> tuple[int, float]:
 
 
 def test_an_address_goes_from_one_agent_to_the_other_and_the_gap_goes_along() -> None:
-    turns = AddressTurns(0.25)
+    turns = PlaceTurns(0.25)
     turns.hear("a", "1", [HERE], {}, 10.0)
     turns.hear("b", "1", [HERE], {}, 10.0)
     told = turns.decide(10.0)
@@ -30,7 +30,7 @@ def test_an_address_goes_from_one_agent_to_the_other_and_the_gap_goes_along() ->
 
 
 def test_a_grant_that_was_not_heard_is_told_again_and_an_old_return_counts_for_nothing() -> None:
-    turns = AddressTurns(0.25)
+    turns = PlaceTurns(0.25)
     turns.hear("a", "1", [HERE], {}, 1.0)
     first = granted(turns.decide(1.0), "a")
     turns.hear("a", "1", [HERE], {}, 1.1)
@@ -47,7 +47,7 @@ def test_a_grant_that_was_not_heard_is_told_again_and_an_old_return_counts_for_n
 
 
 def test_an_agent_that_died_has_no_turns_and_the_next_one_waits_a_whole_gap() -> None:
-    turns = AddressTurns(0.25)
+    turns = PlaceTurns(0.25)
     turns.hear("a", "1", [HERE], {}, 1.0)
     assert granted(turns.decide(1.0), "a")
     turns.hear("b", "1", [HERE], {}, 1.1)
@@ -57,18 +57,18 @@ def test_an_agent_that_died_has_no_turns_and_the_next_one_waits_a_whole_gap() ->
 
 
 def test_an_address_that_nobody_asks_is_forgotten() -> None:
-    turns = AddressTurns(0.25)
+    turns = PlaceTurns(0.25)
     turns.hear("a", "1", [HERE], {}, 1.0)
     number, _ = granted(turns.decide(1.0), "a")
     turns.hear("a", "1", [], {HERE: (number, 0.25)}, 2.0)
     turns.decide(2.1)
-    assert repr(turns) == "<AddressTurns of 1 addresses>"
+    assert repr(turns) == "<PlaceTurns of 1 places>"
     turns.decide(2.3)
-    assert repr(turns) == "<AddressTurns of 0 addresses>"
+    assert repr(turns) == "<PlaceTurns of 0 places>"
 
 
 def test_a_lender_that_comes_anew_takes_no_turn_from_who_has_it_and_opens_nothing_too_soon() -> None:
-    turns = AddressTurns(0.25)
+    turns = PlaceTurns(0.25)
     turns.take_over({"a": {HERE: 7}, "b": {}}, 9, 50.0)
     turns.hear("a", "1", [], {}, 50.0)
     turns.hear("b", "1", [HERE, "192.0.2.2"], {}, 50.0)
@@ -82,10 +82,21 @@ def test_a_lender_that_comes_anew_takes_no_turn_from_who_has_it_and_opens_nothin
 
 
 def test_turns_of_an_agent_that_dies_after_it_was_taken_over_are_free_after_a_gap() -> None:
-    turns = AddressTurns(0.25)
+    turns = PlaceTurns(0.25)
     turns.take_over({"a": {HERE: 7}}, 0, 50.0)
     turns.hear("a", "1", [], {}, 50.0)
     turns.hear("b", "1", [HERE], {}, 51.0)
     turns.hear("a", "2", [], {}, 51.0)
     number, wait = granted(turns.decide(51.0), "b")
     assert (number, round(wait, 3)) == (8, 0.25)
+
+
+def test_an_address_follows_soon_where_agents_take_turns_at_domains_too() -> None:
+    turns = PlaceTurns(0.25, has_domains=True)
+    for agent in ("a", "b"):
+        turns.hear(agent, "1", [HERE, "@example.org"], {}, 10.0)
+    turns.decide(10.0)
+    for agent in ("a", "b"):
+        turns.hear(agent, "1", [HERE, "@example.org"], {}, 10.5)
+    assert turns.decide(10.0 + SHORT_TURN)["a"].recalled == [HERE]
+    assert set(turns.decide(10.0 + TURN)["a"].recalled) == {HERE, "@example.org"}

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from gossamer.assembly.control.agents import AgentStanding, agent_standing
+from gossamer.assembly.control.agents import AgentStanding, MasterStanding, agent_standing
 from gossamer.assembly.control.problems import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowedHost, SlowHost
 from gossamer.assembly.control.waits import Wait
@@ -32,6 +32,10 @@ def standing(name: str = "mycrawl") -> CrawlStanding:
             AgentStanding("agent-00", "running", process=8, pages=1_000, queued=7_000),
             agent_standing("agent-01", None),
         ],
+        each_master=[
+            MasterStanding("master-00", "running", process=9, marshaled=5_000, waiting=20, lag=3.0),
+            MasterStanding("master-01", "gone"),
+        ],
         recent_pages_per_second=12.5,
         disk_free=10**11,
         waits=[Wait("unreachable", hosts=1, names=["bad.test"])],
@@ -56,6 +60,8 @@ def test_the_overview_has_the_numbers_of_status_and_the_problems_with_what_helps
         "18% of 50,000 links new",
         "agent-00: running, 1,000 pages, 7,000 queued",
         "agent-01: silent",
+        "master-00: running, 5,000 URLs marshaled, 20 waiting, an agent is 3.0 s late",
+        "master-01: gone",
         "500 server_error",
         "no.test",
     ):

@@ -89,6 +89,33 @@ def test_what_an_agent_has_found_itself_comes_back_once_and_is_owed_no_more(agen
     asyncio.run(check())
 
 
+def test_what_an_agent_owes_of_a_domain_that_became_its_own_is_sent_also_after_a_kill(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async def check() -> None:
+        await agent.start()
+        first, second = found("a.test/1", "a.test/2")
+        with agent.divided.group() as group:
+            group.push([first, second])
+        with agent.divided.group() as group:
+            group.push(agent.taken.received([first], group))
+        agent.ledger.abandon()
+        again = Agent(tmp_path)
+        await again.start()
+        assert again.held.owner("a.test") == "agent-00"
+        batch = await asyncio.wait_for(again.outbox.take(MASTERS, 9), 5)
+        assert [one.task for one in batch] == [second], "only a master sends it back to its queue"
+        with again.divided.group() as group:
+            assert again.taken.received([second], group) == [second]
+        again.outbox.delivered(batch)
+        await again.outbox.stop()
+        assert again.ledger.counters()["owed"] == 0
+        again.ledger.abandon()
+        agent.ledger.open()
+
+    asyncio.run(check())
+
+
 def test_digests_go_by_the_ring_and_no_domain_is_noted_for_them(agent: Agent) -> None:
     asyncio.run(agent.start())
     claims = [Claim(f"{one}{two}XYZ", "http://a.test/", 0.0) for one in "ABCDE" for two in "234"]

@@ -78,6 +78,36 @@ def test_what_a_silent_master_has_goes_to_another_one_until_it_is_heard_again(ru
     run(check())
 
 
+def test_what_is_owed_while_a_master_falls_silent_goes_to_the_other_one_whichever_comes_first(run: Run) -> None:
+    async def check(turns: int) -> None:
+        clock = FakeClock()
+        links, owed = await linked(clock, "master-01", "master-00")
+        sent: dict[str, list[str]] = {"master-00": [], "master-01": []}
+
+        async def send(master: str) -> None:
+            while True:
+                sent[master] += urls(await links.take(master, 9))
+
+        owed.owe("a")
+        senders = [asyncio.ensure_future(send(master)) for master in sent]
+        await clock.advance(4.9)
+        assert sent == {"master-00": [], "master-01": ["a"]}
+        passing = asyncio.ensure_future(clock.advance(0.2, turns=1))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        owed.owe("b")
+        await passing
+        await clock.advance(0.1)
+        assert sorted(sent["master-00"]) == ["a", "b"], turns
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+        await links.stop()
+
+    for turns in range(12):
+        run(check(turns))
+
+
 def test_a_lone_master_is_waited_for(run: Run) -> None:
     async def check() -> None:
         clock = FakeClock()

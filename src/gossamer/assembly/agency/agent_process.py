@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.assembly.agency.agent import AgentNews
+from gossamer.assembly.agency.heartbeat import Heartbeat
 from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.assembly.agency.meeting import process_of
 from gossamer.assembly.agency.restarts import Restarts
@@ -35,6 +36,12 @@ class AgentProcess:
         """It was at work, in this life or an earlier one."""
         self.is_held = False
         """It was told to pause, in this life."""
+        self.beat = Heartbeat()
+        """How long it has been silent."""
+        self.is_late = False
+        """It has not answered what it was asked last: whatever else it has to know waits until it does."""
+        self.edition = 0
+        """The changes of settings that it was told (:mod:`given`); those in its orders do no harm when they are told again."""
         self.process: asyncio.subprocess.Process | None = None
         self.is_ending = False
         """It was about to end in order when it was taken over, so its end says nothing of what a person wants."""
@@ -78,7 +85,9 @@ class AgentProcess:
         if self._taken_over:
             return await self._outlived()
         # A session of its own: Ctrl-C in the terminal reaches the supervisor, and the supervisor ends this.
-        self.news, self._first_commits, self.is_held, self.is_ending = None, -1, False, False
+        self.news, self._first_commits, self.is_held, self.is_ending, self.edition = None, -1, False, False, 0
+        self.beat.heard()
+        self.is_late = self.line.is_silent = False
         self.process = process = await asyncio.create_subprocess_exec(
             *python.command("gossamer.assembly.agency.process", str(self._folder), self.name),
             env=python.environment(),
@@ -121,10 +130,16 @@ class AgentProcess:
             self._report(f"{self.name}: {line}")
         return line
 
-    async def ask_news(self, *, first: bool = False) -> AgentNews | None:
-        """What it has come to; None where it does not answer. `first` asks for what only a new supervisor has to know."""
+    async def ask_news(self, *, first: bool = False, is_beat: bool = False) -> AgentNews | None:
+        """What it has come to; None where it does not answer.
+
+        Args:
+            first: ask for what only a new supervisor has to know.
+            is_beat: wait for the answer as long as the process lives, be it silent.
+        """
+        ask = self.line.beat if is_beat else self.line.told
         try:
-            news: AgentNews = await self.line.told(News(first), AgentNews)
+            news: AgentNews = await ask(News(first), AgentNews)
         except (AgentSilent, AgentRefused):
             return None
         self.news, self.has_begun = news, True

@@ -20,7 +20,7 @@ from gossamer.assembly.agency.assigning import told_of_assigned
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of_run
 from gossamer.assembly.agency.joining import Joining
 from gossamer.assembly.agency.meeting import meeting, supervisor_lock
-from gossamer.assembly.agency.orders import address_gap, is_renewed, write_orders
+from gossamer.assembly.agency.orders import is_renewed, place_turns, write_orders
 from gossamer.assembly.agency.rewiring import GraphChanges
 from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import AgentEnded, Supervisor
@@ -54,6 +54,7 @@ from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.merged_log import merge_logs
+from gossamer.stores.notes import note_line
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
@@ -218,8 +219,8 @@ class DividedCrawl:
         before = self._supervisor
         self.roster.look_at_left()
         self._orders = self.roster.orders(self.graph, self._folder)
-        gap = address_gap(self.graph)
-        self._supervisor = Supervisor(self._orders, self._folder, self.report, gap=gap, lets_go=self._lets_go)
+        turns = place_turns(self.graph)
+        self._supervisor = Supervisor(self._orders, self._folder, self.report, turns=turns, lets_go=self._lets_go)
         self._limit_by_frontier()
         if (was := before or self._begun) is not None:
             self._supervisor.is_paused = was.is_paused
@@ -308,6 +309,7 @@ class DividedCrawl:
         """Tell a line; one of while the crawl was at work is said once more at the end."""
         if self.working:
             self.warnings.append(line)
+            note_line(self.directory, line)
         self._report(line)
 
     @property
@@ -362,7 +364,7 @@ class DividedCrawl:
         new = msgspec.to_builtins(after)
         given = {name: new[name] for name in settings}
         if not self.supervisor.is_resting:  # who begins again reads it then
-            await self.supervisor.give(unit, given)
+            await self.supervisor.giving.give(unit, given)
         self.graph = self.graph.with_settings(unit, given, after)
         try:
             self._place.write(self.plan.kept(self.graph), self.graph)

@@ -44,6 +44,8 @@ class AgentLine:
         self._place = place_of(directory, agent)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
+        self.is_silent = False
+        """It has not answered for long: nobody else waits for it, while one question stays open (:mod:`heartbeat`)."""
 
     def __repr__(self) -> str:
         return f"<AgentLine to {self._place.name}>"
@@ -55,11 +57,19 @@ class AgentLine:
             AgentSilent: there is none.
             AgentRefused: it was not done.
         """
+        if self.is_silent:
+            raise AgentSilent(f"{self._place.name} does not answer: silent")
+        return await self._answer(request, patience)
+
+    async def beat(self, request: ControlRequest, form: Any) -> Any:
+        """Ask for a value of this form, and wait for as long as it takes. Raises as :meth:`ask`, where the process is gone."""
+        return self._value(await self._answer(request, None), form)
+
+    async def _answer(self, request: ControlRequest, patience: float | None) -> Answered:
         try:
-            async with self._turn, asyncio.timeout(patience):
-                answer = await self._asked(request)
+            async with asyncio.timeout(patience), self._turn:
+                answer = await self._asked_or_hung_up(request)
         except (OSError, EOFError, TimeoutError, Malformed) as error:
-            self.close()
             raise AgentSilent(f"{self._place.name} does not answer: {type(error).__name__}") from None
         if isinstance(answer, NotDone):
             raise AgentRefused(answer.text, answer.exit_code)
@@ -67,7 +77,10 @@ class AgentLine:
 
     async def told(self, request: ControlRequest, form: Any) -> Any:
         """Ask for a value of this form. Raises as :meth:`ask`."""
-        answer = await self.ask(request)
+        return self._value(await self.ask(request), form)
+
+    @staticmethod
+    def _value(answer: Answered, form: Any) -> Any:
         assert isinstance(answer, Told)
         return msgspec.json.decode(answer.value, type=form)
 
@@ -76,6 +89,14 @@ class AgentLine:
         answer = await self.ask(request, patience)
         assert isinstance(answer, Done)
         return answer.text
+
+    async def _asked_or_hung_up(self, request: ControlRequest) -> Answered:
+        """Only whoever has the turn hangs up: an answer that comes later would be taken for that of the next question."""
+        try:
+            return await self._asked(request)
+        except BaseException:
+            self.close()
+            raise
 
     async def _asked(self, request: ControlRequest) -> Answered:
         reader, writer = self._streams or await self._connected()

@@ -54,7 +54,7 @@ def check_lost(
         CrawlDirectoryError: a ledger is lost, and that is not accepted; or no ledger is left.
     """
     names = [member(text).agent for text in members]
-    lost = {name: damage for name in names if (damage := _damage(directory, wiring, name)) is not None}
+    lost = {name: damage for name in names if (damage := damage_of_agent(directory, wiring, name)) is not None}
     if not lost:
         return
     first, damage = next(iter(lost.items()))
@@ -87,7 +87,7 @@ def check_lost(
     )
 
 
-def _damage(directory: Path, wiring: Wiring, agent: str) -> CrawlDirectoryError | None:
+def damage_of_agent(directory: Path, wiring: Wiring, agent: str) -> CrawlDirectoryError | None:
     """What is wrong with the ledger of an agent that has written something; None where nothing is, or it never began."""
     damage = damage_of(ledger_of(directory, wiring, agent))
     return damage if damage is not None and any(files_of(directory, agent)) else None
@@ -97,26 +97,32 @@ def _found_again(
     directory: Path, kept: Sequence[RocksLedger], begun: dict[str, RocksLedger], division: DomainDivision
 ) -> int:
     """Queue what other agents have sent to those that begin again: links that they count as seen."""
-    from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
-
     count = 0
-    with Database(directory) as database:
-        if not {"links", "pages"} <= set(database.tables):
-            return 0
-        rows = iter(database.ask(LINKS_BY_DEPTH))
-        while part := list(islice(rows, _AT_ONCE)):
-            tasks: dict[str, list[Task]] = {name: [] for name in begun}
-            for target, depth, source, relation in part:
-                host = host_of(target)
-                owner = division.owner(host)
-                if owner in begun and any(ledger.is_seen(target) for ledger in kept):
-                    tasks[owner].append(Task(target, host, depth, source, relation))
-            for name, those in tasks.items():
-                count += _queue(begun[name], those)
+    for part in found_links(directory):
+        tasks: dict[str, list[Task]] = {name: [] for name in begun}
+        for task in part:
+            owner = division.owner(task.host)
+            if owner in begun and any(ledger.is_seen(task.url) for ledger in kept):
+                tasks[owner].append(task)
+        for name, those in tasks.items():
+            count += queue_found(begun[name], those)
     return count
 
 
-def _queue(ledger: RocksLedger, tasks: Sequence[Task]) -> int:
+def found_links(directory: Path) -> Iterator[list[Task]]:
+    """The targets of all links that the tables have, as tasks, each once; some at a time. None where they have no links."""
+    from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
+
+    with Database(directory) as database:
+        if not {"links", "pages"} <= set(database.tables):
+            return
+        rows = iter(database.ask(LINKS_BY_DEPTH))
+        while part := list(islice(rows, _AT_ONCE)):
+            yield [Task(target, host_of(target), depth, source, relation) for target, depth, source, relation in part]
+
+
+def queue_found(ledger: RocksLedger, tasks: Sequence[Task]) -> int:
+    """Queue those of some tasks that the ledger has not seen; returns how many."""
     with ledger.group() as group:
         new = group.meet(tasks).new
         for task in new:

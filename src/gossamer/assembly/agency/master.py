@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.line import place_of
 from gossamer.assembly.agency.meeting import Solitude, Unheard
+from gossamer.assembly.control.agents import MasterStanding
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.quiescence import AgentReport
 from gossamer.flow.graph import Graph
 from gossamer.flow.running import RunningGraph
+from gossamer.stages.marshaling.component import Marshal
 from gossamer.stores.exchange.mail import MassMail
 from gossamer.stores.ledger.lock import ProcessLock
 
@@ -90,6 +92,19 @@ class MasterRun:
         report = AgentReport(self.master, self._life, mail.commits, mail.is_empty)
         return AgentNews(
             report, is_settled=report.is_at_rest, is_ending=self._is_ending.is_set(), said=self._unheard.taken()
+        )
+
+    def master_standing(self) -> MasterStanding:
+        """How it stands, for people."""
+        components = (runner.component for runner in self.graph_at_work.runners.values())
+        marshal, mail = next(one for one in components if isinstance(one, Marshal)), self._mail
+        return MasterStanding(
+            self.master,
+            "running",
+            process=os.getpid(),
+            marshaled=int(marshal.metrics.counters["marshaled"]),
+            waiting=mail.waiting,
+            lag=round(mail.lag, 1),
         )
 
     @property

@@ -10,7 +10,7 @@ counters are part of the crawl as before. Of those who join, such agents come ba
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,24 @@ def with_number(members: Sequence[str], number: int) -> tuple[str, ...]:
     return (*map(str, found), *(next(free) for _ in range(number - working)))
 
 
+def with_places(members: Sequence[str], given: Iterable[str]) -> tuple[str, ...]:
+    """The members with places that a person has given, as `agent-01=oslo`.
+
+    Raises:
+        UsageError: one is written in another way, or names no agent of the crawl.
+    """
+    found = {one.agent: one for one in map(member, members)}
+    for text in given:
+        agent, equals, place = text.partition("=")
+        if not (equals and place):
+            raise UsageError(f"--agent-place {text!r} names no place; write AGENT=PLACE, as {agent_name(1)}=oslo")
+        if agent not in found:
+            raise UsageError(f"--agent-place {text!r}: the crawl has no agent {agent!r}; it has {', '.join(found)}")
+        found[agent] = Member(agent, found[agent].capacity, place)
+    # Written and read once: a place with a blank is refused here rather than in the next run.
+    return tuple(str(member(str(one))) for one in found.values())
+
+
 def without(members: Sequence[str], agent: str) -> tuple[str, ...]:
     """The members when this one has left."""
     found = map(member, members)
@@ -176,6 +194,11 @@ def change_members(
     _give_up(directory, wiring, work)
     for line in _told(work, moved):
         report(line)
+
+
+def is_changing(directory: Path) -> bool:
+    """Whether a kill interrupted a change that :func:`settle` is to finish, or to undo."""
+    return _note(directory).exists()
 
 
 def settle(directory: Path, wiring: Wiring) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.agents import only_applications, with_agents
+from gossamer.assembly.agency.turns import PlaceTurns
+from gossamer.assembly.agents import only_applications, ring_rule, with_agents
 from gossamer.assembly.compiling import with_fetchers
 from gossamer.assembly.exchanging import is_exchanging
 from gossamer.assembly.masters import Masters
@@ -141,10 +142,15 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
     return parts
 
 
-def address_gap(graph: Graph) -> float:
-    """Seconds that an address is left alone between two requests, whichever agents ask it."""
+def place_turns(graph: Graph) -> PlaceTurns:
+    """The turns of this crawl's agents at the places where several of them have hosts. Nobody has one."""
     node = graph.providers.get("politeness")
-    return rules_of(node.sheet).address.gap if node is not None and isinstance(node.sheet, PolitenessSheet) else 0.0
+    if node is None or not isinstance(node.sheet, PolitenessSheet):
+        return PlaceTurns(0.0)
+    rules = rules_of(node.sheet)
+    if ring_rule(graph.wiring).get("division") != "host":
+        return PlaceTurns(rules.address.gap)
+    return PlaceTurns(max(rules.address.gap, rules.domain.gap), has_domains=True)
 
 
 def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:
@@ -152,7 +158,7 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, mast
 
     Raises:
         WiringError: its wiring cannot be divided.
-        UsageError: what is to be divided is less than there are agents, or hosts are assigned in a finer way than limits hold for.
+        UsageError: what is to be divided is less than there are agents, or a limit cannot be kept where hosts are assigned singly.
     """
     wiring = graph.wiring
     if is_exchanging(wiring):
@@ -167,9 +173,11 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, mast
             f"{wiring.source}: it has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"
         )
     ledger = wiring.providers.get("ledger")
-    if ledger is not None and ledger.settings.get("division", "domain") != "domain":
+    is_finer = ledger is not None and ledger.settings.get("division", "domain") != "domain"
+    if is_finer and any(plan.settings.get("max_per_domain") for plan in wiring.components.values()):
         raise UsageError(
-            "hosts of one registered domain share its limits, so several agents need ledger.division = domain; leave --agents at 1"
+            "agents that divide the hosts of a registered domain cannot count its URLs together; leave out max_per_domain, "
+            "or leave ledger.division at domain"
         )
     orders = AgentOrders(str(directory), tuple(members), masters=masters)
     agent_wiring(wiring, graph, orders, orders.names[0], "/meeting")

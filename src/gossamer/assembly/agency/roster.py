@@ -17,6 +17,7 @@ from gossamer.assembly.agency.assigning import assign, check_shared, forget_wish
 from gossamer.assembly.agency.ended import standings_of
 from gossamer.assembly.agency.handing import DividedByRing, DividedByTable
 from gossamer.assembly.agency.lost import check_lost
+from gossamer.assembly.agency.lost_table import is_table_lost, make_table_again
 from gossamer.assembly.agency.master_process import end_masters
 from gossamer.assembly.agency.meeting import living
 from gossamer.assembly.agency.membership import (
@@ -26,12 +27,13 @@ from gossamer.assembly.agency.membership import (
     needs_rest,
     settle,
     with_number,
+    with_places,
     without,
 )
 from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
 from gossamer.assembly.agency.supervisor import Supervisor
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.masters import designation_policy, masters_for
+from gossamer.assembly.masters import check_places, designation_policy, masters_for
 from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.graph import Graph
@@ -87,18 +89,27 @@ class Roster:
         one = (agent_name(0),)
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
-        wanted = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
-        self.members = with_number(before, wanted or len(at_work(before)) or 1)
+        self._number = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
+        self._given_places = options.agent_place
+        self.members: tuple[str, ...] = ()
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
-        self.has_changed = bool(before) and self.members != kept
+        self.has_changed = False
         """They are not the ones that the directory names."""
+        self._follow(before, kept)
         self.left: list[CrawlStanding] = []
         """How those stand that have left."""
         self._wanted: tuple[str, ...] | None = None
         self.check(graph, self.members)
+        check_places(self.masters, self.members)
 
     def __repr__(self) -> str:
         return f"<Roster of {', '.join(self.members)}>"
+
+    def _follow(self, before: tuple[str, ...], kept: tuple[str, ...]) -> None:
+        """Take the members that the crawl has for those that it is to have, in the number that was asked for."""
+        numbered = with_number(before, self._number or len(at_work(before)) or 1)
+        self.members = with_places(numbered, self._given_places)
+        self.has_changed = bool(before) and self.members != kept
 
     def check(self, graph: Graph, members: tuple[str, ...]) -> None:
         """Refuse members that the crawl cannot have. Raises as the constructor."""
@@ -174,9 +185,15 @@ class Roster:
             return
         await end_masters(self._directory, self.masters.names)
         if self.masters:
+            await self._mend_shared(graph, members)
             check_shared(self._directory)
         settle(self._directory, graph.wiring)
-        members = members_of(self._directory)
+        settled = members_of(self._directory)
+        if settled != members:
+            # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
+            self._follow(settled, settled)
+            self.check(graph, self.members)
+        members = settled
         if members:
             division = self.division(graph, members)
             for line in check_lost(self._directory, graph.wiring, members, division, accept=self._accepts_loss):
@@ -185,6 +202,12 @@ class Roster:
             await self.change(graph, folder, self.members)
             self.has_changed = False
         want(self._directory, None)
+
+    async def _mend_shared(self, graph: Graph, members: Sequence[str]) -> None:
+        """Make a lost table of the masters again, where a person says to go on. Raises CrawlDirectoryError: it cannot be."""
+        if self._accepts_loss and is_table_lost(self._directory):
+            for line in make_table_again(self._directory, graph.wiring, members, await self._policy()):
+                self._report(line)
 
     @property
     def is_wishing(self) -> bool:
@@ -213,10 +236,14 @@ class Roster:
 
     async def _table_change(self) -> DomainWishes:
         """What the table of the masters needs to know: who chooses, and what people have said."""
+        return DomainWishes(await self._policy(), read_wishes(self._directory))
+
+    async def _policy(self) -> Any:
+        """What chooses an agent for a domain: a `marshaling.DesignationPolicy`."""
         assert self.masters.wiring is not None
         policy = designation_policy(self.masters.wiring)
         await policy.start()
-        return DomainWishes(policy, read_wishes(self._directory))
+        return policy
 
     async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""
@@ -246,6 +273,7 @@ class Roster:
     def limit(self, supervisor: Supervisor, graph: Graph, began: float) -> None:
         """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""
         frontier: Any = graph.sheet("frontier")
+        supervisor.beats.ended_after = frontier.silence
         supervisor.max_pages = self._left_of(frontier.max_pages, "pages")
         supervisor.max_bytes = self._left_of(frontier.max_bytes, "bytes")
         supervisor.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.checkpoints import checkpoint
 from gossamer.assembly.agency.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
+from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.control import resting, steering
 from gossamer.assembly.control.adding import added_standing
-from gossamer.assembly.control.agents import agent_standing
+from gossamer.assembly.control.agent_messages import ReadMaster
+from gossamer.assembly.control.agents import SILENT, AgentStanding, MasterStanding, agent_standing
 from gossamer.assembly.control.forms import check_values_of_form
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.instances import UnitInstance, UnitInstances, check_unit
@@ -218,9 +221,30 @@ async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -
         process=process,
         agents=len(names),
         limits=limits_of(crawl.graph),
-        each_agent=list(map(agent_standing, names, told)),
+        each_agent=[_with_beat(supervisor.agents[name], one) for name, one in zip(names, told, strict=True)],
+        each_master=list(await asyncio.gather(*map(_master_standing, supervisor.masters.values()))),
     )
     return msgspec.structs.replace(now, problems=problems_of(now))
+
+
+async def _master_standing(master: MasterProcess) -> MasterStanding:
+    if master.is_gone:
+        return MasterStanding(master.name, "gone")
+    try:
+        standing: MasterStanding = await master.line.told(ReadMaster(), MasterStanding)
+    except (AgentSilent, AgentRefused):
+        return MasterStanding(master.name, SILENT)
+    return standing
+
+
+def _with_beat(agent: AgentProcess, told: CrawlStanding | None) -> AgentStanding:
+    beat = agent.beat
+    return msgspec.structs.replace(
+        agent_standing(agent.name, told),
+        silent_seconds=round(beat.seconds, 1) if beat.is_silent else 0.0,
+        silences=beat.silences,
+        restarts=agent.restarts.count,
+    )
 
 
 async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one value for all lines

@@ -8,25 +8,25 @@ import asyncio
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.agent_process import AgentProcess
+from gossamer.assembly.agency.giving import Giving
+from gossamer.assembly.agency.heartbeat import Heartbeats
 from gossamer.assembly.agency.lent_rates import LENT
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.master_process import MasterProcess
-from gossamer.assembly.agency.orders import AgentOrders, part_of
+from gossamer.assembly.agency.orders import AgentOrders
 from gossamer.assembly.agency.rates import RateShares
 from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
-from gossamer.assembly.agency.turns import AddressTurns
+from gossamer.assembly.agency.turns import PlaceTurns
 from gossamer.assembly.control.agent_messages import Finish, LendRates, LendTurns, SetAgent
 from gossamer.assembly.control.messages import Pause, Stop
 from gossamer.assembly.control.wire import ControlRequest
-from gossamer.assembly.masters import SHARED_SETTINGS
 from gossamer.assembly.quiescence import Quiescence
 from gossamer.flow.errors import ComponentFailed, WiringError
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
@@ -68,7 +68,7 @@ class Supervisor:
         folder: Path,
         report: Callable[[str], None],
         *,
-        gap: float = 0.0,
+        turns: PlaceTurns | None = None,
         lets_go: Callable[[str], bool] = lambda agent: False,
     ) -> None:
         """Nobody is started yet.
@@ -77,7 +77,7 @@ class Supervisor:
             orders: what they are to run, as it is written in `folder`.
             folder: where they meet.
             report: takes lines for people.
-            gap: seconds that an address is left alone between two requests.
+            turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
         """
         self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
@@ -96,10 +96,14 @@ class Supervisor:
         """The monotonic instant at which the time of this run is up."""
         self.is_resting = False
         """The agents hand out nothing more, deliver what they owe, and end."""
+        self.beats = Heartbeats(report)
+        """Who answers, and who is silent."""
+        self.giving = Giving(self.agents, self.masters)
+        """Gives changes of settings, and tells who was away."""
         self._report = report
         self._lets_go = lets_go
         self._is_torn = False
-        self._turns = AddressTurns(gap)
+        self._turns = turns or PlaceTurns(0.0)
         self._rates = {name: RateShares(self.agents) for name in LENT}
         self._resting_since = (0, 0.0)
         self._has_lost_one = False
@@ -245,15 +249,12 @@ class Supervisor:
         """Ask all agents again and again, until all is over."""
         while not self._is_over.is_set():
             await asyncio.sleep(ROUND)
-            asked = (one.ask_news() for one in self.masters_at_work)
-            told, of_masters = await asyncio.gather(
-                asyncio.gather(*map(self._news_of, self.agents.values())), asyncio.gather(*asked)
-            )
-            news = [one for one in told if one is not None]
-            everybody = [*news, *(one for one in of_masters if one is not None)]
+            told = await self.beats.ask([*self.agents.values(), *self.masters_at_work])
+            await asyncio.gather(*map(self._catch_up, told))
+            news = [one for name, one in told.items() if name in self.agents]
+            everybody = list(told.values())
             self._limit(news)
-            await self._lend_turns(news)
-            await self._lend_rates(news)
+            await asyncio.gather(self._lend_turns(news), self._lend_rates(news))
             if self.limit and not self.is_resting:
                 break
             if self.is_resting:
@@ -272,6 +273,8 @@ class Supervisor:
         for one in news:
             self._turns.hear(one.report.agent, one.report.life, one.wants_turns, one.turns_back, now)
         for name, told in self._turns.decide(now).items():
+            if self.agents[name].is_late:
+                continue  # it is decided again when it says that it wants a turn, or has one
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await self.agents[name].line.do(LendTurns(told.granted, told.recalled, told.noted))
 
@@ -286,6 +289,8 @@ class Supervisor:
             for name, share in shares.decide().items():
                 told[name][rate] = share
         for name, lent_to_it in told.items():
+            if self.agents[name].is_late:
+                continue  # it keeps what it has, and says so when it answers
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await self.agents[name].line.do(LendRates(lent_to_it))
 
@@ -299,13 +304,10 @@ class Supervisor:
         patience = PATIENCE_AFTER_LEAVE if is_soon else PATIENCE
         return self._quiescence.is_over(reports) or now - self._resting_since[1] > patience
 
-    async def _news_of(self, agent: AgentProcess) -> AgentNews | None:
-        """What an agent has come to; one that has just come back hears first what others were told meanwhile."""
-        if not agent.is_held and (self.is_paused or self.is_resting):
-            with contextlib.suppress(AgentSilent, AgentRefused):
-                await agent.line.do(Pause())
-                agent.is_held = True
-        return await agent.ask_news()
+    async def _catch_up(self, name: str) -> None:
+        """Tell one that answers again what others were told while it was away."""
+        if why := await self.giving.catch_up(name, is_held=self.is_paused or self.is_resting):
+            self._report(f"{name} does not take what was changed while it was away: {why}")
 
     def _limit(self, news: Iterable[AgentNews]) -> None:
         """See whether the crawl has reached a limit; agents that do not answer count as they stood."""
@@ -344,7 +346,7 @@ class Supervisor:
         self.is_paused = isinstance(request, Pause)
         if self.is_resting:
             return
-        for agent in self.agents.values():
+        for agent in [one for one in self.agents.values() if not one.is_late]:
             with contextlib.suppress(AgentSilent, AgentRefused):
                 await agent.line.do(request)
                 agent.is_held = self.is_paused
@@ -356,27 +358,6 @@ class Supervisor:
         self.is_resting = True
         self._resting_since = -1, time.monotonic()
         self._quiescence = Quiescence(self._reporting())
-
-    async def give(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of a unit in all agents; one that comes back later finds them in its orders.
-
-        Raises:
-            AgentRefused: one does not take them; those before it have them.
-        """
-        given = dict(settings)
-        for limit, share in (("max_pages", "page_share"), ("max_bytes", "byte_share")):
-            if unit == "frontier" and limit in given:
-                # What was lent is lent anew: it was so many of another number.
-                given[share] = None if given[limit] is None else 0
-        for index, agent in enumerate(self.agents.values()):
-            part = {name: part_of(unit, name, value, len(self.agents), index) for name, value in given.items()}
-            with contextlib.suppress(AgentSilent):
-                await agent.line.do(SetAgent(unit, part))
-        for name, value in given.items():
-            if (own := SHARED_SETTINGS.get((unit, name))) is not None:
-                for master in self.masters_at_work:
-                    with contextlib.suppress(AgentSilent):
-                        await master.line.do(SetAgent(own[0], {own[1]: value}))
 
     # -- the end
 
@@ -398,14 +379,13 @@ class Supervisor:
     async def _end(self, request: ControlRequest) -> None:
         """Tell every agent how to end, also one that starts only now; who takes too long is ended."""
         self._is_over.set()
+        self.beats.close()
         deadline = time.monotonic() + GRACE
         left = {agent for agent in self._everybody if agent.is_alive}
         untold = set(left)
         while left and time.monotonic() < deadline:
-            for agent in list(untold):
-                with contextlib.suppress(AgentSilent, AgentRefused):
-                    await agent.line.do(request)
-                    untold.discard(agent)
+            told = await asyncio.gather(*(_is_told(agent, request) for agent in untold))
+            untold = {agent for agent, is_told in zip(untold, told, strict=True) if not is_told}
             await asyncio.sleep(ROUND)
             left = {agent for agent in self._everybody if agent.is_alive}
         for agent in left:
@@ -413,6 +393,14 @@ class Supervisor:
                 f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again"
             )
             agent.kill()
+
+
+async def _is_told(agent: AgentProcess, request: ControlRequest) -> bool:
+    try:
+        await agent.line.do(request)
+    except (AgentSilent, AgentRefused):
+        return False
+    return True
 
 
 def _death(code: int) -> str:

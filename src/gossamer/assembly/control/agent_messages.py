@@ -1,4 +1,4 @@
-"""What the supervisor of several agents asks each of them, beside what people ask (:mod:`~gossamer.assembly.control.messages`).
+"""What a supervisor asks agents and masters, beside what people ask (:mod:`~gossamer.assembly.control.messages`).
 
 Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`gossamer.assembly.agency.line`). No person
 and no browser sends them, and a crawl that is no agent refuses them.
@@ -28,6 +28,18 @@ class News(ControlRequest, frozen=True, tag="news"):
         from gossamer.assembly.control.steering import as_agent
 
         return told(as_agent(crawl).news(first=self.first))
+
+
+class ReadMaster(ControlRequest, frozen=True, tag="read-master"):
+    """How does this master stand?"""
+
+    steers = False
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Tell."""
+        from gossamer.assembly.control.steering import as_master
+
+        return told(as_master(crawl).master_standing())
 
 
 class Finish(ControlRequest, frozen=True, tag="finish"):

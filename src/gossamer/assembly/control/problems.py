@@ -113,6 +113,20 @@ def _paused(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem("paused", "halt", "the crawl is paused", queued, _command(now, "continue"), 0.5)
 
 
+def _silent(now: "CrawlStanding") -> Iterator[Problem]:
+    silent = [one for one in now.each_agent if one.silent_seconds]
+    if silent:
+        longest = show_seconds(max(one.silent_seconds for one in silent))
+        yield Problem(
+            "silent",
+            "slow",
+            "agents do not answer, and their hosts wait",
+            f"{', '.join(one.name for one in silent)}; the longest for {longest}",
+            _command(now, "set", "frontier.silence=TIME"),
+            len(silent) / len(now.each_agent),
+        )
+
+
 def _disk(now: "CrawlStanding") -> Iterator[Problem]:
     free = f"{show_bytes(now.disk_free)} free"
     if _wait(now, "disk_full") is not None:
@@ -382,7 +396,7 @@ def _denied(now: "CrawlStanding") -> Iterator[Problem]:
 
 
 RULES: tuple[Callable[["CrawlStanding"], Iterator[Problem]], ...] = (
-    _killed, _paused, _disk, _network, _nothing,
+    _killed, _paused, _silent, _disk, _network, _nothing,
     _failing, _held, _given_up, _raised, _waiting,
     _delays, _slowed, _slow_answers, _slow_pages, _slots, _few_hosts, _processor,
     _aside, _denied,

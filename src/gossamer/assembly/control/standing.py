@@ -13,7 +13,7 @@ import msgspec
 
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
-from gossamer.assembly.control.agents import AgentStanding
+from gossamer.assembly.control.agents import AgentStanding, MasterStanding
 from gossamer.assembly.control.problems import Problem, problems_of
 from gossamer.assembly.control.sizes import DataSet, data_sets, disk_free
 from gossamer.assembly.control.steering import blocked
@@ -199,6 +199,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     checkpoints: list[str] = []
     each_agent: list[AgentStanding] = []
     """Each agent of a crawl that has several."""
+    each_master: list[MasterStanding] = []
+    """Each master of a crawl that has some; only while it is at work."""
     units: list[UnitFigures] = []
     connectors: list[ConnectorFigures] = []
     problems: list[Problem] = []

@@ -162,6 +162,26 @@ class SteerableAgent(Protocol):
         ...
 
 
+@runtime_checkable
+class SteerableMaster(Protocol):
+    """What a supervisor asks of a master alone."""
+
+    def master_standing(self) -> msgspec.Struct:
+        """How it stands."""
+        ...
+
+
+def as_master(crawl: object) -> SteerableMaster:
+    """What is steered as a master.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(crawl, SteerableMaster):
+        raise UsageError("this is no master")
+    return crawl
+
+
 def as_agent(crawl: object) -> SteerableAgent:
     """The crawl as one of several agents.
 

@@ -146,6 +146,10 @@ function sectionsOf(key, now) {
       ["hosts", (one) => count(one.hosts), true], ["slots", (one) => (one.concurrency ? `${count(one.in_flight)} of ${count(one.concurrency)}` : ""), true], ["errors", (one) => count(one.errors), true],
       ["CPU", (one) => percent(one.busy), true], ["memory", (one) => bytes(one.peak_rss_bytes), true],
     ], now.each_agent)) : null,
+    now.each_master.length ? h("section", { class: "card wide", id: "masters" }, h("h3", {}, many(now.each_master.length, "master")), table("Masters", [
+      ["master", (one) => one.name], ["state", (one) => one.state], ["URLs marshaled", (one) => count(one.marshaled), true],
+      ["waiting", (one) => count(one.waiting), true], ["latest agent", (one) => (one.lag ? `${one.lag.toFixed(1)} s` : ""), true],
+    ], now.each_master)) : null,
     card("Stores", table("Stores", [
       ["store", (one) => one.name], ["size", (one) => bytes(one.bytes), true], ["URLs", (one) => (one.items ? count(one.items) : ""), true],
       ["growth", (one) => (one.growth ? `${bytes(one.growth)}/s` : ""), true],

@@ -82,11 +82,11 @@ class Gates:
         self._draw = draw
         self._hosts: dict[str, AskedHost] = {}
         known = self.rules
-        self._domains = SharedPlaces(known.domain, known.domain_on_loopback, known.per_host)
+        self.domains = SharedPlaces(known.domain, known.domain_on_loopback, known.per_host)
         self.addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
 
     def __repr__(self) -> str:
-        return f"<Gates {len(self._hosts)} hosts, {len(self._domains)} domains, {len(self.addresses)} addresses>"
+        return f"<Gates {len(self._hosts)} hosts, {len(self.domains)} domains, {len(self.addresses)} addresses>"
 
     # -- asking
 
@@ -101,7 +101,9 @@ class Gates:
         """
         until = -inf
         where: Place | None = None
-        own, shared, there = self._hosts.get(host), self._domains.get(domain), self.addresses.get(address)
+        own, shared = self._hosts.get(host), self.domains.get(domain)
+        # A turn at an address is no use without the domain's: two agents would wait for each other's.
+        there = None if shared is not None and not shared.limit else self.addresses.get(address)
         if own is not None:
             until, where = inf if own.live >= own.limit else own.next, own
         if shared is not None:
@@ -134,7 +136,7 @@ class Gates:
             ValueError: it may not yet.
         """
         entry = self._hosts.get(host)
-        shared, there = self._domains.get(domain), self.addresses.get(address)
+        shared, there = self.domains.get(domain), self.addresses.get(address)
         for place in (entry, shared, there):
             if place is not None and (place.live >= place.limit or place.next > now):
                 raise ValueError(f"{host} may not be asked yet")
@@ -153,7 +155,7 @@ class Gates:
         if address:
             on_loopback = is_loopback(address) if there is None else there.on_loopback
             self.addresses.enter(address, there, now, on_loopback=on_loopback, least=entry.most)
-        self._domains.enter(domain, shared, now, on_loopback=on_loopback, least=entry.most)
+        self.domains.enter(domain, shared, now, on_loopback=on_loopback, least=entry.most)
         return self.crawl.begin(host, now)
 
     def end(
@@ -178,7 +180,7 @@ class Gates:
         if entry.live <= 0:
             raise KeyError(f"{host} has no live request")
         entry.live -= 1
-        self._domains.leave(domain)
+        self.domains.leave(domain)
         self.addresses.leave(address)
         outcome = answer.outcome
         if outcome in UNASKED:
@@ -240,7 +242,7 @@ class Gates:
         for host, entry in self._hosts.items():
             entry.rules, entry.most = pace_of(host, rules), live_of(host, rules)
             entry.settle()
-        self._domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
+        self.domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
         self.addresses.change(rules.address, rules.address_on_loopback, rules.per_host)
 
     # -- what is known
@@ -344,7 +346,7 @@ class Gates:
 
     def places(self, host: str, domain: str, address: str) -> tuple[Place | None, ...]:
         """The places that a request of this host takes a share of."""
-        return self._hosts.get(host), self._domains.get(domain), self.addresses.get(address)
+        return self._hosts.get(host), self.domains.known(domain), self.addresses.known(address)
 
     # -- inside
 

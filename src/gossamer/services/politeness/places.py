@@ -61,8 +61,10 @@ class SharedPlaces:
         self._table: dict[str, SharedPlace] = {}
         self._sweep_at = _FEW
         self._usual, self._loopback, self._per_host = usual, loopback, per_host
-        self.get: Callable[[str], SharedPlace | None] = self._table.get
+        self.known: Callable[[str], SharedPlace | None] = self._table.get
         """The place of this name, or None."""
+        self.get: Callable[[str], SharedPlace | None] = self._table.get
+        """The same for somebody who would ask there: where places are asked in turns, the place is wanted."""
         self.wanted: dict[str, None] = {}
         """Names of places that somebody waits for a turn at."""
         self.back: dict[str, tuple[int, float]] = {}

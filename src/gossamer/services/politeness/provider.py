@@ -25,6 +25,7 @@ from gossamer.services.politeness.gates import Gates
 from gossamer.services.politeness.held import Held
 from gossamer.services.politeness.notes import HostNote
 from gossamer.services.politeness.pace import Reason
+from gossamer.services.politeness.places import SharedPlaces
 from gossamer.services.politeness.schedule import Schedule
 from gossamer.services.politeness.sheet import PolitenessSheet, rules_of
 from gossamer.services.politeness.waiting import DAY
@@ -37,7 +38,10 @@ SEED = 1
 V = TypeVar("V")
 
 
-#: Addresses that are asked for at once: more than an agent can ask in a round of its supervisor's.
+#: Stands before the name of a registered domain where places are named: a host that is an address is its own domain.
+DOMAIN_MARK = "@"
+
+#: Places that are asked for at once: more than an agent can ask in a round of its supervisor's.
 WANTED_AT_ONCE = 1_000
 
 
@@ -65,6 +69,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self.gates = Gates(rules_of(self.sheet), draw=draw)
         if self.sheet.address_turns:
             self.gates.addresses.ask_by_turns()
+        if self.sheet.domain_turns:
+            self.gates.domains.ask_by_turns()
         self._blocklist = _blocklist(self.sheet)
         self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against)
         self._closed = Blocklist()
@@ -138,18 +144,22 @@ class HostPoliteness(Provider[PolitenessSheet]):
             self.answered(answer)
         return flights[0].ruling or DONE
 
-    # -- turns at addresses
+    # -- turns at addresses and domains
 
     def turns(self) -> tuple[list[str], dict[str, tuple[int, float]]]:
-        """Addresses that hosts wait for, up to a number; and those whose turns have ended, with the number of the turn and the
-        seconds in which nobody may ask there."""
-        places, now = self.gates.addresses, self.clock.monotonic()
-        back = {name: (number, max(0.0, opens - now)) for name, (number, opens) in places.back.items()}
-        return list(islice(places.wanted, WANTED_AT_ONCE)), back
+        """Places that hosts wait for, up to a number; and those whose turns have ended, with the number of the turn and the
+        seconds in which nobody may ask there. A place is an address, or a registered domain behind :data:`DOMAIN_MARK`."""
+        now = self.clock.monotonic()
+        wanted: list[str] = []
+        back: dict[str, tuple[int, float]] = {}
+        for mark, places in self._lent():
+            wanted += [mark + name for name in islice(places.wanted, WANTED_AT_ONCE - len(wanted))]
+            back |= {mark + name: (number, max(0.0, opens - now)) for name, (number, opens) in places.back.items()}
+        return wanted, back
 
     def turns_held(self) -> dict[str, int]:
-        """Addresses that it may ask, with the numbers of the turns."""
-        return self.gates.addresses.held()
+        """Places that it may ask, with the numbers of the turns."""
+        return {mark + name: number for mark, places in self._lent() for name, number in places.held().items()}
 
     def take_turns(
         self, granted: Mapping[str, tuple[int, float]], recalled: Iterable[str], noted: Mapping[str, int]
@@ -157,17 +167,27 @@ class HostPoliteness(Provider[PolitenessSheet]):
         """What the lender of turns has decided.
 
         Args:
-            granted: address -> number of the turn, and the seconds after which it begins.
-            recalled: addresses whose turns are to end.
-            noted: address -> number of the turn of which the lender knows that it has ended.
+            granted: place -> number of the turn, and the seconds after which it begins.
+            recalled: places whose turns are to end.
+            noted: place -> number of the turn of which the lender knows that it has ended.
         """
-        places, now = self.gates.addresses, self.clock.monotonic()
-        for name, number in noted.items():
+        now = self.clock.monotonic()
+        for told, number in noted.items():
+            places, name = self._place(told)
             places.noted(name, number)
-        for name in recalled:
-            places.recall(name, is_wanted=self._schedule.waits_at(places.get(name)))
-        for name, (number, wait) in granted.items():
+        for told in recalled:
+            places, name = self._place(told)
+            places.recall(name, is_wanted=self._schedule.waits_at(places.known(name)))
+        for told, (number, wait) in granted.items():
+            places, name = self._place(told)
             self._schedule.opened(places.lend(name, number, now + wait))
+
+    def _lent(self) -> tuple[tuple[str, SharedPlaces], tuple[str, SharedPlaces]]:
+        return ("", self.gates.addresses), (DOMAIN_MARK, self.gates.domains)
+
+    def _place(self, told: str) -> tuple[SharedPlaces, str]:
+        is_domain = told.startswith(DOMAIN_MARK)
+        return (self.gates.domains, told.removeprefix(DOMAIN_MARK)) if is_domain else (self.gates.addresses, told)
 
     # -- rates of the whole crawl
 

@@ -88,6 +88,14 @@ class PolitenessSheet(Sheet, frozen=True):
             restart="it is so where several agents share a crawl",
         ),
     ] = False
+    domain_turns: Annotated[
+        bool,
+        setting(
+            "Ask a registered domain only when the supervisor grants a turn, because other agents of the crawl may have "
+            "hosts of that domain.",
+            restart="it is so where several agents share a crawl whose `division` is `host`",
+        ),
+    ] = False
     rate: (
         Annotated[float, setting("Fetch at most this many pages a second in the whole crawl.", unit="pages/s", gt=0)]
         | None

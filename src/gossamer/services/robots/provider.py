@@ -178,6 +178,10 @@ class ObeyRobots(Provider[RobotsSheet]):
 
     # -- memory
 
+    def known(self, site: str) -> RobotsState:
+        """What is known of a site."""
+        return self._find(site).site
+
     def _find(self, name: str) -> _Ready:
         ready = self._ready.get(name)
         if ready is not None:

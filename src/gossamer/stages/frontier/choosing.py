@@ -86,6 +86,9 @@ class Choosing:
                 self._turns.leave(host)
                 return None
             decided = self._decisions.decide(host, tasks[0], now)
+            if decided.verdict.is_news:
+                site = site_of(decided.task.url)
+                self.unwritten.learnt(site, host.name, self._uses.robots.state(site))
             if decided.lot is Lot.GOES:
                 return self._begin(host, decided.task, now)
             if decided.lot in (Lot.UNKNOWN, Lot.WAITS):

@@ -43,7 +43,7 @@ class DecidedTask(msgspec.Struct, frozen=True):
     lot: Lot
     task: Task
     verdict: RobotsVerdict = ALLOWED
-    """Where it waits: why."""
+    """What robots.txt says of it, where that was asked."""
     outcome: Outcome = Outcome.BLOCKED
     """Where it is refused: as what."""
     why: str = ""
@@ -83,7 +83,7 @@ class TaskDecisions:
         gates, steady = uses.gates.get("fetch", ()), uses.clock.steady()
         outcome, why, verdict = judged(host, task, gates, uses.robots, uses.ledger, steady)
         if outcome is not None:
-            return DecidedTask(Lot.REFUSED, task, outcome=outcome, why=why)
+            return DecidedTask(Lot.REFUSED, task, verdict, outcome, why)
         goes = verdict.ruling is RobotsRuling.ALLOWED and self._is_time(host, verdict, now)
         return DecidedTask(Lot.GOES if goes else Lot.WAITS, task, verdict)
 

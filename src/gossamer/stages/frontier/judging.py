@@ -33,7 +33,7 @@ def judged(
     if rule:
         return Outcome.BLOCKED, rule, ALLOWED
     verdict = robots.judge(task, now)
-    if verdict.ruling is RobotsRuling.FETCH_FIRST:
+    if verdict.ruling in (RobotsRuling.FETCH_FIRST, RobotsRuling.WAIT):
         site = site_of(task.url)
         kept = b"" if robots.state(site) else ledger.robots(site, host.name)
         if kept:

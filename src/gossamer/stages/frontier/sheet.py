@@ -47,6 +47,14 @@ class FrontierSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
+    silence: Annotated[
+        float,
+        setting(
+            "With several agents, end an agent or master that has answered nothing for this time, and start it again.",
+            unit="s",
+            gt=0,
+        ),
+    ] = 60.0
     max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
     total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
     max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None

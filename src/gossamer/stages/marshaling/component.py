@@ -74,6 +74,7 @@ class Marshal(Filter[MarshalSheet]):
 
     async def filter_many(self, tasks: list[Task]) -> None:
         """Take the six steps. A URL enters the recently-seen table when it is safe, so that no other copy is held back in vain."""
+        self.metrics.count("marshaled", len(tasks))
         valid = self._counted(validated(task, self.sheet.schemes) for task in tasks)
         fresh = not_recent(valid, self.recent)
         self.metrics.count("recent", len(valid) - len(fresh))

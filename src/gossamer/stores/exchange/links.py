@@ -58,6 +58,7 @@ class MasterLinks(Provider[MasterLinksSheet]):
         """What silent masters were sent, to be sent once more."""
         self._silent: set[str] = set()
         self._changed = asyncio.Event()
+        """Set once, when another sender's turn comes or something is given back; then a new one takes its place."""
         self._looking: asyncio.Task[None] | None = None
         self.metrics.gauge("silent", lambda: len(self._silent))
 
@@ -75,7 +76,6 @@ class MasterLinks(Provider[MasterLinksSheet]):
         """What is owed to any master, for the sender to this one; suspended while it is another one's turn."""
         while True:
             while agent != self._turn():
-                self._changed.clear()
                 await self._changed.wait()
             if self._back:
                 owed: Sequence[OwedTask] = [self._back.popleft() for _ in range(min(most, len(self._back)))]
@@ -84,11 +84,12 @@ class MasterLinks(Provider[MasterLinksSheet]):
             if owed and agent == self._turn():
                 self._sent[id(owed)] = _Batch(agent, self.clock.monotonic(), owed)
                 return owed
-            self._back.extendleft(reversed(owed))  # it fell silent while this waited
+            if owed:  # it fell silent while this waited, and the sender whose turn it is may wait for more to be owed
+                self._back.extendleft(reversed(owed))
+                self._tell_change()
 
     async def _more(self, most: int) -> Sequence[OwedTask]:
         """What the outbox has next; nothing where something changes meanwhile."""
-        self._changed.clear()
         taking = asyncio.ensure_future(self.behind.take(MASTERS, most))
         changing = asyncio.ensure_future(self._changed.wait())
         try:
@@ -116,10 +117,15 @@ class MasterLinks(Provider[MasterLinksSheet]):
         masters = self.sheet.masters
         return next((one for one in masters if one not in self._silent), masters[0])
 
+    def _tell_change(self) -> None:
+        """Wake all senders. None of them clears the event, or one that is about to wait would miss it."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
     def _heard(self, master: str) -> None:
         if master in self._silent:
             self._silent.discard(master)
-            self._changed.set()
+            self._tell_change()
 
     async def _look_on(self) -> None:
         while True:
@@ -139,4 +145,4 @@ class MasterLinks(Provider[MasterLinksSheet]):
         for batch in self._sent.values():
             if batch.master in late:
                 self._back.extend(batch.owed)
-        self._changed.set()
+        self._tell_change()

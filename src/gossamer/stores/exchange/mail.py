@@ -12,7 +12,7 @@ that nobody else waits for it too. The file is shared by all masters: the mail o
 import asyncio
 import sqlite3
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -149,6 +149,24 @@ class MassMail(Provider[MassMailSheet]):
         """Nothing waits, here or on the disk for any master, and nothing is on its way."""
         is_idle = not any(self._queues.values()) and not any(self._sent.values())
         return is_idle and not has_mail(self.shared.reading)
+
+    @property
+    def waiting(self) -> int:
+        """URLs that this master has yet to bring to agents, in memory, on their way, and on the disk."""
+        on_way = sum(1 for one in self._all_sent() for piece in one.posted if not piece.row)
+        mine = "SELECT count(*) FROM mail WHERE master = ?"
+        (on_disk,) = self.shared.reading.execute(mine, (self.sheet.master,)).fetchone()
+        return sum(map(len, self._queues.values())) + on_way + int(on_disk) - len(self._done)
+
+    @property
+    def lag(self) -> float:
+        """Seconds for which the agent that is latest has not acknowledged what it was sent."""
+        now = self.clock.monotonic()
+        return max((now - one.since for one in self._all_sent()), default=0.0)
+
+    def _all_sent(self) -> Iterator[_Batch]:
+        for batches in self._sent.values():
+            yield from batches.values()
 
     def _on_disk(self) -> int:
         (count,) = self.shared.reading.execute("SELECT count(*) FROM mail").fetchone()

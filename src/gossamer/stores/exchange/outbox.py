@@ -191,7 +191,9 @@ class AgentOutbox(Provider[AgentOutboxSheet]):
                 return
             reading.mark = mark
             task = owed_task(value)
-            if self.designation.owner(task.host) == agent and self._known.get(key := owed_key(task)) != value:
+            # Where masters say whose a host is, one may have become ours since, and only a master sends its URLs back to us.
+            is_due = self.designation.owner(task.host) in (agent, self.sheet.agent)
+            if is_due and self._known.get(key := owed_key(task)) != value:
                 self._due[agent] = 0.0
                 self._queue(OwedTask(agent, task, key, value))
         reading.is_over = reading.is_wrapped or not reading.start

@@ -81,6 +81,24 @@ def test_a_grant_that_comes_late_does_not_begin_a_turn_that_was_given_back() -> 
     assert asking.polite.next(asking.time) == inf
 
 
+def test_a_domain_is_asked_in_turns_too_and_its_address_is_wanted_only_with_it() -> None:
+    asking = Asking(domain_turns=True, domain_delay=0.5)
+    asking.polite.put("www.a.test", THERE)
+    assert asking.polite.next(asking.time) == inf
+    assert asking.polite.turns() == (["@a.test"], {})
+    asking.polite.take_turns({"@a.test": (1, 0.0)}, [], {})
+    assert asking.polite.next(asking.time) == inf
+    assert asking.polite.turns() == ([THERE], {})
+    asking.polite.take_turns({THERE: (2, 0.0)}, [], {})
+    task = asking.begin("www.a.test")
+    assert task is not None
+    assert asking.polite.turns_held() == {THERE: 2, "@a.test": 1}
+    assert asking.polite.next(asking.time) == inf, "no other host waits"
+    asking.polite.take_turns({}, ["@a.test", THERE], {})
+    asking.end(task)
+    assert asking.polite.turns() == ([], {THERE: (2, 1.0), "@a.test": (1, 0.5)})
+
+
 def test_addresses_of_which_nothing_is_shared_take_no_turns() -> None:
     polite = HostPoliteness(PolitenessSheet(address_turns=True))
     polite.put("a.test", "127.0.0.1")

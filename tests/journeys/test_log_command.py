@@ -1,0 +1,71 @@
+"""`gossamer log`: one log of a whole crawl and all its agents, at rest and while it runs."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, until, web_of_hosts
+from tests.journeys.test_agents_steered import asked
+
+from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.assembly.control.messages import Change
+from gossamer.cli.main import main
+from gossamer.flow import python
+
+
+def following(directory: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "gossamer", "log", str(directory), "--follow", "--json", "--last", "1000000"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=python.environment())
+
+
+def test_the_log_of_several_agents_is_followed_while_they_work_and_ends_with_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "crawl"
+    followers: list[subprocess.Popen[bytes]] = []
+
+    with web_of_hosts(latency=0.1) as web:
+
+        async def meanwhile(job: DividedCrawl) -> None:
+            await until((directory / "logs").exists)
+            followers.append(following(directory))
+            await asked(directory, Change({"frontier.linger": "7s"}))
+            await until(lambda: job.working)
+            job.report("agent-00 says something")
+
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        assert asyncio.run(crawled(job, meanwhile)).pages == HOSTS * PAGES
+        told = [json.loads(line) for line in followers[0].communicate(timeout=30)[0].splitlines()]
+    assert followers[0].returncode == 0, "it ends when the crawl does"
+    pages = [entry for entry in told if entry["event"] == "page"]
+    assert len({entry["url"] for entry in pages}) == len(pages) == HOSTS * PAGES, "each visit once"
+    assert {entry["agent"] for entry in pages} == {"agent-00", "agent-01"}
+    assert [entry["values"] for entry in told if entry["event"] == "steering"] == [{"frontier.linger": "7s"}]
+    assert "agent-00 says something" in [entry["text"] for entry in told if entry["event"] == "note"]
+
+    assert main(["log", str(directory), "--agent", "agent-01", "--json"]) == 0
+    own = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {entry["agent"] for entry in own} == {"agent-01"} and 0 < len(own) < len(pages)
+    assert main(["log", str(directory), "--host", "h3.test", "--kind", "page", "-n", "5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and all(" page ok 200 http://www.h3.test/" in line for line in lines)
+    assert main(["log", str(directory), "--kind", "error", "--follow"]) == 0, "a crawl at rest is followed to its end"
+    assert capsys.readouterr().out == ""
+
+
+def test_wrong_uses_of_the_log_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["log", str(tmp_path)]) == 2
+    (tmp_path / "crawl.toml").write_text("")
+    assert main(["log", str(tmp_path), "--agent", "agent-07"]) == 2
+    assert "no agent 'agent-07'" in capsys.readouterr().err
+    assert main(["log", str(tmp_path), "--kind", "nothing"]) == 2
+    capsys.readouterr()
+    (tmp_path / "logs").mkdir()
+    bad = b'\xff\n[]\n{"event":"page","url":"http://a.test/\\u001b[2J","at":7}\n{"event":"note","at":"2026'
+    (tmp_path / "logs" / "crawl.jsonl").write_bytes(bad)
+    assert main(["log", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1 and "\x1b" not in out, "what is damaged is left out, and nothing speaks to the terminal"
