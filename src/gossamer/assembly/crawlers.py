@@ -117,58 +117,101 @@ def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[st
     _check(wiring, fetch)
     leaving = _leaving(wiring, fetch)
     first, last = wiring.components[fetch], wiring.components[leaving[-1]]
-    outlet = last.ports["visits" if leaving[-1] == fetch else "outbox"]
-    shared = {first.ports["tasks"], first.ports["answers"], outlet}
-    inner = {arrow for name in leaving for arrow in wiring.components[name].ports.values()} - shared
-    slots = -(-first.workers // number)
-    own = _stood_in_for(wiring, leaving)
+    cut = _Cut(
+        leaving,
+        first.ports["tasks"],
+        first.ports["answers"],
+        last.ports["visits" if leaving[-1] == fetch else "outbox"],
+        -(-first.workers // number),
+    )
+    inner = cut.inner(wiring)
     components = {name: plan for name, plan in wiring.components.items() if name not in leaving}
-    connectors = {name: plan for name, plan in wiring.connectors.items() if name not in inner}
-    providers: dict[str, ProviderPlan] = {}
-    ports = {**wiring.components[frontier].ports, "returned": _RETURNED}
-    components[frontier] = msgspec.structs.replace(wiring.components[frontier], ports=ports)
-    connectors[_RETURNED] = ConnectorPlan()
-    for process in map(crawler_name, range(1, number + 1)):
-        arrows = {arrow: f"{arrow}-{process}" for arrow in (*inner, *shared)}
-        leased, renewals = f"leased-{process}", f"renewals-{process}"
-        tasks, answers, fetched = (arrows[first.ports["tasks"]], arrows[first.ports["answers"]], arrows[outlet])
-        connectors |= {arrows[arrow]: wiring.connectors[arrow] for arrow in (*inner, first.ports["tasks"])}
-        connectors |= {arrow: ConnectorPlan("unix:") for arrow in (leased, renewals, answers, fetched)}
-        components[f"lease-{process}"] = ComponentPlan(
+    ports = {**components[frontier].ports, "returned": _RETURNED}
+    components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
+    made = msgspec.structs.replace(
+        wiring,
+        components=components,
+        connectors={
+            **{name: plan for name, plan in wiring.connectors.items() if name not in inner},
+            _RETURNED: ConnectorPlan(),
+        },
+    )
+    for crawler in range(1, number + 1):
+        made = _with_crawler(made, wiring, cut, crawler_name(crawler), settings)
+    unused = _stood_in_for(wiring, leaving).keys() - _used(made)
+    kept = {name: plan for name, plan in made.providers.items() if name not in unused}
+    return msgspec.structs.replace(made, providers=kept)
+
+
+class _Cut(msgspec.Struct, frozen=True):
+    """Where a wiring is cut: the components that leave, and the connectors that cross."""
+
+    leaving: list[str]
+    tasks: str
+    answers: str
+    outlet: str
+    """The connector by which visits leave the last of these components."""
+    slots: int
+    """URLs of one crawler."""
+
+    def inner(self, wiring: Wiring) -> set[str]:
+        """Connectors between the components that leave."""
+        all_of = {arrow for name in self.leaving for arrow in wiring.components[name].ports.values()}
+        return all_of - {self.tasks, self.answers, self.outlet}
+
+
+def _with_crawler(
+    made: Wiring, whole: Wiring, cut: _Cut, process: str, settings: Mapping[str, Mapping[str, Any]]
+) -> Wiring:
+    """The wiring with one crawler more, whose stages are those of the whole one."""
+
+    def own(arrow: str) -> str:
+        return f"{arrow}-{process}"
+
+    leased, renewals = own("leased"), own("renewals")
+    local = {own(arrow): whole.connectors[arrow] for arrow in (*cut.inner(whole), cut.tasks)}
+    remote = dict.fromkeys((leased, renewals, own(cut.answers), own(cut.outlet)), ConnectorPlan("unix:"))
+    stand_ins = _stood_in_for(whole, cut.leaving)
+    names = {name: own(name) for name in stand_ins}
+    components = {
+        own("lease"): ComponentPlan(
             _LEASE,
             {
-                "tasks": first.ports["tasks"],
-                "answers": first.ports["answers"],
-                "visits": outlet,
-                "renewals": renewals,
-                "answered": answers,
-                "fetched": fetched,
+                "tasks": cut.tasks,
                 "leased": leased,
+                "renewals": renewals,
                 "returned": _RETURNED,
+                "answered": own(cut.answers),
+                "answers": cut.answers,
+                "fetched": own(cut.outlet),
+                "visits": cut.outlet,
             },
-            settings={**settings.get("lease", {}), "crawler": process, "slots": slots},
+            settings={**settings.get("lease", {}), "crawler": process, "slots": cut.slots},
+        ),
+        own("take"): ComponentPlan(
+            _TAKE,
+            {"leased": leased, "renewals": renewals, "tasks": own(cut.tasks)},
+            settings=dict(settings.get("take", {})),
+            process=process,
+        ),
+    }
+    for name in cut.leaving:
+        plan = whole.components[name]
+        components[own(name)] = msgspec.structs.replace(
+            plan,
+            ports={role: own(arrow) for role, arrow in plan.ports.items()},
+            providers={role: with_other_names(bound, names) for role, bound in plan.providers.items()},
+            workers=cut.slots if plan.use == "fetch" else plan.workers,
+            process=process,
         )
-        taking = {"leased": leased, "renewals": renewals, "tasks": tasks}
-        components[f"take-{process}"] = ComponentPlan(
-            _TAKE, taking, settings=dict(settings.get("take", {})), process=process
-        )
-        names = {name: f"{name}-{process}" for name in own}
-        providers |= {names[name]: ProviderPlan(HINTS[plan.use]) for name, plan in own.items()}
-        for name in leaving:
-            plan = wiring.components[name]
-            components[f"{name}-{process}"] = msgspec.structs.replace(
-                plan,
-                ports={role: arrows[arrow] for role, arrow in plan.ports.items()},
-                providers={role: with_other_names(bound, names) for role, bound in plan.providers.items()},
-                workers=slots if name == fetch else plan.workers,
-                process=process,
-            )
-    made = msgspec.structs.replace(
-        wiring, components=components, connectors=connectors, providers={**wiring.providers, **providers}
-    )
-    unused = own.keys() - _used(made)
     return msgspec.structs.replace(
-        made, providers={name: plan for name, plan in made.providers.items() if name not in unused}
+        made,
+        components={**made.components, **components},
+        connectors={**made.connectors, **local, **remote},
+        providers={
+            **made.providers,
+            **{names[name]: ProviderPlan(HINTS[plan.use]) for name, plan in stand_ins.items()},
+        },
     )
 
 

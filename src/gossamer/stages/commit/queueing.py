@@ -225,39 +225,43 @@ class TaskQueueing:
 
     def _within_budgets(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Those that their hosts and domains may queue, which are then counted; what is cut is counted by the budget."""
-        sheet = self._sheet
-        rooms: dict[str, _Room] = {}
+        rooms: dict[str, tuple[_Room, _Room | None]] = {}
         domains: dict[str, _Room] = {}
         kept: list[Task] = []
         for task in tasks:
-            room = rooms.get(task.host)
-            if room is None:
-                room = rooms[task.host] = _Room(self._staged, "host", task.host, self._most(task.host))
+            found = rooms.get(task.host)
+            if found is None:
+                found = rooms[task.host] = self._rooms(task.host, domains)
+            room, whole = found
             if not room.left:
                 cut = "budget:host"
-            elif sheet.max_per_domain is None:
+            elif whole is not None and not whole.left:
+                cut = "budget:domain"
+            else:
                 room.take()
+                if whole is not None:
+                    whole.take()
                 kept.append(task)
                 continue
-            else:
-                name = registered_domain(task.host)
-                whole = domains.get(name)
-                if whole is None:
-                    whole = domains[name] = _Room(self._staged, "domain", name, sheet.max_per_domain)
-                if whole.left:
-                    whole.take()
-                    room.take()
-                    kept.append(task)
-                    continue
-                cut = "budget:domain"
             rejected[cut] = rejected.get(cut, 0) + 1
             self._staged.count(f"cut:{cut}")
-        new = sum(room.count() for room in rooms.values())
+        new = sum(room.count() for room, _ in rooms.values())
         if new:
             self._staged.count("hosts", new)
         for whole in domains.values():
             whole.count()
         return kept
+
+    def _rooms(self, host: str, domains: dict[str, "_Room"]) -> tuple["_Room", "_Room | None"]:
+        """The room of a host, and that of its domain where it has a budget; hosts of a domain share the latter."""
+        room = _Room(self._staged, "host", host, self._most(host))
+        if self._sheet.max_per_domain is None:
+            return room, None
+        name = registered_domain(host)
+        whole = domains.get(name)
+        if whole is None:
+            whole = domains[name] = _Room(self._staged, "domain", name, self._sheet.max_per_domain)
+        return room, whole
 
     def _most(self, host: str) -> int | None:
         most = self._budgets.get(host) if len(self._budgets) else None
@@ -267,7 +271,7 @@ class TaskQueueing:
 class _Room:
     """How much a host or domain may still queue: a batch asks the ledger once for each, not for each of its URLs."""
 
-    __slots__ = ("_is_first", "_name", "_staged", "_taken", "_what", "left")
+    __slots__ = ("_before", "_is_first", "_name", "_staged", "_taken", "_what", "left")
 
     def __init__(self, staged: Group, what: Tallied, name: str, most: int | None) -> None:
         self._staged = staged
@@ -275,14 +279,15 @@ class _Room:
         self._name = name
         self._taken = 0
         self._is_first = False
-        self.left: float = inf if most is None else max(0, most - staged.tally(what, name))
+        self._before = staged.tally(what, name)
+        self.left: float = inf if most is None else max(0, most - self._before)
 
     def take(self) -> None:
         """One more is queued."""
         if not self._taken:
-            before, after = self._staged.tally(self._what, self._name), self._staged.tally(self._what, self._name, 1)
+            after = self._staged.tally(self._what, self._name, 1)
             self._is_first = after == 1
-            if after != before + 1:
+            if after != self._before + 1:
                 self.left = inf  # another agent keeps this tally, and cuts there
         self._taken += 1
         self.left -= 1

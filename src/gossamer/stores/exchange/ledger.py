@@ -36,8 +36,12 @@ class _Dividing:
         """Queue tasks of our hosts, and owe the others; these are discovered where they are committed."""
         ours: list[Task] = []
         others: list[Task] = []
+        known: dict[str, bool] = {}
         for task in tasks:
-            (ours if self._outbox.is_ours(task.host) else others).append(task)
+            is_ours = known.get(task.host)
+            if is_ours is None:
+                is_ours = known[task.host] = self._outbox.is_ours(task.host)
+            (ours if is_ours else others).append(task)
         self._group.push(ours)
         if others:
             self._owed += self._outbox.owe(others, self._group)
