@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
@@ -136,6 +138,21 @@ def test_a_crawl_that_sends_crawlers_keeps_what_a_stationary_one_keeps(tmp_path:
     ]
     told = verify(tmp_path / "mobile", deep=True)
     assert not told.findings
+
+
+@pytest.mark.parametrize("manager", [{"hosts": 3}, {"per_host": 2}])
+def test_a_crawler_to_several_hosts_and_several_to_one_bring_the_same(manager: dict[str, Any], tmp_path: Path) -> None:
+    with FakeWeb(web()) as served:
+        crawled(served, tmp_path / "usual", HomeRuntime(fetching(served, [])))
+        summary = crawled(served, tmp_path / "other", HomeRuntime(fetching(served, [])), manager)
+    pages = "SELECT url, outcome, brought FROM pages_all ORDER BY 1"
+    assert found(tmp_path / "other", pages) == found(tmp_path / "usual", pages)
+    assert kept(tmp_path / "other") == kept(tmp_path / "usual")
+    assert summary.state == "finished" and summary.queued == 0
+    hosts = "SELECT count(DISTINCT split_part(url, '/', 3)) FROM pages_all GROUP BY crawler"
+    sent = "SELECT count(DISTINCT crawler) FROM pages_all GROUP BY split_part(url, '/', 3)"
+    most = max(row[0] for row in found(tmp_path / "other", hosts if "hosts" in manager else sent))
+    assert most > 1
 
 
 def test_parts_come_home_as_conversions_and_are_no_duplicates_of_wholes(tmp_path: Path) -> None:

@@ -99,3 +99,9 @@ def test_a_url_that_redirects_is_the_file_of_where_it_leads() -> None:
         "http://a.test/1": "a.test/x.html",
         "http://a.test/2": "a.test/x.html",
     }
+
+
+def test_text_that_is_called_like_markup_is_no_markup() -> None:
+    url = "http://a.test/b.html"
+    assert mirror_names([(url, "text/plain")])[url].endswith("b.html.txt")
+    assert mirror_names([(url, "text/html")])[url].endswith("b.html")

@@ -125,7 +125,9 @@ class FileSource:
         """The file that a walk came to, up to the limit; a large one goes to the disk for temporary files."""
         assert walk.file is not None
         body, left = BodyWriter(), self._limit
-        while left and (piece := os.read(walk.file, min(PIECE, left))):
+        # A buffer is made for each read, and a large one of the system costs more than the read of a page.
+        step = min(PIECE, walk.size + 1)
+        while left and (piece := os.read(walk.file, min(step, left))):
             body.write(piece)
             left -= len(piece)
         is_cut = not left and bool(os.read(walk.file, 1))
@@ -150,6 +152,8 @@ class _Walk:
         """Of the file."""
         self.modified = 0.0
         """When the file was changed, in seconds since the epoch."""
+        self.size = 0
+        """Bytes of the file when it was opened; it may grow meanwhile."""
 
     def close(self) -> None:
         for number in self._open if self.file is None else (*self._open, self.file):
@@ -238,7 +242,7 @@ class _Walk:
             return _CHANGED
         if not found.st_mode & stat.S_IROTH:
             return Withheld("private", f"not everybody may read the file {name!r}")
-        self.modified = found.st_mtime
+        self.modified, self.size = found.st_mtime, found.st_size
         return None
 
 

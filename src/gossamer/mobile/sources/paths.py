@@ -4,6 +4,8 @@ Place in the flow: :mod:`gossamer.mobile.sources.files` walks the names that com
 """
 
 import os
+import re
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from gossamer.contracts.sourcing import Withheld
@@ -24,6 +26,9 @@ SERVER_SIDE = frozenset(
         *("shtml", "shtm", "stm", "ssi", "cfm", "cfml", "cfc"),
     )
 )
+
+
+_CONTROLS: Final = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def names_of(url: str) -> tuple[str, ...] | Withheld:
@@ -55,7 +60,7 @@ def _fault(raw: bytes, *, is_last: bool) -> str:
         return "a name that leads up"
     if b"/" in raw or b"\\" in raw:
         return "a separator inside a name"
-    if any(byte < 0x20 or byte == 0x7F for byte in raw):
+    if _CONTROLS.search(raw):
         return "a control character"
     return f"a name of more than {MAX_NAME} bytes" if len(raw) > MAX_NAME else ""
 

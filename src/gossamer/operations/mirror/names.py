@@ -99,7 +99,8 @@ def _with_ending(last: str, ending: str, mime: str) -> str:
 
 def _extended(last: str, mime: str) -> str:
     known = EXTENSIONS.get(mime, ())
-    has_one = "." in last.strip(".")
+    # Text that is called `.html` is no markup, and a browser would take it for some.
+    has_one = "." in last.strip(".") and not last.lower().endswith(EXTENSIONS["text/html"])
     if not known or last.lower().endswith(known) or (mime in _MILD and has_one):
         return last
     return last + known[0]

@@ -35,7 +35,7 @@ from gossamer.reading.document import Document
 
 #: Documents of the archive that a person may keep: a page that says `noarchive` asks not to be.
 _DOCUMENTS = """
-SELECT url, coalesce(nullif(media_type, ''), mime) FROM pages
+SELECT url, CASE brought WHEN 'text' THEN 'text/plain' ELSE coalesce(nullif(media_type, ''), mime) END FROM pages
 WHERE outcome IN ('ok', 'truncated', 'not_modified')
       AND url IN (SELECT url FROM pages_all WHERE warc_file IS NOT NULL AND outcome IN ('ok', 'truncated'))
       AND url NOT IN (SELECT url FROM pages_all WHERE noarchive)
