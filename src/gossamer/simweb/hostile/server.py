@@ -15,6 +15,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final, Self
 
+from gossamer.flow.remote.addresses import stop_listening
 from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Step, answer
 from gossamer.simweb.hostile.table import CASES
 
@@ -90,7 +91,7 @@ class HostileWeb:
 
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
-            server.close()
+            await stop_listening(server)
         for task in list(self._open):
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
