@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
+
+from gossamer.testing.hanging import HUNG_AFTER
 
 T = TypeVar("T")
 
@@ -18,8 +21,10 @@ settings.register_profile("gossamer", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000, print_blob=True)
 settings.load_profile("gossamer")
 
-#: Seconds after which a test hangs for sure, on the slowest machine.
-_HUNG = 60
+# A shell starts what it runs in the background, and `nohup` what it runs, with interrupts ignored; programs inherit that, and
+# tests that interrupt one would wait in vain. A handler is not inherited: the runner still ignores interrupts, programs do not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda number, frame: None)
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def run() -> Callable[[Coroutine[Any, Any, T]], T]:
     """Run a coroutine to its end, on an event loop of its own; no task may be left behind."""
 
     async def whole(coroutine: Coroutine[Any, Any, T]) -> T:
-        async with asyncio.timeout(_HUNG):
+        async with asyncio.timeout(HUNG_AFTER):
             result = await coroutine
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, f"tasks were left behind: {left}"

@@ -55,6 +55,7 @@ from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+from gossamer.testing.hanging import HUNG_AFTER
 
 HOSTS, PAGES = 10, 12
 
@@ -101,7 +102,7 @@ def seed_of(web: FakeWeb) -> str:
 
 async def crawled(job: DividedCrawl, meanwhile: Meanwhile | None = None) -> Summary:
     """Run to the end; `meanwhile` runs beside it."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HUNG_AFTER):
         beside = asyncio.create_task(meanwhile(job)) if meanwhile else None
         summary = await job.run()
         if beside is not None:
@@ -229,7 +230,7 @@ def holders(directory: Path) -> list[int]:
     return [int(path.read_text()) for path in directory.glob("state/*/lock") if path.read_text().strip()]
 
 
-def wait_for(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_for(holds: Callable[[], bool], seconds: float = HUNG_AFTER) -> None:
     """Wait for real processes, which tell nobody what they did: their files and locks are looked at."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -253,11 +254,11 @@ def test_agents_work_on_without_their_supervisor_and_the_next_one_takes_them_ove
             assert not kill or found == agents, "they are those of before"
             agents = found
             crawl.kill()
-            crawl.communicate(timeout=60)
+            crawl.communicate(timeout=HUNG_AFTER)
             web.wait_for(len(web.requests) + 10)
             assert all(map(is_alive, agents)), "they work on"
             crawl = gossamer("resume", directory, "--json")
-        out, told = crawl.communicate(timeout=60)
+        out, told = crawl.communicate(timeout=HUNG_AFTER)
         assert crawl.returncode == 0, told
         assert "agent-00 and agent-01 went on without a supervisor" in told
         summary = json.loads(out)
@@ -276,7 +277,7 @@ def test_agents_without_a_supervisor_say_so_and_are_stopped(tmp_path: Path, caps
         web.wait_for(20)
         agents = living(directory, ["agent-00", "agent-01"])
         first.kill()
-        first.communicate(timeout=60)
+        first.communicate(timeout=HUNG_AFTER)
         assert main(["status", str(directory)]) == 5
         assert "agent-00 and agent-01 work on; gossamer resume" in capsys.readouterr().err
         assert main(["stop", str(directory)]) == 0
@@ -294,9 +295,9 @@ def test_agents_that_are_taken_over_with_other_settings_rest_and_begin_again(tmp
         web.wait_for(20)
         before = living(directory, ["agent-00", "agent-01"])
         first.kill()
-        first.communicate(timeout=60)
+        first.communicate(timeout=HUNG_AFTER)
         second = gossamer("resume", directory, "--agents", 3, "--delay", "0.001", "--json")
-        out, told = second.communicate(timeout=60)
+        out, told = second.communicate(timeout=HUNG_AFTER)
         assert second.returncode == 0, told
         assert "agent-02 joined" in told
         assert json.loads(out)["pages"] == HOSTS * PAGES

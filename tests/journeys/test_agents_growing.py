@@ -21,6 +21,7 @@ from gossamer.flow import python
 from gossamer.operations.verifying import verify
 from gossamer.stores.members import members_of
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 HOSTS, PAGES = 10, 24
 
@@ -59,7 +60,7 @@ def test_another_agent_joins_when_one_core_is_too_little(tmp_path: Path) -> None
         job = GrowingCrawl([seed_of(web)], options_for(web, directory), report=told.append, growth=rule)
 
         async def crawled() -> tuple[CrawlStanding, Summary]:
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(HUNG_AFTER):
                 running = asyncio.create_task(job.run())
                 await until(lambda: bool(members_of(directory)))
                 between = await asyncio.to_thread(stood, directory)  # commands wait while the crawl changes hands
@@ -92,7 +93,7 @@ def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> No
             return now
 
         async def crawled() -> CrawlStanding:
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(HUNG_AFTER):
                 running = asyncio.create_task(job.run())
                 await until(lambda: len(web.requests) > 60)
                 now = await asyncio.to_thread(steer)
@@ -122,9 +123,11 @@ def test_a_crawl_that_is_killed_while_it_is_divided_goes_on_whole(crash: str, tm
             control.ask(Change({"agents": "2"}))
         if crash == "resting":
             os.kill(crawl.pid, signal.SIGKILL)
-        assert crawl.wait(60) == -signal.SIGKILL
+        assert crawl.wait(HUNG_AFTER) == -signal.SIGKILL
         again = python.command("gossamer", "resume", str(directory), "--agents", "2")
-        done = subprocess.run(again, env=python.environment(), capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(
+            again, env=python.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=False
+        )
         assert done.returncode == 0, done.stderr
         asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
     assert len(asked) == HOSTS * PAGES

@@ -16,6 +16,7 @@ from gossamer.operations.verifying import verify
 from gossamer.query.database import Database
 from gossamer.stores.members import members_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+from gossamer.testing.hanging import HUNG_AFTER
 
 HOSTS, PAGES = 12, 12
 
@@ -58,19 +59,21 @@ def begun(web: FakeWeb, directory: Path, *more: str, agents: int = 2) -> None:
     )
     web.wait_for(HOSTS * PAGES // 3)
     crawl.send_signal(signal.SIGINT)
-    _, told = crawl.communicate(timeout=60)
+    _, told = crawl.communicate(timeout=HUNG_AFTER)
     assert crawl.returncode == 3, told
 
 
 def resumed(directory: Path, *more: str, crash: str = "") -> "subprocess.CompletedProcess[str]":
     environment = {**python.environment(), **({"GOSSAMER_CRASH": crash} if crash else {})}
     line = python.command("gossamer", "resume", str(directory), *more)
-    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=HUNG_AFTER, check=False)
 
 
 def status(directory: Path) -> "subprocess.CompletedProcess[str]":
     line = python.command("gossamer", "status", str(directory), "--json")
-    return subprocess.run(line, env=python.environment(), capture_output=True, text=True, timeout=60, check=True)
+    return subprocess.run(
+        line, env=python.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=True
+    )
 
 
 def pages_in(directory: Path) -> Counter[str]:
@@ -162,7 +165,7 @@ def test_known_pages_are_visited_again_by_the_agents_that_join(web: FakeWeb, tmp
         web.wait_for(len(web.requests) + 1)
         again = known & {(request.host, request.target) for request in web.requests[first:]}
     crawl.send_signal(signal.SIGINT)
-    _, said = crawl.communicate(timeout=60)
+    _, said = crawl.communicate(timeout=HUNG_AFTER)
     assert crawl.returncode == 3, said
     assert verify(directory).findings == []
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -27,7 +28,7 @@ def start(*arguments: str, stdin: int = subprocess.DEVNULL, cwd: Path | None = N
 def gossamer(*arguments: str, given: str = "", cwd: Path | None = None) -> tuple[int, str, str]:
     """Run the command to its end: exit status, standard output, standard error."""
     process = start(*arguments, stdin=subprocess.PIPE, cwd=cwd)
-    out, err = process.communicate(given, timeout=60)
+    out, err = process.communicate(given, timeout=HUNG_AFTER)
     return process.returncode, out, err
 
 
@@ -128,7 +129,7 @@ def test_a_second_crawl_in_the_directory_of_a_running_one_ends_with_5(tmp_path: 
         status, _, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=HUNG_AFTER)
     assert (status, "is in use by process" in err) == (5, True)
 
 
@@ -175,7 +176,7 @@ def test_a_signal_stops_a_crawl_whose_output_nobody_reads(tmp_path: Path, number
         process.stderr.close()
         web.wait_for(2)
         process.send_signal(number)
-        status = process.wait(timeout=30)
+        status = process.wait(timeout=HUNG_AFTER)
     assert status == 3
     assert json.loads(gossamer("status", str(tmp_path / "c"), "--json")[1])["state"] == "stopped"
 
@@ -189,7 +190,7 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored(tmp_path: Path) -
             signal.signal(signal.SIGHUP, previous)
         web.wait_for(2)
         process.send_signal(signal.SIGHUP)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=HUNG_AFTER)
     assert (process.returncode, json.loads(out)["pages"]) == (0, 40)
 
 
@@ -197,7 +198,9 @@ def test_a_full_output_changes_no_crawl_and_is_told(tmp_path: Path) -> None:
     with FakeWeb({"/": "a"}) as web, Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "gossamer", "crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json"]
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/"}
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=HUNG_AFTER
+        )
     assert done.returncode == 2
     assert done.stderr == "gossamer: standard output cannot be written: No space left on device\n"
     assert json.loads(gossamer("status", str(tmp_path / "c"), "--json")[1])["state"] == "finished"
@@ -209,7 +212,9 @@ def test_a_full_output_of_a_query_is_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gossamer", "query", str(tmp_path / "c"), "SELECT url FROM pages"]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/"}
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=HUNG_AFTER
+        )
     assert (done.returncode, done.stderr) == (
         2,
         "gossamer: standard output cannot be written: No space left on device\n",
@@ -221,7 +226,7 @@ def test_a_poor_locale_gets_escapes_and_no_traceback(tmp_path: Path) -> None:
         assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))[0] == 0
     command = [sys.executable, "-m", "gossamer", "query", str(tmp_path / "c"), "SELECT title FROM pages"]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/", "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=HUNG_AFTER)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\xe9\\u4e2d" in done.stdout
 
@@ -265,7 +270,7 @@ def test_a_crawl_that_runs_is_not_replaced(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert "once more" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=HUNG_AFTER)
     assert process.returncode == 3
 
 
@@ -339,7 +344,7 @@ def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None
         assert process.stderr is not None
         assert "once more" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=HUNG_AFTER)
     assert process.returncode == 3
     assert json.loads(out)["state"] == "stopped"
     assert (tmp_path / "c" / "logs" / "crawl.jsonl").read_text().count('"event":"page"') == 1
@@ -409,7 +414,7 @@ def test_a_running_crawl_is_steered_by_commands_and_resumed(tmp_path: Path) -> N
         assert gossamer("resume", folder)[0] == 5
         assert gossamer("continue", folder)[0] == 0
         assert gossamer("stop", folder)[0] == 0
-        assert process.wait(60) == 3
+        assert process.wait(HUNG_AFTER) == 3
         process.communicate()
         status, _, err = gossamer("pause", folder)
         assert (status, err.count("\n")) == (2, 1)

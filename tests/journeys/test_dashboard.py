@@ -29,6 +29,7 @@ from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 #: A page, one that is tried again much later, and a title that would like to be a script.
 PAGES = {
@@ -52,7 +53,7 @@ class Browser:
         self.host, self.key = found.groups()
 
     def ask(self, path: str, method: str = "GET", body: Any = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.host, timeout=30)
+        connection = http.client.HTTPConnection(self.host, timeout=HUNG_AFTER)
         headers = {"Authorization": f"Bearer {self.key}"}
         data = None if body is None else json.dumps(body).encode()
         if data is not None:
@@ -82,7 +83,7 @@ def dashboard(environment: dict[str, str], *places: Path) -> Iterator[tuple[Brow
         full, read = process.stdout.readline().strip(), process.stdout.readline().strip()
         yield Browser(full), Browser(read)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(HUNG_AFTER) == 0
     finally:
         process.kill()
         _, said = process.communicate()
@@ -113,7 +114,7 @@ def crawling(environment: dict[str, str], web: FakeWeb, folder: Path, *options: 
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HUNG_AFTER)
 
 
 def test_a_crawl_at_rest_is_shown_with_the_numbers_of_status(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -177,7 +178,7 @@ def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
         assert any("the dashboard has ended" in line for line in crawl.stderr)
         assert crawl.poll() is None
         crawl.send_signal(signal.SIGINT)
-        out, _ = crawl.communicate(timeout=60)
+        out, _ = crawl.communicate(timeout=HUNG_AFTER)
     assert json.loads(out)["state"] == "stopped"
 
 
@@ -360,7 +361,7 @@ def test_fifty_changes_by_form_leave_the_pages_and_counters_of_a_crawl_as_withou
                 if name == "with":
                     changed(Browser(address.strip()), key_of(folder), forms)
                 told.append(json.loads(crawl.stdout.read()))
-                assert crawl.wait(60) in (0, 3)
+                assert crawl.wait(HUNG_AFTER) in (0, 3)
             with Database(folder) as database:
                 sets.append(sorted(database.ask("SELECT url, outcome, status, bytes FROM pages_all")))
     assert len(sets[0]) > 2_000
@@ -582,7 +583,7 @@ def test_events_tell_a_browser_what_has_changed(tmp_path: Path, environment: dic
             time.sleep(0.05)
         with dashboard(environment, tmp_path / "c") as (full, read):
             key = key_of(tmp_path / "c")
-            connection = http.client.HTTPConnection(read.host, timeout=30)
+            connection = http.client.HTTPConnection(read.host, timeout=HUNG_AFTER)
             with contextlib.closing(connection):
                 connection.request("GET", f"/api/crawls/{key}/events", headers={"Authorization": f"Bearer {read.key}"})
                 answer = connection.getresponse()

@@ -24,6 +24,7 @@ from gossamer.dashboard.crawls import key_of
 from gossamer.flow.sheet import build
 from gossamer.operations.indexing import index_crawl
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_core_python.sync_playwright")
@@ -105,7 +106,7 @@ def crawling(
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HUNG_AFTER)
 
 
 @pytest.fixture

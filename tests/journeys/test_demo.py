@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.testing.hanging import HUNG_AFTER
+
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 
@@ -31,7 +33,7 @@ def start(*arguments: str, cwd: Path, stderr: int = subprocess.PIPE) -> "subproc
 
 
 def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=HUNG_AFTER)
     return process.returncode, out, err
 
 
@@ -93,7 +95,7 @@ def test_on_a_terminal_progress_is_live_and_ctrl_c_ends_with_the_report(tmp_path
                 os.killpg(process.pid, signal.SIGINT)
                 asked = True
     os.close(ours)
-    out, _ = process.communicate(timeout=90)
+    out, _ = process.communicate(timeout=HUNG_AFTER)
     assert process.returncode == 0
     assert b"pages" in shown and b"queued" in shown
     assert "Try next" in out

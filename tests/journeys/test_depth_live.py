@@ -19,6 +19,7 @@ from gossamer.flow.errors import SettingError
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import read
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 from tools.killing.site import Round, resume_command, served
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
@@ -155,7 +156,7 @@ def killed_and_resumed(first: int, then: int, folder: Path, port: int, *, kills:
         lines = log.read_bytes().count(b"\n")
         while number + 1 < kills and process.poll() is None and log.read_bytes().count(b"\n") < lines + 20:
             pass
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=HUNG_AFTER)
     summary = json.loads(out)
     assert (summary["state"], summary["queued"]) == ("finished", 0)
 

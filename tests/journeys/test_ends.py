@@ -20,6 +20,7 @@ from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.stopping import Stopping
 from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -28,7 +29,11 @@ def gossamer(*arguments: str) -> tuple[int, str, str]:
     """Run the command to its end: exit status, standard output, standard error."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
     done = subprocess.run(
-        [sys.executable, "-m", "gossamer", *arguments], capture_output=True, text=True, env=environment, timeout=60
+        [sys.executable, "-m", "gossamer", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=HUNG_AFTER,
     )
     return done.returncode, done.stdout, done.stderr
 

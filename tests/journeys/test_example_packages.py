@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -57,7 +58,7 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Command:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         line = [sys.executable, "-W", "error", "-m", *arguments]
         done = subprocess.run(
-            line, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=environment, check=False
+            line, capture_output=True, text=True, timeout=HUNG_AFTER, cwd=tmp_path, env=environment, check=False
         )
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return done.stdout

@@ -12,6 +12,7 @@ import pytest
 
 from gossamer.stores.members import members_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -19,7 +20,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def output(*command: str | Path) -> list[str]:
     """What a command prints; it must succeed and complain about nothing."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", *map(str, command)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-W", "error", *map(str, command)],
+        capture_output=True,
+        text=True,
+        timeout=HUNG_AFTER,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
@@ -96,7 +101,7 @@ def test_a_program_of_ones_own_says_what_to_fetch_next(tmp_path: Path) -> None:
         command += ["--depth", "0", "--scope", "any", "--delay", "0", "-o", str(tmp_path / "crawl")]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as crawl:
             lines = output(script, "run", sockets, "spider")
-            assert (crawl.wait(60), crawl.stderr and crawl.stderr.read()) == (0, "")
+            assert (crawl.wait(HUNG_AFTER), crawl.stderr and crawl.stderr.read()) == (0, "")
         assert sorted(web.targets()) == ["/", "/house", "/moth", "/moved", "/orb", "/silk", "/web"]
         assert len(lines) == 7
         assert f"* ok {web.url('/house')} 'House spider'" in lines
@@ -132,8 +137,8 @@ def test_applications_say_what_several_agents_fetch(parts: int, tmp_path: Path) 
             while not {f"http://{one.host}{one.target}" for one in tuple(web.requests)} >= pages.keys():
                 time.sleep(0.05)
             subprocess.run([sys.executable, "-m", "gossamer", "stop", directory], check=True)
-        said = [line for one in lines for line in one.communicate(timeout=60)[0].splitlines()]
-        assert crawl.wait(60) == (3 if parts > 1 else 0), crawl.stderr and crawl.stderr.read()
+        said = [line for one in lines for line in one.communicate(timeout=HUNG_AFTER)[0].splitlines()]
+        assert crawl.wait(HUNG_AFTER) == (3 if parts > 1 else 0), crawl.stderr and crawl.stderr.read()
         asked = sorted(line.split()[-2] for line in said if " ok " in line)
     assert asked == sorted(pages), "each page was seen by one of them, once"
     assert members_of(directory) == ("agent-00", "agent-01")
@@ -181,7 +186,9 @@ def test_a_crawler_for_health_care_brings_home_the_relevant_pages_and_the_links_
     command = [sys.executable, "-m", "gossamer", "runtime"]
     serve = [folder / "health.toml", "--serve", f"archive={stored}"]
     done = [
-        subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+        subprocess.run(
+            [*command, *map(str, arguments)], capture_output=True, text=True, timeout=HUNG_AFTER, check=False
+        )
         for arguments in (["run", *serve], ["run", *serve, "-o", packed], ["show", packed])
     ]
     assert [one.returncode for one in done] == [0, 0, 0], done

@@ -25,6 +25,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.flow.sheet import build
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 from tools.verifying import verify
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -61,7 +62,7 @@ def start(*arguments: str, limits: Mapping[int, int] | None = None) -> "subproce
 def gossamer(*arguments: str, limits: Mapping[int, int] | None = None) -> tuple[int, str, str]:
     """Run the command to its end: exit status, standard output, standard error."""
     process = start(*arguments, limits=limits)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=HUNG_AFTER)
     return process.returncode, out, err
 
 
@@ -103,7 +104,7 @@ def test_a_crawl_without_room_waits_and_goes_on_when_there_is_room(full: Full) -
     assert gossamer("status", str(folder))[1].startswith(f"{folder}: running")
     assert verify(folder).findings == []
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    out, _ = process.communicate(timeout=90)
+    out, _ = process.communicate(timeout=HUNG_AFTER)
     assert (process.returncode, json.loads(out)["pages"]) == (0, 81)
     assert set(Counter(web.targets()).values()) == {1}
     assert verify(folder).findings == []
@@ -113,7 +114,7 @@ def test_a_crawl_without_room_is_stopped_at_once_and_fetches_the_rest_later(full
     folder, web, process = full
     kept, asked = done(folder), Counter(web.targets())
     assert gossamer("stop", str(folder), "--now")[0] == 0
-    process.communicate(timeout=90)
+    process.communicate(timeout=HUNG_AFTER)
     assert process.returncode == 3
     assert verify(folder).findings == []
     status, out, _ = gossamer("resume", str(folder), "--json")
@@ -150,7 +151,7 @@ def test_a_process_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None
             control.told(Status(), CrawlStanding)
         assert gossamer("resume", str(folder))[0] == 5
         os.kill(process.pid, signal.SIGCONT)
-        out, _ = process.communicate(timeout=90)
+        out, _ = process.communicate(timeout=HUNG_AFTER)
         assert (process.returncode, json.loads(out)["pages"]) == (0, len(web.expected))
         assert Counter(map(web.url, web.targets())) == Counter(web.expected)
     assert verify(folder).findings == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 PAGES = {
     "/": FakePage(
@@ -25,7 +26,7 @@ PAGES = {
 def fetch(*arguments: str) -> tuple[int, str, str]:
     environment = {key: value for key, value in os.environ.items() if key != "GOSSAMER_CONTACT"}
     command = [sys.executable, "-m", "gossamer", "fetch", *arguments]
-    done = subprocess.run(command, capture_output=True, timeout=60, env=environment)
+    done = subprocess.run(command, capture_output=True, timeout=HUNG_AFTER, env=environment)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

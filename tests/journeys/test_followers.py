@@ -13,6 +13,7 @@ from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.query.search.asking import Search
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -57,7 +58,7 @@ def test_index_and_database_have_the_rows_of_the_tables_whatever_is_killed(tmp_p
             if (directory / "crawl.toml").exists():
                 arguments = ["resume", str(directory)]
         process = start(directory, *arguments)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=HUNG_AFTER)
         assert process.returncode == 0, said
     with Database(directory) as tables:
         links = sorted(tables.ask("SELECT source, target FROM links"))
@@ -85,7 +86,7 @@ def test_a_database_that_is_away_is_told_and_filled_by_the_next_run_and_keeps_no
         other.execute("CREATE TABLE docs (address TEXT PRIMARY KEY)")
     with FakeWeb.tree(2, 2) as web:
         process = start(directory, "crawl", web.url("/"), "-o", str(directory), "--delay", "0", "--sinks", str(sinks))
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=HUNG_AFTER)
         assert process.returncode == 0
         assert b"sink mine, pages" in said and b"no such database" in said and b"sink sound" not in said
         with sqlite3.connect(sound) as other, Database(directory) as tables:
@@ -93,7 +94,7 @@ def test_a_database_that_is_away_is_told_and_filled_by_the_next_run_and_keeps_no
         with sqlite3.connect(database) as mine:
             mine.execute("CREATE TABLE docs (address TEXT PRIMARY KEY)")
         process = start(directory, "resume", str(directory))
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=HUNG_AFTER)
         assert process.returncode == 0 and b"sink" not in said
     with Database(directory) as tables, sqlite3.connect(database) as mine:
         assert sorted(mine.execute("SELECT address FROM docs")) == sorted(tables.ask("SELECT url FROM pages"))

@@ -21,6 +21,7 @@ from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
 from gossamer.testing.fakedns import FakeDns
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -290,7 +291,7 @@ def test_a_killed_crawl_goes_on_and_loses_nothing(tmp_path: Path) -> None:
             process.send_signal(signal.SIGKILL)
             process.communicate()
             process = start("crawl", "--resume", *options, *(["--json"] if part == kills else []))
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=HUNG_AFTER)
         assert process.returncode == 0, err
         hits = Counter(map(web.url, web.targets()))
     summary = json.loads(out)

@@ -22,6 +22,7 @@ from gossamer.api.processors import own_processors
 from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -80,7 +81,7 @@ def test_item_files_have_the_items_of_a_clean_run_whatever_is_killed(tmp_path: P
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
         done = start(seed, directory, wiring, "--resume")
-        _, said = done.communicate(timeout=120)
+        _, said = done.communicate(timeout=HUNG_AFTER)
         assert done.returncode == 0, said.decode()
         expected = {web.url(path) for path in web.expected}
     with Database(directory) as database:
@@ -110,7 +111,7 @@ def test_an_item_file_is_made_again_by_reprocess(tmp_path: Path, wiring: Path) -
     directory, file = tmp_path / "crawl", tmp_path / "items.jsonl"
     with FakeWeb.tree(1, 3) as web:
         done = start(web.url("/"), directory, wiring, "--items", str(file))
-        assert done.wait(timeout=60) == 0
+        assert done.wait(timeout=HUNG_AFTER) == 0
         done.communicate()
     before = items(file)
     file.unlink()

@@ -14,6 +14,7 @@ from gossamer.query.database import Database
 from gossamer.stores.cdxj import INDEX
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -58,7 +59,7 @@ def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path)
             child.communicate()
             interrupted += child.returncode == -signal.SIGKILL
         done = start(directory, seed, *(["--resume"] if (directory / "crawl.toml").exists() else []))
-        _, said = done.communicate(timeout=120)
+        _, said = done.communicate(timeout=HUNG_AFTER)
         assert done.returncode == 0, said.decode()
         expected = web.expected
     assert interrupted == KILLS, "the crawl was too short to be killed so often"

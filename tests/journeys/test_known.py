@@ -21,6 +21,7 @@ from gossamer.stages.frontier.probing import LAST
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -72,7 +73,7 @@ def test_a_trap_that_was_found_is_still_cut_after_a_kill(tmp_path: Path) -> None
         process.communicate()
         before, asked = counters(directory), web.targets()
         process = start("crawl", "--resume", *options)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=HUNG_AFTER)
         assert process.returncode == 0, err
         targets = web.targets()
     assert before["found:trap:calendar"] >= 1 and f"/page/{PAGES - 1}" not in asked, "killed at another moment"
@@ -125,7 +126,7 @@ def test_a_page_is_known_by_its_likeness_after_a_kill(tmp_path: Path) -> None:
         process.communicate()
         asked = web.targets()
         process = start("crawl", "--resume", *options)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=HUNG_AFTER)
         assert process.returncode == 0, err
         first = web.url("/like/0")
     assert "/like/1" in asked and "/like/2" not in asked, "killed at another moment"

@@ -28,6 +28,7 @@ from gossamer.flow.errors import WiringError
 from gossamer.flow.sheet import build
 from gossamer.model.visit import Location, Visit, sha1_base32
 from gossamer.stores.warc import WarcArchive
+from gossamer.testing.hanging import HUNG_AFTER
 
 #: What memory may rise by for a body of any size.
 RISE = 64 << 20
@@ -81,7 +82,7 @@ def serving(*links: str) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(HUNG_AFTER)
 
 
 def responses(folder: Path) -> Iterator[ArcWarcRecord]:
@@ -107,7 +108,7 @@ def crawl(seed: str, folder: Path, *options: str) -> dict[str, int]:
         "0",
         *options,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HUNG_AFTER, env=os.environ)
     assert done.returncode == 0, done.stderr
     summary: dict[str, int] = json.loads(done.stdout)
     return summary
@@ -139,7 +140,7 @@ class WaitsForSmall(WarcArchive):
     small = 0
 
     async def lay(self, visit: Visit) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HUNG_AFTER):
             while self.small < 10:
                 await asyncio.sleep(0.001)
         await super().lay(visit)

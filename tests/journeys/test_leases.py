@@ -24,6 +24,7 @@ from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
 from gossamer.stages.leasing import LeaseUrls
+from gossamer.testing.hanging import HUNG_AFTER
 
 HOSTS, PAGES = 6, 12
 
@@ -32,7 +33,7 @@ SOON = {"lease": {"lease": 2.0}, "take": {"renew": 0.2}}
 
 
 async def crawled(job: Crawl, meanwhile: Callable[[Crawl], Awaitable[None]]) -> Summary:
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(HUNG_AFTER):
         beside_it = asyncio.create_task(meanwhile(job))
         summary = await job.run()
         await beside_it

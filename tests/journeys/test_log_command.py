@@ -14,6 +14,7 @@ from gossamer.assembly.agency.crawl import DividedCrawl
 from gossamer.assembly.control.messages import Change
 from gossamer.cli.main import main
 from gossamer.flow import python
+from gossamer.testing.hanging import HUNG_AFTER
 
 
 def following(directory: Path) -> subprocess.Popen[bytes]:
@@ -38,7 +39,7 @@ def test_the_log_of_several_agents_is_followed_while_they_work_and_ends_with_the
 
         job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
         assert asyncio.run(crawled(job, meanwhile)).pages == HOSTS * PAGES
-        told = [json.loads(line) for line in followers[0].communicate(timeout=30)[0].splitlines()]
+        told = [json.loads(line) for line in followers[0].communicate(timeout=HUNG_AFTER)[0].splitlines()]
     assert followers[0].returncode == 0, "it ends when the crawl does"
     pages = [entry for entry in told if entry["event"] == "page"]
     assert len({entry["url"] for entry in pages}) == len(pages) == HOSTS * PAGES, "each visit once"

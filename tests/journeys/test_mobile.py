@@ -20,6 +20,7 @@ from gossamer.model.outcome import DOCUMENTS, Outcome, of_status
 from gossamer.model.task import Task
 from gossamer.model.visit import Record, Response, Visit
 from gossamer.testing.fakeweb import Answer, FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 PAGES = 60
 SUBJECTS = ("kidney", "heart disease", "cars", "gardens")
@@ -98,7 +99,7 @@ def stationary(web: FakeWeb, folder: Path, gates: dict[str, Any]) -> dict[str, i
 
 def mobile(web: FakeWeb, gates: dict[str, Any]) -> dict[str, int]:
     """The documents that a mobile crawler brings home, each with its depth; its source is the same server."""
-    connection = http.client.HTTPConnection(web.authority, timeout=10)
+    connection = http.client.HTTPConnection(web.authority, timeout=HUNG_AFTER)
 
     def fetch(task: Task) -> Response:
         path = task.url.removeprefix(web.url("/")[:-1])

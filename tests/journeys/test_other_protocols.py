@@ -41,6 +41,7 @@ from gossamer.stages.fetch.gopher import GopherModule
 from gossamer.stages.fetch.plain import PlainSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fetching import FetchCase, check_protocol_module
+from gossamer.testing.hanging import HUNG_AFTER
 
 CAP = 10_000
 
@@ -85,7 +86,7 @@ def serving_ftp(folder: Path) -> Iterator[int]:
         yield port
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(HUNG_AFTER)
 
 
 @pytest.fixture
@@ -177,12 +178,12 @@ def serving_gopher(documents: Mapping[bytes, bytes]) -> Iterator[Hole]:
 
     thread = threading.Thread(target=asyncio.run, args=(main(),))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(HUNG_AFTER)
     try:
         yield hole
     finally:
         loops[0][0].call_soon_threadsafe(loops[0][1].set)
-        thread.join(10)
+        thread.join(HUNG_AFTER)
 
 
 MENU = (

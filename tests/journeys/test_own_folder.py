@@ -19,6 +19,7 @@ from gossamer.assembly.compiling import shipped
 from gossamer.assembly.processes import divide
 from gossamer.flow.wiring import to_toml
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,7 +98,7 @@ def spare_python(folder: Path, tmp_path: Path) -> None:
 
 
 def assert_crawled(command: list[str], folder: Path, tmp_path: Path) -> None:
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=HUNG_AFTER)
     assert ran(folder) == ""
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "crawl" / "tables").rglob("pages/*.parquet")), "no tables were made"
@@ -125,7 +126,7 @@ def test_a_session_in_the_current_folder_starts_no_process_that_runs_its_files(
     web: FakeWeb, folder: Path, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-P", "-c", SESSION, web.url("/"), str(tmp_path), str(folder)]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=HUNG_AFTER)
     assert done.returncode == 0, done.stderr
     assert ran(folder) == ""
 
@@ -180,7 +181,7 @@ def test_modules_beside_the_program_are_found_behind_all_that_is_installed(way: 
     plant(tmp_path, "colorsys")
     command = ["program.py"] if way == "script" else ["-c", PROGRAM]
     done = subprocess.run(
-        [sys.executable, *command], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60
+        [sys.executable, *command], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=HUNG_AFTER
     )
     assert (done.returncode, done.stdout) == (0, "lace\n"), done.stderr
     assert ran(tmp_path) == ""

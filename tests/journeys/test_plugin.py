@@ -20,6 +20,7 @@ from gossamer.flow.difference import changed
 from gossamer.flow.wiring import to_toml
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -190,7 +191,7 @@ def install(folder: Path, column: str = "pass") -> None:
 
 def gossamer(environment: Mapping[str, str], *arguments: str, status: int = 0) -> str:
     command = [sys.executable, "-m", "gossamer", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=HUNG_AFTER)
     assert done.returncode == status, f"{arguments}: {done.stderr}"
     return done.stdout
 
@@ -225,7 +226,7 @@ def test_a_package_of_somebody_elses_adds_all_of_it_and_survives_kills(kills: in
             time.sleep(0.01)  # refusals bring requests of their own, so that no number of them says it
         assert not asleep & set(map(web.url, web.targets())), "a rule of the package's leaves them alone"
         assert "awake" in gossamer(environment, "ask", str(crawl), "wake", "end=/3/3")
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=HUNG_AFTER)
         assert process.returncode == 0, err
         wanted = set(web.expected)
     summary = json.loads(out)

@@ -19,6 +19,7 @@ from gossamer.flow.sheet import build
 from gossamer.model.url import canonical
 from gossamer.stores.surt import surt
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 pytestmark = pytest.mark.long
 
@@ -86,7 +87,7 @@ def python() -> str:
 def ask(python: str, program: str, *arguments: str, given: str = "") -> Any:
     """What a program in the readers' environment answers, as JSON behind a word of its own: pywb talks a lot."""
     command = [python, "-W", "ignore", "-c", program, *arguments]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=HUNG_AFTER, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     [answer] = [line for line in done.stdout.splitlines() if line.startswith("ANSWER")]
     return json.loads(answer.removeprefix("ANSWER"))
@@ -124,7 +125,7 @@ def test_the_wacz_is_valid(python: str, crawled: tuple[Path, FakeWeb], tmp_path:
     assert main(["export", str(crawled[0]), "--to", "wacz", "-o", str(target)]) == 0
     wacz = Path(python).parent / "wacz"
     command = [str(wacz), "validate", "-f", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HUNG_AFTER, check=False)
     assert "Validation succeeded" in done.stdout, done.stdout + done.stderr
 
 

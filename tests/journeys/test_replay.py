@@ -19,6 +19,7 @@ from gossamer.query.database import Database
 from gossamer.simweb.replay import Replay, ReplayError, ReplayIndex
 from gossamer.stores.recorded.records import stored
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 
 def crawled(directory: Path, *seeds: str, **options: Any) -> Summary:
@@ -176,7 +177,7 @@ def test_the_command_serves_files_and_says_how_to_crawl_them(tmp_path: Path) -> 
     assert process.stdout.readline().startswith("Serving 1 URLs of 1 files at 127.0.0.1:")
     assert "gossamer crawl http://a.test/ --scope any --resolve '*=127.0.0.1:" in process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=HUNG_AFTER)
     assert process.returncode == 0
 
 

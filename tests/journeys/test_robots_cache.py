@@ -17,6 +17,7 @@ from gossamer.flow.sheet import build
 from gossamer.operations.story import story_of
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 RULES = "User-agent: *\nDisallow: /no\n"
 PAGES = {"http://a.test/": '<a href="/yes">x</a><a href="/no">x</a>', "http://a.test/yes": "y", "http://a.test/no": "n"}
@@ -80,7 +81,7 @@ def test_two_crawls_at_once_ask_once(tmp_path: Path) -> None:
             subprocess.Popen([*command, str(tmp_path / name)], stdout=subprocess.PIPE, env=python.environment())
             for name in ("one", "two")
         ]
-        told = [json.loads(one.communicate(timeout=120)[0]) for one in crawls]
+        told = [json.loads(one.communicate(timeout=HUNG_AFTER)[0]) for one in crawls]
         assert [one["outcomes"]["robots_denied"] for one in told] == [1, 1]
         assert asked(web) == 1 and web.targets().count("/yes") == 2
 

@@ -21,6 +21,7 @@ from gossamer.mobile.wire import to_bytes, unpacked
 from gossamer.operations.hosting.senders import Senders
 from gossamer.services.runtimes import RemoteRuntime
 from gossamer.testing import check_runtime_link
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 SITE = "http://site.test"
@@ -68,7 +69,7 @@ class Server:
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
-        status = self.process.wait(timeout=60)
+        status = self.process.wait(timeout=HUNG_AFTER)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return status

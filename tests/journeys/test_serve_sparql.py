@@ -17,6 +17,7 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m\u202e'
@@ -45,7 +46,7 @@ def served(crawl: Path) -> Iterator[str]:
     assert child.stdout is not None
     yield child.stdout.readline().strip()
     child.send_signal(signal.SIGTERM)
-    assert child.wait(timeout=30) == 0
+    assert child.wait(timeout=HUNG_AFTER) == 0
     child.stdout.close()
     assert not list(crawl.glob("triples/copies/*")), "a copy is left behind"
 
@@ -53,7 +54,7 @@ def served(crawl: Path) -> Iterator[str]:
 def send(url: str, method: str = "GET", body: str | None = None, **headers: str) -> tuple[int, Any, str]:
     """Status, fields and body of an answer."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=HUNG_AFTER)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, f"{parts.path}?{parts.query}", body, fields)
     answer = connection.getresponse()

@@ -18,6 +18,7 @@ from gossamer.simweb.audit import Audit, AuditOptions, audit, to_json, to_svg, t
 from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
 from gossamer.simweb.log import LogError, read_entries
+from gossamer.testing.hanging import HUNG_AFTER
 
 SPEC = WebSpec(seed=4, pages=600, hosts=25, size_median=2000)
 
@@ -173,7 +174,7 @@ def test_the_name_server_knows_the_hosts_of_the_web(
 ) -> None:
     def ask(port: int) -> bytes:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            client.settimeout(10)
+            client.settimeout(HUNG_AFTER)
             client.sendto(dns_query(name, kind), ("127.0.0.1", port))
             return client.recv(512)
 

@@ -16,6 +16,7 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 NAME = "http://schema.org/name"
@@ -225,7 +226,7 @@ def test_the_store_has_what_the_table_has_whatever_is_killed(tmp_path: Path, cap
             child.communicate()
         web.pages.update(chain(160, 0.0).pages)  # nobody has to be caught at work any more
         done = start(web.url("/"), directory, "--resume")
-        _, said = done.communicate(timeout=120)
+        _, said = done.communicate(timeout=HUNG_AFTER)
         assert done.returncode == 0, said.decode()
         expected = sorted(web.url(f"/{n}") for n in range(160))
     rows = json.loads(ask(capfd, directory, "SELECT ?g ?n { GRAPH ?g { ?s schema:name ?n } }", "-f", "json")[1])

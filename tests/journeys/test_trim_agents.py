@@ -15,6 +15,7 @@ from gossamer.operations.verifying import verify
 from gossamer.query.database import Database
 from gossamer.query.search.asking import Search
 from gossamer.testing.fakeweb import FakeRequest, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 #: Hosts of one page each, and how often all of them are visited at least, taken together.
 HOSTS, VISITS = 6, 5
@@ -60,7 +61,7 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         web.wait_for(VISITS * HOSTS)
         crawl.send_signal(signal.SIGINT)
-        _, told = crawl.communicate(timeout=60)
+        _, told = crawl.communicate(timeout=HUNG_AFTER)
     assert crawl.returncode == 3, told
     return folder
 

@@ -29,6 +29,7 @@ from gossamer.model.visit import Location, Visit
 from gossamer.services.dns import SystemResolver
 from gossamer.stores.warc import WarcArchive
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 #: A name that has no address.
 NOWHERE = "nowhere.invalid"
@@ -203,7 +204,7 @@ def test_verbose_tells_a_line_for_each_url_with_outcome_status_bytes_and_depth(
     pages = {"/": '<a href="/1">x</a><a href="/gone">x</a>', "/1": "here", "/gone": FakePage(status=404)}
     with FakeWeb(pages) as web:
         line = command("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--delay", "0", "--verbose", "--quiet")
-        done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=60)
+        done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=HUNG_AFTER)
         rows = {words[-1]: words for words in map(str.split, done.stderr.splitlines()) if words[-1].startswith("http")}
         assert set(rows) == {web.url(path) for path in ("/", "/1", "/gone", "/robots.txt")}
         assert rows[web.url("/1")][:4] == ["ok", "200", "4", "B"]
@@ -218,7 +219,7 @@ def test_a_crawl_on_a_terminal_leaves_nothing_of_its_panel_behind(tmp_path: Path
         process = subprocess.Popen(line, stderr=theirs, stdout=subprocess.DEVNULL, env=environment)
         os.close(theirs)
         shown = read_all(ours)
-        assert process.wait(60) == 0
+        assert process.wait(HUNG_AFTER) == 0
     assert b"in flight" in shown
     assert b"gossamer status" in shown
     assert shown.endswith(b"\x1b[J"), "the last thing it does is to erase the panel"

@@ -24,6 +24,7 @@ from gossamer.operations.watching import CrawlWatch
 from gossamer.query.samples import combined, read_samples, speeds
 from gossamer.stores.tables.samples import SampleRow
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.hanging import HUNG_AFTER
 
 #: One page, and one that is tried again much later.
 WAITING = {"/": '<a href="/1">x</a>', "/1": FakePage(status=500)}
@@ -45,7 +46,7 @@ def running(web: FakeWeb, folder: Path) -> Iterator[Crawl]:
         yield job
     finally:
         loop.call_soon_threadsafe(job.abort)
-        thread.join(30)
+        thread.join(HUNG_AFTER)
         loop.close()
 
 
@@ -142,7 +143,7 @@ def test_ctrl_c_leaves_the_overview_and_the_terminal_as_it_was(tmp_path: Path, c
         with contextlib.suppress(OSError):  # the other end is closed
             while part := os.read(ours, 65_536):
                 shown += part
-        assert process.wait(30) == 0
+        assert process.wait(HUNG_AFTER) == 0
     finally:
         process.kill()
         _, said = process.communicate()

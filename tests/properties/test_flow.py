@@ -20,6 +20,7 @@ from gossamer.flow.runner import Runner
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.sheet import Sheet
 from gossamer.flow.wiring import Wiring, from_plain
+from gossamer.testing.hanging import HUNG_AFTER
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -210,7 +211,7 @@ def nothing_waits(graph: RunningGraph, items: int) -> None:
 def test_every_item_passes_every_arrow_once(wiring: dict[str, Any]) -> None:
     async def body() -> None:
         graph = RunningGraph(plan(from_plain(wiring), CATALOG))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HUNG_AFTER):
             await graph.run()
         assert kept(graph) == made(wiring)
         nothing_waits(graph, made(wiring).total())
@@ -226,7 +227,7 @@ def test_every_item_passes_every_arrow_once(wiring: dict[str, Any]) -> None:
 def test_a_drain_at_any_time_leaves_nothing_between(wiring: dict[str, Any], turns: int) -> None:
     async def body() -> None:
         graph = RunningGraph(plan(from_plain(wiring), CATALOG))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HUNG_AFTER):
             working = asyncio.create_task(graph.run())
             await take_turns(turns)
             graph.drain()
@@ -251,7 +252,7 @@ CHANGES = st.lists(
 def test_exchanges_at_any_time_lose_nothing(wiring: dict[str, Any], changes: Any) -> None:
     async def body() -> None:
         graph = RunningGraph(plan(from_plain(wiring), CATALOG))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HUNG_AFTER):
             working = asyncio.create_task(graph.run())
             for depth, address, turns in changes:
                 await take_turns(turns)
@@ -293,7 +294,7 @@ def test_bulks_of_many_producers_stay_contiguous(sizes: list[list[int]], capacit
         keep = Keep(Pace(turns=pace))
         keep.bind({"inbox": In("inbox", arrow)}, {})
         outs = [Out("outbox", arrow) for _ in sizes]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HUNG_AFTER):
             producers = [produce(out, str(n), bulks) for n, (out, bulks) in enumerate(zip(outs, sizes, strict=True))]
             await asyncio.gather(Runner(keep).run(), *producers)
         bulks = Counter({f"{n}/{number}": size for n, sent in enumerate(sizes) for number, size in enumerate(sent)})

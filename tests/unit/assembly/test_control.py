@@ -39,6 +39,7 @@ from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Malformed, Told
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.testing.hanging import HUNG_AFTER
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -252,7 +253,7 @@ def test_a_server_that_is_not_ours_is_not_asked(crawl: Path) -> None:
 def raw(directory: Path, data: bytes) -> bytes:
     """Send bytes, and nothing more; what comes back before the end."""
     with socket.socket(socket.AF_UNIX) as connected:
-        connected.settimeout(30)
+        connected.settimeout(HUNG_AFTER)
         connected.connect(str(next(path for path in places.sockets(directory) if path.exists())))
         connected.sendall(data)
         connected.shutdown(socket.SHUT_WR)

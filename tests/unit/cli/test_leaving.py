@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.leaving import interruptible
+from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 
@@ -27,7 +28,7 @@ def test_an_interrupt_while_modules_are_loaded_ends_the_command_with_3_and_no_tr
         capture_output=True,
         text=True,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"},
-        timeout=30,
+        timeout=HUNG_AFTER,
     )
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
 

@@ -20,6 +20,7 @@ from gossamer.query.sinks.drivers import connect_sink
 from gossamer.query.sinks.mapping import SinkSpec
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.stores.warc import WarcArchive, WarcSheet
+from gossamer.testing.hanging import HUNG_AFTER
 from gossamer.testing.storing import visit
 
 
@@ -97,7 +98,7 @@ class DatabaseServer:
         """Stop it as the machine's power would: connections are cut, and nothing is said."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(30)
+            self._process.wait(HUNG_AFTER)
             self._process = None
 
 

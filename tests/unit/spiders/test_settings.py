@@ -17,6 +17,7 @@ from gossamer.reading.page import Page
 from gossamer.spiders.apart import FileHandler, FileHandlerSheet
 from gossamer.spiders.handlers import HandlerTable
 from gossamer.spiders.running import SpiderHandlers, SpiderSheet
+from gossamer.testing.hanging import HUNG_AFTER
 from gossamer.testing.storing import visit
 
 
@@ -41,7 +42,7 @@ def test_so_many_handlers_block_at_the_same_time(threads: int) -> None:
             inside[0] += 1
             most[0] = max(most[0], inside[0])
         entered.release()
-        go_on.wait(30.0)
+        go_on.wait(HUNG_AFTER)
         with lock:
             inside[0] -= 1
         yield {"a": 1}

@@ -36,6 +36,7 @@ from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintS
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.recent_urls import RecentUrlsSheet, RecentUrlTable
 from gossamer.testing import Stand
+from gossamer.testing.hanging import HUNG_AFTER
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -442,7 +443,7 @@ def test_a_wiring_names_the_marshaler_its_providers_and_a_policy_of_the_users_ow
         running = RunningGraph(plan(parse(text), known))
         await running.start()
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(HUNG_AFTER):
                 await running.work()
         finally:
             await running.stop()

@@ -19,6 +19,7 @@ from gossamer.stores.sieve.front import SieveQueues, SieveQueuesSheet
 from gossamer.stores.sieve.manifest import FILE
 from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.stores.sieve.sieve import OVERFLOW, Sieve, SieveLimits, _Merge
+from gossamer.testing.hanging import HUNG_AFTER
 
 URLS = [f"http://h{n % 5}.test/{n}" for n in range(500)]
 
@@ -34,7 +35,7 @@ class Held(Sieve[str]):
     broken = False
 
     def _merge(self, *merge: object) -> _Merge:
-        self.gate.wait(10)
+        self.gate.wait(HUNG_AFTER)
         if self.broken:
             raise OSError(28, "No space left on device")
         return super()._merge(*merge)  # type: ignore[arg-type]
