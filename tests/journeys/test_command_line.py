@@ -127,8 +127,7 @@ def test_a_second_crawl_in_the_directory_of_a_running_one_ends_with_5(tmp_path: 
         process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
         web.wait_for(2)
         status, _, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))
-        process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGTERM)
+        process.kill()
         process.communicate(timeout=HUNG_AFTER)
     assert (status, "is in use by process" in err) == (5, True)
 
@@ -162,8 +161,8 @@ def test_usage_names_the_program(tmp_path: Path) -> None:
 
 
 def slow_web() -> FakeWeb:
-    """A site whose crawl ends only when it is stopped."""
-    return FakeWeb({"/": '<a href="/slow">x</a>', "/slow": FakePage(silent=True)})
+    """A site whose crawl takes minutes, though no request does: it ends soon where it is stopped."""
+    return FakeWeb.graph({"/": ["/1"], **{f"/{page}": [f"/{page + 1}"] for page in range(1, 1_000)}}, latency=0.1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -336,6 +335,16 @@ def test_a_report_names_no_directory_that_is_not_there(tmp_path: Path) -> None:
     assert str(tmp_path / "c") not in out
 
 
+def test_a_stop_does_not_wait_for_an_answer_that_never_comes(tmp_path: Path) -> None:
+    with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": FakePage(silent=True)}) as web:
+        process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
+        web.wait_for(2)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=HUNG_AFTER)
+    assert "what is in flight did not end within" in err
+    assert (process.returncode, json.loads(out)["state"]) == (3, "stopped")
+
+
 def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None:
     with FakeWeb({"/": '<a href="/slow">x</a>', "/slow": FakePage(silent=True)}) as web:
         process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
@@ -344,8 +353,9 @@ def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None
         assert process.stderr is not None
         assert "once more" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=HUNG_AFTER)
+        out, err = process.communicate(timeout=HUNG_AFTER)
     assert process.returncode == 3
+    assert "did not end within" not in err, "it waited for what is in flight"
     assert json.loads(out)["state"] == "stopped"
     assert (tmp_path / "c" / "logs" / "crawl.jsonl").read_text().count('"event":"page"') == 1
 
