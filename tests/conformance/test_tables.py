@@ -53,6 +53,7 @@ def rows_of(file: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.forks
 def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: str) -> None:
     file = tmp_path / f"items.{form}"
 
@@ -64,6 +65,7 @@ def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: st
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.forks
 def test_a_key_makes_no_item_lost_when_its_file_is_killed(tmp_path: Path, form: str) -> None:
     file, layout = tmp_path / f"items.{form}", ItemLayout(key=("n",))
 

@@ -89,6 +89,7 @@ def batch(row: int, *items: tuple[str, object, str], kind: str = "n") -> FeedBat
     return FeedBatch(COLUMNS, rows, FeedMark(0, {"agent-00": FeedPlace("r", 1, row)}))
 
 
+@pytest.mark.forks
 def test_a_sink_keeps_the_promises_of_a_consumer(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/my.db"
     run(url, "CREATE TABLE prices (page TEXT PRIMARY KEY, euros INTEGER, crawl TEXT)")

@@ -142,6 +142,7 @@ def test_what_strangers_wrote_stays_text(crawl: Any, page: Make, server: TripleS
 
 
 @needs_server
+@pytest.mark.forks
 def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, server: TripleServer) -> None:
     made: list[RemoteTripleStore] = []
 

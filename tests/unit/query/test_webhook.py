@@ -103,6 +103,7 @@ def batch(end: int, *rows: tuple[Any, ...], generation: int = 0) -> FeedBatch:
     return FeedBatch(COLUMNS, rows, FeedMark(generation, {"agent-00": FeedPlace("r", 1, end)}))
 
 
+@pytest.mark.forks
 def test_a_webhook_keeps_the_promises_of_a_consumer(tmp_path: Path, receiver: Receiver) -> None:
     def kept() -> list[str]:
         now = webhook(tmp_path, receiver.url).mark().generation
