@@ -49,7 +49,9 @@ def closed_port() -> int:
 def test_a_dead_second_seed_ends_the_crawl_with_one_line_that_names_it_and_the_command(tmp_path: Path) -> None:
     directory, dead = str(tmp_path / "c"), f"http://127.0.0.1:{closed_port()}/"
     with FakeWeb.tree(1, 2) as web:
-        status, out, err = gossamer("crawl", dead, web.url("/"), "-o", directory, "--delay", "0", "--json")
+        status, out, err = gossamer(
+            "crawl", dead, web.url("/"), "-o", directory, "--delay", "0", "--linger", "1s", "--json"
+        )
         told = json.loads(out)
         assert (status, told["state"], told["pages"], told["queued"]) == (4, "incomplete", 3, 1)
         assert told["waiting"]["hosts"] == {dead.rstrip("/"): "connect_failed"}

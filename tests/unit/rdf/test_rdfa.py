@@ -139,7 +139,7 @@ def test_a_long_name_is_not_made_again_for_each_that_uses_it(page: str, read: An
 
 
 def test_many_long_names_are_cut(read: Any) -> None:
-    context = '{"p": "http://e.test/' + "x" * 1_000_000 + '/"}'
+    context = '{"p": "http://e.test/' + "x" * 200_000 + '/"}'
     keys = ", ".join(f'"p:{number}": 1' for number in range(1_000))
     found = read(f'<script type="application/ld+json">{{"@context": {context}, {keys}}}</script>')
     assert found.triples == [] and found.counts["iri_too_long"] == terms.MAX_LEFT_OUT + 1
