@@ -41,7 +41,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
         line = [sys.executable, "-P", "-m", "pytest", "-q", "--basetemp", f"{folder}/test", pyfuncitem.nodeid]
         done = subprocess.run(
-            [*line, "-p", "no:cacheprovider"],
+            [*line, "-m", "", "-p", "no:cacheprovider"],  # it has been chosen: no marker leaves it out
             cwd=pyfuncitem.config.rootpath,
             env=environment,
             capture_output=True,

@@ -35,6 +35,9 @@ def item_row(number: int) -> tuple[Any, ...]:
 #: A file that is written when a crawl stops holds what was taken by then: it is asked for before each look.
 FORMS = ("jsonl", "csv", "json", "parquet", "xlsx")
 
+#: Lines between two kills of an item file.
+STEPS = (17, pytest.param(7, marks=pytest.mark.long))
+
 
 def rows_of(file: Path) -> list[Any]:
     """The rows of an item file, by a reader that is not ours where there is one."""
@@ -52,28 +55,28 @@ def rows_of(file: Path) -> list[Any]:
     return _duckdb.connect().execute(f"SELECT * FROM '{file}'").fetchall()
 
 
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.forks
-def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: str) -> None:
+def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: str, step: int) -> None:
     file = tmp_path / f"items.{form}"
 
     def kept() -> list[Any]:
         ItemFile(tmp_path / "crawl", file).finish()
         return rows_of(file) if file.exists() else []
 
-    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row, step=7)
+    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row, step=step)
 
 
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.forks
-def test_a_key_makes_no_item_lost_when_its_file_is_killed(tmp_path: Path, form: str) -> None:
+def test_a_key_makes_no_item_lost_when_its_file_is_killed(tmp_path: Path, form: str, step: int) -> None:
     file, layout = tmp_path / f"items.{form}", ItemLayout(key=("n",))
 
     def kept() -> list[Any]:
         ItemFile(tmp_path / "crawl", file).finish()
         return rows_of(file) if file.exists() else []
 
-    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file, layout), kept, COLUMNS, item_row, step=7)
+    check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file, layout), kept, COLUMNS, item_row, step=step)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -118,7 +118,14 @@ LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize(
-    "passing", [pytest.param(1, marks=LONG), pytest.param(2, marks=LONG), 3, 4, pytest.param(5, marks=LONG)]
+    "passing",
+    [
+        pytest.param(1, marks=LONG),
+        pytest.param(2, marks=LONG),
+        3,
+        pytest.param(4, marks=LONG),
+        pytest.param(5, marks=LONG),
+    ],
 )
 def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
     directory = tmp_path / "crawl"

@@ -34,7 +34,7 @@ def told_of(capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize(
     ("agents", "why"),
-    [("0", "at least 1, at most 64"), ("65", "keeps a connection to each other one"), ("x", "number")],
+    [("0", "at least 1, at most 64"), ("65", "keeps a connection to each of the others"), ("x", "number")],
 )
 def test_a_number_of_agents_that_cannot_be_is_refused_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], agents: str, why: str

@@ -5,7 +5,7 @@
     async for page in gossamer.crawl("https://example.org/", depth=2):
         print(page.url, page.status, page.title)
 
-It stands where the command line stands, above assembly: it makes the same crawl and reads the same records.
+Place in the flow: beside the command line, above assembly. It makes the same crawl and reads the same records.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class CrawlFailed(GossamerError):
-    """The crawl brought nothing at all. The message gives the reason for each seed."""
+    """The crawl got no document at all. The message gives the reason for each seed."""
 
     exit_code = 4
 
@@ -152,7 +152,7 @@ class CrawlRun:
 
     @property
     def summary(self) -> Summary | None:
-        """The result of the crawl, or its present state while it runs. None before it began."""
+        """The result of the crawl, or its present state while it runs. None before it has begun."""
         if self._summary is not None or self._job is None or self._job.running is None:
             return self._summary
         return self._job.figures.summary()
@@ -204,7 +204,7 @@ def workspace(made: Made) -> Iterator[Made]:
 
 
 def _tell_end(summary: Summary | None, lines: Sequence[str]) -> None:
-    """Say how the crawl ended, where that is not well.
+    """Tell the user how the crawl ended, if it did not end well.
 
     Raises:
         CrawlFailed: no seed brought anything.
@@ -224,7 +224,7 @@ async def _run_and_close(job: Crawl, queue: asyncio.Queue[Page | None]) -> Summa
 
 
 async def _drained(task: "asyncio.Task[Summary]", queue: asyncio.Queue[Page | None]) -> None:
-    """The reader has left: let the crawl finish what is in flight, and read on so that it can."""
+    """The reader has left: let the crawl finish the requests in flight, and read on so that it can."""
     while not task.done():
         get = asyncio.ensure_future(queue.get())
         await asyncio.wait({task, get}, return_when=asyncio.FIRST_COMPLETED)
@@ -265,7 +265,7 @@ def crawl(
         yields: `pages` yields successful HTML documents, `documents` those of every type, `outcomes` every visit, even
             failed ones.
         wiring: a file with a wiring, or the name of a shipped one.
-        options: those of the command line, with underscores; with `output`, archive and log are kept.
+        options: the options of the command line, with underscores; with `output`, archive and log are kept.
 
     Raises:
         CrawlFailed: at the end of the iteration, if no seed brought anything.

@@ -95,15 +95,15 @@ class CrawlKeywords(TypedDict, total=False):
     cores."""
 
     crawlers: int | None
-    """Let this many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the
-    crawl's own process keeps; 0: none but that one. See docs/leases.md."""
+    """Let this many processes fetch and read pages. They lease URLs from one queue and one URL cache, which the crawl's
+    own process keeps; with 0, that process does all the work. See docs/leases.md."""
 
     designation: Literal["ring", "master"] | None
     """Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met
     (master), with --agents. The default is the ring; a crawl keeps the one that it began with."""
 
     masters: int | None
-    """With --designation master: run this many masters, which share their table; default: one."""
+    """With --designation master: run this many masters, which share one table of domains; default: one."""
 
     policy: str
     """Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or
@@ -128,10 +128,10 @@ class CrawlKeywords(TypedDict, total=False):
     """With --exchange files: use this copy of the key that agent 1 made when it began; all agents share it."""
 
     concurrency: int
-    """Have at most this many requests in flight in all."""
+    """Allow at most this many requests in flight in all."""
 
     per_host: int
-    """Have at most this many requests in flight to one host; more than 1 only if you own it."""
+    """Allow at most this many requests in flight to one host; use more than 1 only if you own it."""
 
     delay: float | str
     """Wait this long between two requests to a host; `auto` adapts to its latency and waits at least 1 s."""
@@ -194,7 +194,7 @@ class CrawlKeywords(TypedDict, total=False):
 
     robots_cache: Literal["off", "shared", "refresh"]
     """Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers,
-    `refresh` asks each site itself and lets the others use that."""
+    `refresh` asks each site itself and lets the others use its answers."""
 
     sitemaps: bool
     """Also fetch the sitemaps that robots.txt names."""
@@ -307,11 +307,11 @@ class CrawlKeywords(TypedDict, total=False):
 
     runtime: Sequence[str]
     """Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of
-    this machine, as example.org=/var/www/html; *.example.org stands for all hosts below."""
+    this machine, as example.org=/var/www/html; *.example.org stands for all hosts below example.org."""
 
     runtime_keys: str
-    """Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Otherwise
-    GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime."""
+    """Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Without it,
+    GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are the key and pin of the only runtime."""
 
     bring: tuple[Literal["whole", "text", "links", "fingerprint"], ...]
     """Let crawlers bring these parts of a relevant page: whole (default), text, links, fingerprint."""

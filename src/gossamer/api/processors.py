@@ -1,4 +1,4 @@
-"""Processors that a program registers: functions that take pages apart, for every crawl that it starts from then on."""
+"""Processors that a program registers: functions that read pages, in every crawl that the program starts afterwards."""
 
 import contextlib
 import inspect
@@ -29,7 +29,7 @@ _registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
 
 
 def processor(*mimes: str) -> Callable[[P], P]:
-    """Register a function as processor of these media types, for every crawl that this program starts after that.
+    """Register a function as processor of these media types, for every crawl that this program starts afterwards.
 
     The function takes a :class:`~gossamer.reading.document.Document` and yields :class:`Item` or :class:`Found`,
     and :class:`Block` or :class:`Delay` if the wiring takes orders (docs/documents.md). If a function is defined again,
@@ -81,7 +81,7 @@ def _place(function: Any) -> str:
 
 @contextlib.contextmanager
 def own_processors() -> Iterator[None]:
-    """Begin without registered processors, and forget at the end of the block those that were registered in it."""
+    """Begin without registered processors, and forget those of the block at its end."""
     before, _registered[:] = _registered[:], []
     try:
         yield

@@ -1,4 +1,4 @@
-"""A spider: seeds, options, and handlers that say what is kept and what is followed.
+"""A spider: seeds, options, and handlers that choose the items to keep and the links to follow.
 
 ::
 
@@ -73,7 +73,7 @@ class Spider:
         sessions: int | Sessions = 0,
         **options: Unpack[CrawlKeywords],
     ) -> None:
-        """Describe a crawl; nothing is fetched before :meth:`run` or :meth:`crawl`.
+        """Describe a crawl. It fetches nothing before :meth:`run` or :meth:`crawl`.
 
         Args:
             seeds: one URL or several; a :class:`~gossamer.model.request.Request` where more is asked than its page.
@@ -151,9 +151,9 @@ class Spider:
     def failed(
         self, label: H | str | None = None, /, *, run: Place | None = None, deadline: float | None = None
     ) -> H | Callable[[H], H]:
-        """Register a handler of requests that brought no document; `page.outcome` and `page.error` hold the reason.
+        """Register a handler of requests that got no document; `page.outcome` and `page.error` hold the reason.
 
-        A request that is tried again comes here after its last try. Raises the same errors as :meth:`page`.
+        A request that is tried again comes here after its last try. It raises the same errors as :meth:`page`.
         """
         if label is not None and not isinstance(label, str):
             self.handlers.add_failed(label, None, run, deadline)
@@ -232,7 +232,7 @@ class Spider:
         """Crawl to the end, and return the summary. Blocks; works in a notebook too. Without `output`, only the items
         are kept.
 
-        Options given here win over those of the spider. `gossamer run FILE` takes the place of this call.
+        Options given here override those of the spider. `gossamer run FILE` replaces this call.
 
         Raises:
             GossamerError: the crawl cannot run; the message gives the reason.

@@ -154,8 +154,8 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Let this many processes fetch and read pages, and take URLs by leases from one queue and one URL cache, which the "
-                "crawl's own process keeps; 0: none but that one. See docs/leases.md.",
+                "Let this many processes fetch and read pages. They lease URLs from one queue and one URL cache, which the crawl's "
+                "own process keeps; with 0, that process does all the work. See docs/leases.md.",
                 restart="it starts with the crawl's processes; stop the crawl, and give it to gossamer resume",
                 ge=0,
                 le=MOST_CRAWLERS,
@@ -178,7 +178,7 @@ class CrawlOptions(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "With --designation master: run this many masters, which share their table; default: one.",
+                "With --designation master: run this many masters, which share one table of domains; default: one.",
                 restart=_MASTERS,
                 ge=1,
                 le=MOST_MASTERS,
@@ -239,12 +239,12 @@ class CrawlOptions(Sheet, frozen=True):
         ),
     ] = ""
     concurrency: Annotated[
-        int, setting("Have at most this many requests in flight in all.", unit="requests", ge=1, le=4096)
+        int, setting("Allow at most this many requests in flight in all.", unit="requests", ge=1, le=4096)
     ] = 64
     per_host: Annotated[
         int,
         setting(
-            "Have at most this many requests in flight to one host; more than 1 only if you own it.",
+            "Allow at most this many requests in flight to one host; use more than 1 only if you own it.",
             unit="requests",
             ge=1,
         ),
@@ -396,7 +396,7 @@ class CrawlOptions(Sheet, frozen=True):
         Literal["off", "shared", "refresh"],
         setting(
             "Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers, "
-            "`refresh` asks each site itself and lets the others use that.",
+            "`refresh` asks each site itself and lets the others use its answers.",
             restart=_GRAPH,
         ),
     ] = "off"
@@ -584,7 +584,7 @@ class CrawlOptions(Sheet, frozen=True):
         tuple[str, ...],
         setting(
             "Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of this "
-            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below (repeatable).",
+            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below example.org (repeatable).",
             restart=_GRAPH,
             names="a folder",
         ),
@@ -592,8 +592,8 @@ class CrawlOptions(Sheet, frozen=True):
     runtime_keys: Annotated[
         str,
         setting(
-            'Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Otherwise '
-            "GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are those of the one runtime.",
+            'Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Without '
+            "it, GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are the key and pin of the only runtime.",
             restart=_GRAPH,
             names="a file",
         ),

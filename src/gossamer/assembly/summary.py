@@ -35,17 +35,17 @@ class Summary(msgspec.Struct, frozen=True):
     cpu_seconds: float
     peak_rss_bytes: int
     set_aside: int = 0
-    """URLs that look like parts of traps, and were not fetched."""
+    """URLs that were not fetched because they look like parts of traps."""
     cuts: dict[str, int] = {}
-    """Numbers of pages that were left out because of the order of events, by rule: see :func:`cuts_of`."""
+    """Number of pages that each rule left out because of the order of events: see :func:`cuts_of`."""
     limit: str = ""
-    """The name of the option whose limit ended the run; empty where none did."""
+    """The name of the option whose limit ended the run; empty if no limit did."""
     goal: str = ""
-    """The URL at which `--until` ended the run; empty where it did not."""
+    """The URL at which `--until` ended the run; empty if it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that are due after the end of the run."""
     raised: int = 0
-    """Visits on which processors or handlers raised. The table `errors` has the details."""
+    """Visits on which processors or handlers raised an exception. The table `errors` has the details."""
     judged: int = 0
     """Pages whose relevance a focused crawl has judged."""
     relevant: int = 0
@@ -84,7 +84,7 @@ def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: 
 
     Args:
         counters: of the ledger.
-        ended_by: what ended the run before its queues were empty, as `limit:max_pages`; empty where nothing did.
+        ended_by: what ended the run before its queues were empty, as `limit:max_pages`; empty if nothing did.
         queued: URLs that were still queued then.
         set_aside: URLs that look like parts of traps, of which some were fetched as probes.
     """

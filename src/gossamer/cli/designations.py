@@ -16,13 +16,13 @@ from gossamer.cli.steering import pairs_of
     "assigned",
     metavar="DOMAIN=AGENT",
     multiple=True,
-    help="Give this domain to this agent, with its queue; where masters divide the crawl (repeatable).",
+    help="Give this domain and its queue to this agent, if masters divide the crawl (repeatable).",
 )
 def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]) -> None:
-    """Print which agent has which domain, one on each line; `-` stands for an agent where none has it yet.
+    """Print which agent has which domain, one on each line; `-` marks a domain that no agent has yet.
 
-    With --designation master a domain can be given to another agent, while the crawl runs and at rest. Its queue, and all that is
-    known of its hosts, move with it: all agents rest for some seconds.
+    With --designation master, --assign gives a domain to another agent, whether the crawl runs or rests. The domain's queue and all
+    knowledge of its hosts move with it. Meanwhile all agents rest for some seconds.
 
     \b
     gossamer designations mycrawl

@@ -44,10 +44,8 @@ _state = click.option(
 @click.option(
     "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
 )
-@click.option(
-    "--listen", metavar="HOST:PORT", default="", help="Listen for senders here; 127.0.0.1:8643 if nothing else is said."
-)
-@click.option("--tls", is_flag=True, help="Speak TLS on a loopback address, too; elsewhere it always is.")
+@click.option("--listen", metavar="HOST:PORT", default="", help="Listen for senders here; default: 127.0.0.1:8643.")
+@click.option("--tls", is_flag=True, help="Use TLS on a loopback address too; other addresses always use it.")
 @click.option("--state", metavar="DIR", default="", help="Keep keys, crawlers and results in DIR.")
 @click.option(
     "--weak-isolation", is_flag=True, help="Run crawlers on a machine that cannot shut them in (docs/runtime.md)."
@@ -72,7 +70,7 @@ def runtime(
     gossamer runtime admit library
     gossamer runtime --serve https://example.org=/var/www/html --listen 0.0.0.0:8643
 
-    Exit status: 0; 2 where something cannot be served, or crawlers cannot be shut in; 5 where another runtime uses the directory.
+    Exit status: 0; 2 if something cannot be served, or crawlers cannot be shut in; 5 if another runtime uses the directory.
     """
     if context.invoked_subcommand is None:
         from gossamer.cli.hosting import host
@@ -103,7 +101,7 @@ def run(crawler: str, serve: tuple[str, ...], sheet: str | None, allowed: tuple[
     gossamer runtime run clinic.toml --serve clinic.example=/var/www/html
     gossamer runtime run clinic.toml --serve archive=mycrawl -o clinic.crawler
 
-    Exit status: 0; 2 where CRAWLER or the source cannot be used; 4 where the crawler came to no document.
+    Exit status: 0; 2 if CRAWLER or the source cannot be used; 4 if the crawler reached no document.
     """
     from gossamer.mobile.installed import allowed_processors
     from gossamer.mobile.running import run_crawler
@@ -143,7 +141,7 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
     gossamer runtime check --serve example.org=/var/www/html
     gossamer runtime check --serve example.org=http://127.0.0.1:8080 --json
 
-    Exit status: 0; 2 where something cannot be served; 4 where a crawler would reach no document.
+    Exit status: 0; 2 if something cannot be served; 4 if a crawler would reach no document.
     """
     from gossamer.mobile.confined.keeper import walls_here
     from gossamer.operations.reaching import reach
@@ -167,12 +165,12 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def status(state: str, events: int, as_json: bool) -> int:
-    """Show which crawlers a runtime here has, what they were given, and what they brought home.
+    """Show which crawlers a runtime here has, their limits, and how much they brought home.
 
     \b
     gossamer runtime status
 
-    Exit status: 0; 2 where no runtime has run.
+    Exit status: 0; 2 if no runtime has run.
     """
     from gossamer.cli.hosting import show_status
 
@@ -191,7 +189,7 @@ def admit(sender: str, state: str) -> int:
     \b
     gossamer runtime admit library
 
-    Exit status: 0; 2 where the name cannot be used.
+    Exit status: 0; 2 if the name cannot be used.
     """
     from gossamer.cli.hosting import admit_sender
 
@@ -202,12 +200,12 @@ def admit(sender: str, state: str) -> int:
 @click.argument("sender", metavar="SENDER")
 @_state
 def dismiss(sender: str, state: str) -> int:
-    """Let SENDER send no more crawlers, and have no more results.
+    """Refuse crawlers and requests for results from SENDER from now on.
 
     \b
     gossamer runtime dismiss library
 
-    Exit status: 0; 2 where there is no such sender.
+    Exit status: 0; 2 if there is no such sender.
     """
     from gossamer.operations.hosting.senders import Senders
     from gossamer.operations.hosting.serving import state_folder
@@ -223,7 +221,7 @@ def show(file: str) -> int:
 
     The summary goes to standard error.
 
-    Exit status: 0; 2 where the file is damaged or none of these, with what stands before the damage.
+    Exit status: 0; 2 if the file is damaged or is none of these. It shows the content before the damage.
     """
     from gossamer.mobile.wire import BytesRefused, read_from
 

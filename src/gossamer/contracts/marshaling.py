@@ -16,14 +16,14 @@ class RecentUrls(Protocol):
     """Remembers URLs that were passed on a short time ago, with the depth at which they were found.
 
     Promises:
-        1. It holds back only a URL that was inserted at this depth or a lesser one.
+        1. It holds back a URL only if it was inserted at this depth or a lesser one.
         2. It never holds more URLs than its capacity, and may forget any of them.
     """
 
     def misses(self, urls: Sequence[str], depth: int = 0) -> list[str]:
         """Return the URLs that are not remembered at this depth or a lesser one, in order.
 
-        It changes nothing but reference bits.
+        The call changes nothing but reference bits.
         """
         ...
 
@@ -41,7 +41,7 @@ class HostNames(Protocol):
     """
 
     def name_of(self, host: str) -> str:
-        """Return the canonical name of a host; the host itself where no other name is known."""
+        """Return the canonical name of a host; the host itself if no other name is known."""
         ...
 
 
@@ -60,7 +60,7 @@ class DomainCount(msgspec.Struct, frozen=True):
 class DesignationPolicy(Protocol):
     """Chooses the agent of a domain that has none.
 
-    Promise: the answer is one of the candidates. It may differ from call to call, since the table remembers it.
+    Promise: the answer is one of the candidates. It may differ from call to call, because the table remembers the first answer.
     """
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
@@ -79,14 +79,14 @@ class DesignationTable(Protocol):
     Promises:
         1. It keeps an answer before it returns it, so a domain has the same agent after a kill.
         2. A domain keeps its agent as long as that agent is a member, unless a person assigns it to another one.
-        3. A domain whose agent has left gets another agent when somebody asks for it.
+        3. A domain whose agent has left gets another agent the next time that it is asked for.
     """
 
     async def designate(self, domains: Sequence[str]) -> list[str]:
         """Return the agents of some assignable domains, in order; domains without an agent get one.
 
         Raises:
-            DiskFull: a new designation cannot be kept. In that case no domain has got an agent.
+            DiskFull: a new designation cannot be kept. In that case the call assigns no domain.
         """
         ...
 
@@ -98,6 +98,6 @@ class DesignationTable(Protocol):
         """Give a domain to this agent, from now on.
 
         Raises:
-            UsageError: no such agent is at work, or the name is not an assignable domain.
+            UsageError: no agent of this name is at work, or `domain` is not an assignable domain.
         """
         ...

@@ -1,4 +1,4 @@
-"""Politeness decides when a host may be asked, and what becomes of a page after its answer.
+"""Politeness decides when a host may be asked, and what happens to a page after its answer.
 Suite: `gossamer.testing.check_politeness`.
 
 The frontier puts in hosts that have tasks, takes out the host whose turn it is, and reports when a request begins and
@@ -16,28 +16,28 @@ class Politeness(Protocol):
     """Lets requests go out no earlier than host, domain, address and crawl allow.
 
     Promises:
-        1. A host never has more live requests than it is allowed, and is left alone for its delay after each.
-        2. `next` returns a host that may be asked now, once for each `put`, and never a blocked host.
+        1. A host never has more live requests than it is allowed, and the crawl waits for the host's delay after each.
+        2. `next` returns only hosts that may be asked now: each of them once for each `put`, and never a blocked one.
         3. Every request that `begin` allowed gets one ruling, whichever caller brings its answer first.
-        4. A host restored from its note is asked no earlier than it would have been.
-        5. A host that was reported to `missed` waits, although no request to it began.
+        4. A host that was restored from its note is asked no earlier than it would have been without the restart.
+        5. After `missed`, a host waits as it does after a failed request.
     """
 
     def put(self, host: str, address: str, level: int = 0) -> None:
-        """Report that this host has tasks.
+        """Report that a host has tasks.
 
         Args:
-            level: of its next task; 0 is the most urgent.
-            address: of the host; may be empty.
+            level: the level of its next task; 0 is the most urgent.
+            address: the address of the host; empty if it is not known.
         """
         ...
 
     def drop(self, host: str) -> None:
-        """Report that this host has no tasks any more."""
+        """Report that a host has no more tasks."""
         ...
 
     def next(self, now: float) -> str | float:
-        """Take out and return the host whose turn it is, or return when to ask again (monotonic, maybe infinite)."""
+        """Take out and return the host whose turn it is. If there is none, return the monotonic time at which to call again."""
         ...
 
     def begin(self, task: Task, address: str, now: float) -> bool:
@@ -49,31 +49,31 @@ class Politeness(Protocol):
         ...
 
     def answered(self, answer: Answer) -> None:
-        """Report that an answer has come, or will never come: the host is free again, or waits. A second call does nothing."""
+        """Report that an answer has come or will never come. The host becomes free, or waits. A second call does nothing."""
         ...
 
     def ruling(self, answer: Answer) -> Ruling:
-        """Return what becomes of the page of this answer; a request that never began is done. Call it once a request."""
+        """Decide what happens to the page of this answer, and return the ruling. Call it once for each request."""
         ...
 
     def expected(self, answer: Answer) -> Ruling:
-        """Return the ruling that `ruling` will give on this answer. It changes nothing."""
+        """Return the ruling that `ruling` will give on this answer, and change nothing."""
         ...
 
     def pace(self, host: str, crawl_delay: float) -> float:
-        """Take the `Crawl-delay` of a host in seconds, 0 where it has none; return until when the host waits (monotonic)."""
+        """Set the `Crawl-delay` of a host in seconds (0 if it has none). Return the monotonic time until which the host waits."""
         ...
 
     def hold(self, task: Task, seconds: float) -> None:
-        """Do not ask the endpoint of this task for this long, for example because its robots.txt is out of reach."""
+        """Do not ask the endpoint of this task for this long, for example because its robots.txt is unreachable."""
         ...
 
     def missed(self, host: str) -> None:
-        """Report that the name of a host has no address: the host failed without being asked, and waits for the next try."""
+        """Report that the name of a host has no address. The host waits for the next try, although no request was sent to it."""
         ...
 
     def received(self, identity: str, size: int) -> None:
-        """Count this many bytes of a task against the bandwidth. Call it before you ask for the ruling."""
+        """Count bytes that a task has received against the bandwidth. Call it before you ask for the ruling."""
         ...
 
     def waits(self, host: str, now: float) -> float:
@@ -81,7 +81,7 @@ class Politeness(Protocol):
         ...
 
     def delay(self, host: str) -> float:
-        """Return for how many seconds this host is left alone between two requests."""
+        """Return the seconds that the crawl waits between two requests to this host."""
         ...
 
     def delay_reason(self, host: str) -> str:
@@ -92,11 +92,11 @@ class Politeness(Protocol):
         ...
 
     def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
-        """Return the hosts that are left alone longest because of their errors or refusals: name, seconds, reason."""
+        """Return the hosts with the longest waits for errors or refusals, each with its name, seconds and reason."""
         ...
 
     def block(self, name: str) -> None:
-        """Do not ask this host or domain any more. The block is not kept: the caller repeats it in each run.
+        """Stop asking this host or domain. The block is not kept, so the caller repeats it in each run.
 
         Raises:
             UsageError: `name` is not a host name.
@@ -104,15 +104,15 @@ class Politeness(Protocol):
         ...
 
     def slow(self, host: str, seconds: float) -> None:
-        """Leave at least this many seconds between two requests to a host, a day at most. The longest time holds."""
+        """Leave at least this many seconds between two requests to a host, a day at most. The longest such time applies."""
         ...
 
     def rule_against(self, host: str) -> str:
-        """Return the entry of the blocklist that closes this host; empty where none does."""
+        """Return the entry of the blocklist that blocks this host; empty if there is none."""
         ...
 
     def take_blocked(self) -> Sequence[str]:
-        """Return the hosts that left since the last call because they are blocked."""
+        """Return the hosts that were removed since the last call because they are blocked."""
         ...
 
     def is_spent(self, host: str) -> bool:
@@ -120,8 +120,8 @@ class Politeness(Protocol):
         ...
 
     def closed(self, task: Task, now: float) -> float:
-        """Return for how many seconds the endpoint (scheme, host, port) of a task is not asked because it did not answer; 0 where
-        it may be asked. Another endpoint of the same host may work."""
+        """Return the seconds for which a task's endpoint (scheme, host, port) is not asked because it did not answer; 0 if it may
+        be asked. Another endpoint of the same host may work."""
         ...
 
     def is_closed(self, host: str, now: float) -> bool:
@@ -134,7 +134,7 @@ class Politeness(Protocol):
         ...
 
     def retry_wait(self, host: str, now: float) -> float:
-        """Return for how many seconds a failure, a refusal or a robots.txt out of reach keeps this host waiting; else 0."""
+        """Return the seconds that a host waits after a failure, a refusal or an unreachable robots.txt; 0 if it does not wait."""
         ...
 
     def at_work(self) -> Iterable[str]:
@@ -142,7 +142,7 @@ class Politeness(Protocol):
         ...
 
     def note(self, host: str) -> bytes:
-        """Return the state of this host that must be kept; empty where there is none."""
+        """Return the state of this host that must be kept; empty if there is none."""
         ...
 
     def restore(self, host: str, note: bytes, *, clean: bool) -> None:
@@ -150,7 +150,7 @@ class Politeness(Protocol):
         ...
 
     def hush(self) -> None:
-        """Ask no host before one usual delay has passed. It is called after a kill."""
+        """Ask no host until the usual delay has passed once. Call it after a kill."""
         ...
 
     def forget(self, host: str) -> bool:

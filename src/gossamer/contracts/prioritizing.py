@@ -16,18 +16,18 @@ class TaskStanding(msgspec.Struct, frozen=True, gc=False):
     """Facts that the frontier knows about a task beside the task itself."""
 
     site: float = 0.5
-    """Importance of the task's site, 0 to 1; 0.5 where nothing is known."""
+    """Importance of the task's site, from 0 to 1; 0.5 if nothing is known about it."""
     in_degree: int = 0
-    """Links to the task's host from pages of other hosts; 0 for a prioritizer that does not ask for them."""
+    """Number of links to the task's host from pages of other hosts; 0 for a prioritizer that does not ask for it."""
 
 
 class Prioritizer(Protocol):
-    """Puts tasks into front queues.
+    """Chooses a front queue for each task.
 
     Promises:
         1. It returns one level for each task, in order, from 0 (most urgent) to `LEVELS` - 1.
         2. The level depends on the task and its standing alone, and is the same every time.
-        3. It never raises, whatever the canonical URL and the standing.
+        3. It never raises an exception, for any canonical URL and standing.
 
     The frontier counts links, for `in_degree`, only for a prioritizer whose attribute `wants_in_degree` is true.
     """

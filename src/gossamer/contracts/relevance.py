@@ -1,11 +1,11 @@
-"""A relevance says how well a page fits the subject of a focused crawl (row C8). Suite: `gossamer.testing.check_relevance`."""
+"""A relevance scores how well a page fits the subject of a focused crawl (row C8). Suite: `gossamer.testing.check_relevance`."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
-#: Characters of a page's text, and of the text around a link, that a relevance gets at most.
+#: Most characters of a page's text, and of the text around a link, that a relevance gets.
 MOST_TEXT, MOST_AROUND = 50_000, 200
 
 #: Counters of the ledger: pages that were judged, and those of them that are relevant.
@@ -37,8 +37,8 @@ class Relevance(Protocol):
 
     Promises:
         1. A score is a number from 0 (not relevant) to 1. Links get one score each, in order.
-        2. Its time is linear in the text and its memory is bounded, whatever the page.
-        3. It never raises, whatever the page and the link.
+        2. Its time is linear in the text and its memory is bounded, for every page.
+        3. It never raises an exception, for any page and link.
     """
 
     def page(self, page: PageWords) -> float:

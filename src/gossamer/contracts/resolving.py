@@ -12,7 +12,7 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
     address: str
     port: int
     others: tuple[str, ...] = ()
-    """Further addresses of the same host, judged like the first. They are tried in order where connecting fails."""
+    """Further addresses of the same host, judged like the first. They are tried in order if connecting fails."""
 
 
 class Resolver(Protocol):
@@ -34,11 +34,12 @@ class Resolver(Protocol):
         ...
 
     def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
-        """Begin to look up these hosts and ports, unless a lasting answer is known. Bounded; returns at once."""
+        """Begin to look up these hosts and ports, unless a lasting answer is known. The number of look-ups is bounded, and the
+        call returns at once."""
         ...
 
     def judge(self, host: str, port: int) -> None:
-        """Refuse a host and port as far as that needs no look-up, for a proxy that looks up names itself.
+        """Refuse a host and port if this can be decided without a look-up. It serves proxies that look up names themselves.
 
         Raises:
             AddressRefused: the crawl must not ask for this name, address or port.

@@ -1,9 +1,9 @@
-"""Contracts of the recrawl: one says when a page is visited again, one wakes it, one knows its earlier state.
+"""Contracts of the recrawl. They decide when a page is visited again, queue it at that time, and know its earlier state.
 Suite: `gossamer.testing.check_revisit_policy`.
 
-Place in the flow: when a visit ends, the ledger of revisits asks a policy for the time of the next and keeps it. The
+Place in the flow: when a visit ends, the ledger of revisits asks a policy for the time of the next one and keeps it. The
 frontier asks the ledger which pages are due. The stage `changes` asks it for the earlier state of a page, and compares
-texts where bytes differ.
+texts if the bytes differ.
 """
 
 from typing import Protocol
@@ -24,7 +24,7 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
     weight: float = 1.0
     """Importance of the page; 1 is usual."""
     signals: Signals = NO_SIGNALS
-    """How far the announcements of changes by its host have proved true."""
+    """How reliable the host's announcements of changes have been."""
     price: float = 3_600.0
     """Seconds of freshness of a page of weight 1 that a visit must be worth. It follows the allowed rate of visits."""
     longest: float = 90 * 86_400.0
@@ -32,10 +32,10 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
 
 
 class RevisitPolicy(Protocol):
-    """Says how long a page can wait.
+    """Decides how long a page waits for its next visit.
 
     Promises:
-        1. It is pure: the same page with the same outlook has the same interval, and it remembers nothing between calls.
+        1. It is pure: it gives the same page with the same outlook the same interval, and remembers nothing between calls.
         2. The interval is a number above 0, in seconds. The user's bounds and politeness take precedence over it.
     """
 
@@ -62,7 +62,7 @@ class PageTexts(Protocol):
 
     Promises:
         1. The same text has the same fingerprint, and similar texts have fingerprints that differ in few bits.
-        2. The fingerprint is 0 where the text is too short or cannot be read. Only the first mebibytes of a page are read.
+        2. The fingerprint is 0 if the text is too short or cannot be read. Only the first mebibytes of a page are read.
     """
 
     def of_visit(self, visit: Visit) -> int:
@@ -78,23 +78,24 @@ class Revisits(Protocol):
     """Keeps the known pages, each with the time of its next visit. Until then they count neither as queued nor as discovered.
 
     Promises:
-        1. The first `wake` at or after a page's time that has room queues the page, never earlier, once for each visit.
+        1. The first `wake` at or after a page's time that has room queues the page. It never queues the page earlier, and
+           queues it once for each visit.
         2. After a kill no page is forgotten, and none comes twice.
-        3. Memory is bounded, whatever the number of pages.
+        3. Memory is bounded, for any number of pages.
     """
 
     def next_due(self) -> float:
-        """Return when `wake` will find a page, in seconds since the epoch; infinite where no page is visited again."""
+        """Return when `wake` will find a page, in seconds since the epoch; infinite if no page is visited again."""
         ...
 
     def wake(self, now: float, waiting: int) -> int:
-        """Queue pages that are due, some at a time, in a group of their own.
+        """Queue some of the pages that are due, in a group of their own.
 
         Args:
             now: wall time, in seconds since the epoch.
             waiting: tasks in the queues.
 
         Returns:
-            How many were queued.
+            The number of pages that were queued.
         """
         ...

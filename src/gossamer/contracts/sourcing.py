@@ -17,15 +17,15 @@ class Withheld(msgspec.Struct, frozen=True, gc=False):
     reason: str
     """Name of the reason, such as `dotfile`. The runtime counts refusals by it."""
     told: str = ""
-    """The exact reason, for the owner of the data. A crawler never sees it."""
+    """The exact reason, which only the owner of the data sees, never a crawler."""
 
 
 class PageSource(Protocol):
-    """Answers one URL at a time, whatever the URL says.
+    """Answers one URL at a time, for any URL.
 
     Promises:
-        1. Every URL has an answer: a response with an outcome, or a refusal with a name. Nothing raises.
-        2. A document is never longer than the source's limit. One that was cut has `truncated` set, and `cut` is `length`.
+        1. Every URL has an answer: a response with an outcome, or a refusal with a name. No URL raises an exception.
+        2. A document is never longer than the source's limit. If a document was cut, `truncated` is set and `cut` is `length`.
         3. A document names its media type, and header names are in lower case.
         4. A redirect is an answer with a `location`; the source does not follow it.
         5. Equal questions have equal answers, as long as the data stay the same. Fragments and the order of questions
@@ -37,5 +37,5 @@ class PageSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the resources of the source. Nobody asks it afterwards."""
+        """Release the resources of the source. No question follows."""
         ...

@@ -1,4 +1,4 @@
-"""Spaces of the ledger: a keeper or a plug-in keeps its own state there. Suite: `gossamer.testing.check_spaces`.
+"""A space is the part of the ledger in which a keeper or a plug-in keeps its own state. Suite: `gossamer.testing.check_spaces`.
 
 A space belongs to one owner and holds small values by host and key. The ledger need not know the owner. A space commits
 with the groups that changed it, moves with the domain of its host when the domain moves to another agent, and is bounded.
@@ -33,12 +33,12 @@ class Space(msgspec.Struct, frozen=True):
     value_bytes: int = 64 << 10
     """Most bytes of one value."""
     host_bytes: int = 1 << 20
-    """Most bytes of keys and values under one host, whatever the host does."""
+    """Most bytes of keys and values under one host, however many pages it has."""
     common_bytes: int = 64 << 20
     """Most bytes of keys and values under no host."""
 
 
-#: URLs that were found here and belong to another agent, which has not committed them yet, under their host (design
+#: URLs that were found here and belong to another agent, until that agent has committed them. Each is kept under its host (design
 #: question 20). The key is that of the URL; the value is a task, with the body of a request where it has one. The URLs
 #: count as seen: see promise 3 of :class:`gossamer.contracts.ledger.Ledger`.
 OWED = Space("owed", value_bytes=1 << 20, host_bytes=256 << 20)
@@ -51,11 +51,11 @@ COPIES = Space("copies")
 
 
 class SpaceFigures(msgspec.Struct, frozen=True):
-    """Figures of one owner's space in a ledger, whether the owner is present or absent."""
+    """Figures of one owner's space in a ledger. The owner need not be present."""
 
     owner: str
     version: int
-    """0 where the version is not known because no program of this owner has opened the space."""
+    """0 if the version is unknown, because no program of this owner has opened the space."""
     keys: int
     bytes: int
     """Bytes of keys and values."""
@@ -76,7 +76,7 @@ class Spaces(Protocol):
     """Reads the entries that groups have kept in spaces. A `host` is a canonical host name; None is for entries without a host.
 
     Promises:
-        1. An entry that a group put is there exactly if the group was kept.
+        1. An entry that a group puts is there if and only if the group was kept.
         2. Spaces of different owners are separate, and so are entries of different hosts.
         3. The bytes under one host, and those under none, stay within the bounds that the owner declared.
         4. Entries of an absent owner stay as they are.
@@ -91,29 +91,29 @@ class Spaces(Protocol):
         ...
 
     def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
-        """Return the value of a key; None where there is none."""
+        """Return the value of a key; None if there is none."""
         ...
 
     def get_many(self, space: Space, hosts: Sequence[str], key: bytes = b"") -> list[bytes | None]:
-        """Return the values of one key under several hosts, in order. It is cheaper than single calls of `get`."""
+        """Return the values of one key under several hosts, in order. One call is cheaper than many calls of `get`."""
         ...
 
     def scan(
         self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the keys under a host that begin with `prefix`, in order, with their values. It yields none before `start`, which
-        spares the search a walk over deleted entries."""
+        """Yield the keys under a host that begin with `prefix`, in order, with their values. It begins at `start`, so that
+        the search need not walk over deleted entries."""
         ...
 
     def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield a mark and a value for each entry under a host, in the order of domains; with `after`, those after that mark.
+        """Yield a mark and a value for each entry under a host, in the order of domains. With `after`, begin behind that mark.
 
         It may miss entries that are put meanwhile, and may still yield entries that are deleted meanwhile.
         """
         ...
 
     def of_host(self, host: str) -> Iterator[SpaceEntry]:
-        """Yield all entries under a host, by owner and key, those of absent owners too. They are exported with the host."""
+        """Yield all entries under a host, by owner and key, including those of absent owners. They are exported with the host."""
         ...
 
     def figures(self) -> list[SpaceFigures]:
@@ -128,22 +128,22 @@ class SpacesGroup(Protocol):
         """Stage an entry, which replaces an earlier one.
 
         Returns:
-            False where the entry would break a bound: nothing is staged, and `full:OWNER` is counted. The owner then decides
+            False if the entry would break a bound. In that case nothing is staged, and `full:OWNER` is counted. The owner decides
             what to leave out.
         """
         ...
 
     def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
-        """Return the value of a key, kept or staged here; None where there is none."""
+        """Return the value of a key, kept or staged here; None if there is none."""
         ...
 
     def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
-        """Stage the deletion of an entry; nothing happens where there is none."""
+        """Stage the deletion of an entry; do nothing if there is none."""
         ...
 
     def scan(
         self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the keys under a host that begin with `prefix`, kept or staged here, in order, and none before `start`.
-        Do not change the group meanwhile."""
+        """Yield the keys under a host that begin with `prefix`, kept or staged here, in order, beginning at
+        `start`. Do not change the group meanwhile."""
         ...

@@ -35,11 +35,11 @@ class DiskFull(CrawlDirectoryError):
 
 
 class UnreadableUrl(ValueError):
-    """The WHATWG URL parser refuses a text, or no crawler should ask for it. It becomes a counted rejection."""
+    """The WHATWG URL parser refuses a text, or no crawler should ask for it. The crawler counts it as a rejection."""
 
 
 class UrlTooLong(UnreadableUrl):
-    """A URL is too long to be kept. It becomes a counted rejection of its own kind."""
+    """A URL is too long to be kept. The crawler counts it as a rejection of its own kind."""
 
 
 class ResolutionFailed(Exception):

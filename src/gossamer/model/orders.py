@@ -1,7 +1,7 @@
-"""Orders of a processor to the crawl, beside links and items: to block a host, or to ask it less often (row M4).
+"""Orders of a processor to the crawl, beside links and items: to block a host or to slow down its requests (row M4).
 
-Place in the flow: a processor yields it, the visit carries it, and it takes effect with the commit of the visit, where the
-wiring has a keeper that takes orders (:mod:`gossamer.services.orders`).
+Place in the flow: a processor yields it, the visit carries it, and it takes effect with the commit of the visit, if the
+wiring has a keeper that accepts orders (:mod:`gossamer.services.orders`).
 """
 
 import msgspec

@@ -1,4 +1,4 @@
-"""Outcomes say how a fetch ended: a closed list, with the same word in ledger, tables, log, metrics and JSON (question 11)."""
+"""Outcomes say how a fetch ended. The list is closed; ledger, tables, log, metrics and JSON use the same words (question 11)."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -93,7 +93,7 @@ TRANSIENT = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is
 def of_status(status: int) -> Outcome:
     """The outcome of a complete answer with this HTTP status code (RFC 9110, section 15).
 
-    Codes outside 100-599 are a broken protocol; 1xx can not end an exchange, so it is one too.
+    Codes outside 100-599 break the protocol. So do codes 1xx, since they cannot end an exchange.
     """
     if 200 <= status < 300:
         return Outcome.OK

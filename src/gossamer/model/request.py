@@ -1,7 +1,7 @@
 """Requests of a program: `gossamer.Request`, which handlers yield, and the errors that make the crawl fetch a page again.
 
-Place in the flow: a handler yields it; whoever runs the handler makes a link of it (:class:`~gossamer.model.visit.Found`), and from
-there it goes the way of every link: resolved, judged, queued.
+Place in the flow: a handler yields it; the stage that runs the handler makes a link of it
+(:class:`~gossamer.model.visit.Found`), which is resolved, judged and queued like every other link.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ LONGEST_RETRY = 86_400.0
 class Retry(Exception):
     """Raise it in a handler to fetch the page again. Everything that the handler yielded for the page is dropped.
 
-    After as many tries as the spider allows the page ends as `gone_after_retries`.
+    After as many tries as the spider allows, the page ends as `gone_after_retries`.
     """
 
     def __init__(self, after: float = 10.0, reason: str = "") -> None:
@@ -258,5 +258,5 @@ def _plain(value: object, name: str) -> object:
 
 
 def unpacked(data: bytes) -> Any:
-    """The `data` of the request; None if there was none."""
+    """The `data` of the request; None if it had none."""
     return msgspec.msgpack.decode(data) if data else None

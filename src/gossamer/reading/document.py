@@ -1,4 +1,4 @@
-"""A page as processors see it: bytes, the tags that a crawler asks for, and a tree that is built when one asks for it."""
+"""A page as processors see it: bytes, the tags that a crawler asks for, and a tree that is built on first use."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ _CANONICAL = re.compile(rb"(?i)canonical|&")
 
 
 class Document:
-    """The document of one visit. It exists inside the process stage only; findings leave the stage, documents do not."""
+    """The document of one visit. It exists only inside the process stage: findings leave the stage, documents do not."""
 
     __slots__ = ("__dict__", "agent", "choice", "missed", "visit")
 
@@ -80,11 +80,11 @@ class Document:
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes without content coding, from byte 0; of a document on disk only the first 16 MiB, as parsers get them."""
+        """The bytes without content coding, from byte 0; for a document on disk only the first 16 MiB, as much as parsers get."""
         return self.visit.response.content
 
     def open(self) -> BinaryIO:
-        """Return a new stream over the whole document, however large, from byte 0, without content coding."""
+        """Return a new stream over the whole document from byte 0, without content coding, for any size."""
         return self.visit.response.open()
 
     @cached_property
@@ -104,7 +104,7 @@ class Document:
 
     @cached_property
     def skim(self) -> Skim:
-        """The tags of the page that a crawler asks for, found without a tree (:mod:`gossamer.reading.skim`)."""
+        """The tags of the page that a crawler needs, found without a tree (:mod:`gossamer.reading.skim`)."""
         return Skim(self.markup)
 
     @cached_property
@@ -157,7 +157,7 @@ class Document:
 
     @cached_property
     def frequency(self) -> str:
-        """The announced frequency of changes (`revisit-after`), as a word of sitemaps.org; empty where there is none."""
+        """The announced frequency of changes (`revisit-after`), as a word of sitemaps.org; empty if there is none."""
         told = [meta.get("content", "") for meta in self._metas if meta.get("name", "").lower() == "revisit-after"]
         return frequency_of(told[0]) if told else ""
 
@@ -168,7 +168,7 @@ class Document:
 
     @cached_property
     def canonical(self) -> str:
-        """The canonical URL that the page names (RFC 6596), resolved; empty where it names none."""
+        """The canonical URL that the page names (RFC 6596), resolved; empty if it names none."""
         href = self._canonical_href()
         try:
             return self._resolved(href, self.base) if href else ""
@@ -235,12 +235,12 @@ class Document:
 
     @cached_property
     def language(self) -> str:
-        """The language of the text as an ISO 639-1 code; empty where it is not known."""
+        """The language of the text as an ISO 639-1 code; empty if it is unknown."""
         return language.detect(self.gist, self.declared_language)
 
     @cached_property
     def fingerprint(self) -> int:
-        """64 bits of the gist, close for near-duplicates (:mod:`gossamer.reading.simhash`); 0 for short texts."""
+        """A 64-bit fingerprint of the gist, similar for near-duplicates (:mod:`gossamer.reading.simhash`); 0 for short texts."""
         return simhash.fingerprint(self.gist)
 
     def css(self, selector: str) -> "list[LexborNode]":

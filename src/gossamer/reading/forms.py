@@ -1,7 +1,7 @@
-"""Forms of a page, filled in: the request that a browser would send for them (HTML, 4.10.21, "form submission").
+"""Fills in forms of a page, and makes the request that a browser would send (HTML, 4.10.21, "form submission").
 
 Place in the flow: :meth:`gossamer.reading.page.Page.form` makes a :class:`Form`, and a handler yields what :meth:`Form.submit`
-returns. Pure: nothing is sent here.
+returns. The module is pure: it sends nothing.
 """
 
 import difflib
@@ -44,7 +44,7 @@ class FormControl(NamedTuple):
     kind: str
     """The type of an `input`; `select`, `textarea` or `button`."""
     values: tuple[str, ...]
-    """Values that the control sends as the page has it; none where it is not checked."""
+    """Values that the control sends unchanged; none if it is not checked."""
     value: str = ""
     """The value that a box sends when it is checked."""
 
@@ -55,7 +55,7 @@ class _File(NamedTuple):
 
 
 class Form:
-    """One form of a page. `fields` has the values that it would send unchanged."""
+    """One form of a page. :attr:`fields` has the values that it sends if nothing is filled in."""
 
     def __init__(self, tree: "LexborHTMLParser", node: "LexborNode", url: str, charset: str, session: str = "") -> None:
         """Read a form.
@@ -80,7 +80,7 @@ class Form:
 
     @property
     def action(self) -> str:
-        """The URL that the form is sent to, as the page wrote it; the page's own URL where it names none."""
+        """The URL that the form is sent to, as the page wrote it; the page's own URL if the form names none."""
         return (self._attributes.get("action") or "").strip() or self._url
 
     @property
@@ -90,7 +90,7 @@ class Form:
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """Names and values that the form sends unchanged, in order, without those of buttons."""
+        """Names and values that the form sends if nothing is filled in, in order, without those of buttons."""
         return [(control.name, value) for control in self._named for value in control.values]
 
     def submit(

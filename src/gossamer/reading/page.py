@@ -1,7 +1,8 @@
 """A page as a program's own code sees it: the fetched document under familiar names, and methods that follow its links.
 
-Place in the flow: handlers of a spider get one before the visit is committed; whoever iterates over a crawl gets one of each
-committed record. Both get the same class. Fields that are known only after the commit (links, location) are empty in a handler.
+Place in the flow: handlers of a spider get one before the visit is committed; a program that iterates over a crawl gets
+one for each committed record. Both get the same class. Fields that are known only after the commit (links, location) are
+empty in a handler.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Page(Selecting):
-    """One fetch and its result: mostly an HTML document, but also a feed, a file, an answer in JSON, or a failure."""
+    """One fetch and its result: usually an HTML document, but also a feed, a file, an answer in JSON, or a failure."""
 
     def __init__(
         self, record: Record, *, document: Document | None = None, labels: Collection[str] | None = None
@@ -59,7 +60,7 @@ class Page(Selecting):
 
     @property
     def status(self) -> int:
-        """The status code of the answer; 0 where there was none."""
+        """The status code of the answer; 0 if there was none."""
         return self._visit.response.status
 
     @property
@@ -69,7 +70,7 @@ class Page(Selecting):
 
     @property
     def error(self) -> str:
-        """The error, in the words of the library or system; empty where nothing failed."""
+        """The error, in the words of the library or system; empty if nothing failed."""
         return self._visit.response.error
 
     @property
@@ -78,7 +79,7 @@ class Page(Selecting):
         return self._visit.response.headers
 
     def header(self, name: str) -> str:
-        """Return the first header field of this name, whatever its case; empty where there is none."""
+        """Return the first header field of this name, in any case; empty if there is none."""
         return self._visit.response.header(name.lower())
 
     @property
@@ -110,19 +111,19 @@ class Page(Selecting):
 
     @property
     def label(self) -> str:
-        """The label of the request; empty where it had none."""
+        """The label of the request; empty if it had none."""
         request = self._visit.task.request
         return "" if request is None else request.label
 
     @cached_property
     def data(self) -> Any:
-        """The `data` of the request; None where it had none."""
+        """The `data` of the request; None if it had none."""
         request = self._visit.task.request
         return None if request is None else unpacked(request.data)
 
     @cached_property
     def session(self) -> PageSession:
-        """The session that asked for the page, where the spider keeps sessions: its `name`, and `retire()`."""
+        """The session that requested the page, if the spider keeps sessions. It has a `name` and the method `retire()`."""
         return PageSession(self._visit.response.session)
 
     # -- what is known once it is committed
@@ -156,7 +157,7 @@ class Page(Selecting):
 
     @property
     def content(self) -> bytes:
-        """The bytes of the document, without content coding; of a large document only the first 16 MiB."""
+        """The bytes of the document, without content coding; for a large document only the first 16 MiB."""
         return self.document.content
 
     @cached_property
@@ -195,7 +196,7 @@ class Page(Selecting):
         key: str = "",
         session: str | PageSession = "",
     ) -> Request | None:
-        """Return the request for the first element that matches and has a link; None where there is none.
+        """Return the request for the first element that matches and has a link; None if there is none.
 
         Args:
             target: a CSS selector, an element, a part of the page that is one, or a URL (with a scheme, or beginning with `/`).

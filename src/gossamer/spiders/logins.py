@@ -1,4 +1,4 @@
-"""Log-ins of a spider: a function that asks a few pages of its host before any other page of that host is asked for.
+"""Log-ins of a spider. A log-in is a function that requests a few pages of its host before any other page of that host.
 
 Place in the flow: :class:`gossamer.Spider` fills a :class:`LogInTable`; the protocol module for http asks it by way of
 :mod:`running`. The requests of a log-in go out in the turn of the page that waits for it, so that no host is asked twice at
@@ -42,13 +42,13 @@ _NOT_IN = "it says that nobody is logged in"
 
 
 class Session:
-    """A log-in sends its requests with it. They go to one host, and the crawl keeps the cookies."""
+    """A log-in sends its requests through a session. They go to one host, and the crawl keeps the cookies."""
 
     def __init__(self, url: str, ask: Ask, issuer: str = "", name: str = "") -> None:
         """Ask the host of a canonical URL, and `issuer`, the host that issues its tokens, as the session of this name."""
         self.url = url
         self.name = name
-        """The session of the spider that logs in; empty where it keeps none."""
+        """The session of the spider that logs in; empty if the spider keeps none."""
         self._ask = ask
         self._hosts = {host_of(url), issuer or host_of(url)}
         self.token = ""
@@ -72,7 +72,7 @@ class Session:
         self.token, self.seconds = token, max(float(seconds), 0.0)
 
     async def get(self, url: str = "") -> Page:
-        """Return the page of a URL, absolute or relative to that of the log-in, by default that of the log-in.
+        """Return the page of a URL, absolute or relative to the URL of the log-in, which is also the default.
 
         Raises the same errors as :meth:`send`.
         """
@@ -124,7 +124,7 @@ class LogInPlan(msgspec.Struct, frozen=True):
     """File and line where it is defined."""
     deadline: float
     issuer: str = ""
-    """The host that issues tokens for it, where it is another."""
+    """The host that issues tokens for it, if it is another one."""
 
 
 class LogInTable:
@@ -139,14 +139,14 @@ class LogInTable:
     def add(
         self, function: Callable[..., Any], url: str, deadline: float, *, place: str = "", issuer: str = ""
     ) -> None:
-        """Register a log-in; one that is defined again takes the place of the one before.
+        """Register a log-in; one that is defined again replaces the earlier one.
 
         Args:
             function: takes a session.
             url: of the log-in.
             deadline: seconds that it may take.
             place: file and line where the user asks for it; that of the function, where empty.
-            issuer: the host that issues tokens for it, where it is another.
+            issuer: the host that issues tokens for it, if it is another one.
 
         Raises:
             UsageError: it is none, or its host has another; names the user's file and line.
@@ -216,7 +216,7 @@ class Entrances:
                 self._until[who] = now + _SPENT * run.seconds
 
     def leave(self, url: str, asked: float, session: str = "") -> None:
-        """A page says that nobody is logged in: run the log-in again, unless that was done since the page was asked for.
+        """Run the log-in again because a page shows that it is logged out, unless it has run since the page was requested.
 
         Args:
             url: of the page.
@@ -229,7 +229,7 @@ class Entrances:
             self._left.add(who)
 
     def forget(self, session: str) -> None:
-        """A session begins anew: it is logged in nowhere."""
+        """Begin a session anew, so that it is logged in nowhere."""
         for who in [who for who in self._entered if who[1] == session]:
             del self._entered[who]
             if not self._locks[who].locked():

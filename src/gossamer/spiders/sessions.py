@@ -1,4 +1,4 @@
-"""Sessions of a spider: they ask in turn, each with its own cookies and proxy, until the site refuses one.
+"""Sessions of a spider. They send requests in turn, each with its own cookies and proxy, until the site refuses one.
 
 Place in the flow: the module that stands in front of that for http asks :class:`SessionPool` by way of :mod:`running` who asks
 for a task, and tells it of the answer. A name stands for whoever has it: one that is retired begins anew under its name, so that
@@ -27,14 +27,14 @@ MOST_TRIES = 3
 
 
 class Sessions(msgspec.Struct, frozen=True):
-    """Settings of the sessions of a spider: their number, and when one is retired."""
+    """Settings of a spider's sessions: how many there are, and when one is retired."""
 
     count: int
-    """Number of sessions that ask in turn."""
+    """Number of sessions that send requests in turn."""
     blocked: Collection[int] = BLOCKED
-    """Status codes with which the site refuses a session. The session is then retired, and the page is asked for again."""
+    """Status codes with which the site refuses a session. The session is then retired, and the page is requested again."""
     limit: int | None = None
-    """Retire at most this many sessions in all, then take each answer as it is; by default ten for each of `count`."""
+    """Retire at most this many sessions in all, then take each answer as it is. The default is ten times `count`."""
 
     @property
     def most(self) -> int:
@@ -92,7 +92,7 @@ class SessionPool:
 
     @property
     def count(self) -> int:
-        """Sessions in turn; 0 where none are kept."""
+        """Number of sessions in turn; 0 if none are kept."""
         return self._plan.count
 
     @property

@@ -22,7 +22,7 @@ class MassCommunicatorSheet(Sheet, frozen=True):
 
 
 class MassCommunicator(Consumer[MassCommunicatorSheet]):
-    """Posts URLs to the agents that they are tagged with."""
+    """Posts each URL to the agent that it is tagged with."""
 
     inbox: In[Designated]
     mail: Uses[Mail]

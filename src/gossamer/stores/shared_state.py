@@ -189,14 +189,14 @@ class SharedStateSheet(Sheet, frozen=True):
     crawl: Annotated[
         str,
         setting(
-            "Use the file only if it belongs to the crawl with this identity; if empty, make a file where there is none.",
+            "Use the file only if it belongs to the crawl with this identity. If empty, make the file if there is none.",
             restart=_PLACE,
         ),
     ] = ""
 
 
 class CrawlSharedState(Provider[SharedStateSheet]):
-    """The file that a crawl's masters share. Contract: `sharing.SharedState`."""
+    """Keeps the file that the masters of a crawl share. Contract: `sharing.SharedState`."""
 
     keeps_state = True
     _file: SharedFile

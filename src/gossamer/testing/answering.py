@@ -11,7 +11,7 @@ _NOW = 1_700_000_000.0
 
 
 def check_robots_answers(make: Callable[[], RobotsAnswers]) -> None:
-    """A store of robots answers keeps its promises.
+    """Check that a store of robots answers keeps its promises.
 
     Args:
         make: returns a started store. Each call opens the same place, as another crawl would.

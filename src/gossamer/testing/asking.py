@@ -10,10 +10,10 @@ from gossamer.testing.clock import FakeClock
 
 
 def check_politeness(make: Callable[[FakeClock], Politeness]) -> None:
-    """Assert the contract's promises.
+    """Check that the contract's promises are kept.
 
     Args:
-        make: a fresh provider that goes by this clock, with a delay of at least a second and one live request a host.
+        make: returns a fresh provider that uses this clock, with a delay of at least a second and one live request per host.
     """
     _check_one_at_a_time(make)
     _check_rulings(make)

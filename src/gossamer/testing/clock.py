@@ -1,4 +1,4 @@
-"""A clock that a test moves by hand: a test asserts "waited 30 s" and does not sleep."""
+"""A clock that a test moves by hand, so that it can assert "waited 30 s" without sleeping."""
 
 import asyncio
 import heapq

@@ -41,7 +41,7 @@ TURNS = 200
 
 
 class Stand:
-    """One component at work between connectors that a test holds the other ends of."""
+    """Runs one component between connectors, and gives the test their other ends."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ async def _all_made(stand: Stand, expected: Mapping[str, Sequence[Any]]) -> None
 
 
 async def _ends(stand: Stand) -> None:
-    """The component ends, closes its outputs, and can be seen to have."""
+    """Check that the component ends, closes its outputs, and shows that it has ended."""
     await stand.settle()
     assert stand.ended, "it does not end when there is nothing more for it to do"
     await stand.wait()
@@ -174,7 +174,7 @@ async def check_filter(
     """Check that a filter turns items into others in order, takes none while suspended, and ends with its input.
 
     Args:
-        make: a fresh filter.
+        make: returns a fresh filter.
         given: at least two items.
         expected: the items that come out of the only output, or of each output, by role.
     """
@@ -202,7 +202,7 @@ async def check_producer(make: Make, *, expected: Sequence[Any]) -> None:
     """Check that a producer makes its items in order, ends after the last, and makes no more once it is drained.
 
     Args:
-        make: a fresh producer.
+        make: returns a fresh producer.
         expected: all its items, or the first of an endless number; at least three.
     """
     _sound(make, Producer)
@@ -227,7 +227,7 @@ async def check_synchronous(
     """Check that a synchronous filter waits for every input, and ends with the first input that ends.
 
     Args:
-        make: a fresh filter.
+        make: returns a fresh filter.
         given: the same number of items for each input.
         expected: the items that come out of each output.
     """
@@ -257,7 +257,7 @@ async def check_semi_synchronous(
     """Check that a semi-synchronous filter runs on any input, and sends its results before it takes the next item.
 
     Args:
-        make: a fresh filter.
+        make: returns a fresh filter.
         given: pairs of input and item.
         expected: pairs of output and item, in the order in which they come out. The first output needs more than two,
             so that the suite sees whether the filter waits for a full one.
@@ -287,7 +287,7 @@ async def check_asynchronous(
     """Check that an asynchronous filter takes inputs in any order, even while outputs are full.
 
     Args:
-        make: a fresh filter.
+        make: returns a fresh filter.
         given: pairs of input and item that make more than one item for some output.
         expected: all items that come out of each output, in any order.
     """

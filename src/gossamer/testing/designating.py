@@ -17,7 +17,7 @@ _STRAY = 1.25
 
 
 def check_designation(make: Make) -> None:
-    """A designation keeps its promises."""
+    """Check that a designation keeps its promises."""
     three = [Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0)]
     before = _owners(make(three))
     assert set(before.values()) == {one.agent for one in three}, (

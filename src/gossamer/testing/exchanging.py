@@ -19,7 +19,7 @@ _MANY = 50
 
 
 class _Failed(Exception):
-    """A group that is not kept."""
+    """Makes a group fail, so that it is not kept."""
 
 
 class ByLetter:
@@ -31,7 +31,7 @@ class ByLetter:
 
 
 async def check_outbox(reopen: Reopen) -> None:
-    """An outbox that holds at most 8 URLs for an agent in memory keeps its promises."""
+    """Check that an outbox that holds at most 8 URLs for an agent in memory keeps its promises."""
     await _Suite(reopen).run()
 
 
@@ -133,7 +133,7 @@ class _Suite:
         return [one.task.url for one in found]
 
     async def _take(self, agent: str, most: int = 1_000) -> Sequence[OwedTask]:
-        """What can be taken now; nothing where a sender would wait."""
+        """Return the URLs that can be taken now; none if a sender would have to wait."""
         taking = asyncio.ensure_future(self.outbox.take(agent, most))
         for _ in range(_TURNS):
             await asyncio.sleep(0)

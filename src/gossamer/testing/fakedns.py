@@ -1,4 +1,4 @@
-"""A name server on loopback that gives any answer a test wants: true, too many, too long, none, or different each time.
+"""A name server on loopback that gives the answers that a test wants: true ones, too many, too long, none, or new ones each time.
 
 ::
 
@@ -47,7 +47,7 @@ class FakeDns:
     def __init__(self, zones: Mapping[str, Known | Callable[[], Known]]) -> None:
         self.zones = dict(zones)
         self.asked: Counter[str] = Counter()
-        """How often the IPv4 addresses of each name were asked for."""
+        """Number of queries for the IPv4 addresses of each name."""
         self.port = 0
         self._udp: asyncio.DatagramTransport | None = None
         self._tcp: asyncio.Server | None = None
@@ -112,7 +112,7 @@ class FakeDns:
         return reply
 
     def _records(self, name: str, kind: int) -> list[bytes]:
-        """What a recursive server says: the aliases on the way, then the addresses of the last name."""
+        """Return the records as a recursive server sends them: the aliases on the way, then the addresses of the last name."""
         records: list[bytes] = []
         for _ in range(100):
             known = self.zones.get(name, ())

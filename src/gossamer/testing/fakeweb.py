@@ -35,14 +35,14 @@ class FakePage(msgspec.Struct, frozen=True):
     status: int = 200
     type: str = "text/html; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
-    """Further fields, sent as they stand. `Content-Type` and framing are added unless they are here."""
+    """Further header fields, which are sent unchanged. `Content-Type` and framing are added unless they are among them."""
     latency: float = 0.0
     """Seconds until the answer begins."""
     chunked: bool = False
     close: bool = False
     """Close the connection after the answer, and say so."""
     cut: int = -1
-    """Close after this many bytes of the body, as a server that dies does; -1 sends all."""
+    """Close the connection after this many bytes of the body, as a dying server does; -1 sends all."""
     silent: bool = False
     """Accept the request and never answer."""
     raw: bytes | None = None
@@ -67,7 +67,7 @@ class FakeRequest(msgspec.Struct, frozen=True):
     """The body, as long as `Content-Length` says."""
 
     def header(self, name: str) -> str:
-        """The first field of this name, or an empty string."""
+        """Return the first field of this name, or an empty string."""
         for line in self.head.decode("latin-1").split("\r\n")[1:]:
             field, _, value = line.partition(":")
             if field.lower() == name.lower():
@@ -95,13 +95,13 @@ class FakeWeb:
     ) -> None:
         self.pages = dict(pages)
         self.otherwise = _NOT_FOUND if otherwise is None else otherwise
-        """What every other URL answers, as a trap does."""
+        """The answer for every other URL, as a trap gives it."""
         self.requests: list[FakeRequest] = []
+        """Every other request, in order of arrival."""
         self.errands: list[FakeRequest] = []
-        """Requests for robots.txt where no page is one: a polite crawler's own, which a test of pages does not count."""
-        """Every request, in order of arrival."""
+        """Requests for robots.txt if the web has none. A polite crawler sends them, and a test of pages does not count them."""
         self.connections = 0
-        """How many have been accepted."""
+        """Number of connections that have been accepted."""
         self.root = root
         self._reachable = tuple(reachable)
         self._tls = tls
@@ -171,7 +171,7 @@ class FakeWeb:
                 raise FlowError(f"only {len(self.requests)} of {requests} requests came in within {timeout} s")
 
     def targets(self) -> list[str]:
-        """Paths and queries asked for, in order."""
+        """Return the paths and queries of the requests, in order."""
         return [request.target for request in self.requests]
 
     def answer(self, request: FakeRequest) -> FakePage:
@@ -236,7 +236,7 @@ def _reachable(links: Mapping[str, Iterable[str]], root: str) -> list[str]:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: requests in turn, each answered before the next is read."""
+    """Serves one connection, and answers each request before it reads the next."""
 
     def __init__(self, web: FakeWeb) -> None:
         self._web = web
@@ -299,7 +299,7 @@ class _Connection(asyncio.Protocol):
 
 
 def _rendered(page: FakePage, request: FakeRequest) -> tuple[bytes, bool]:
-    """The bytes of an answer, and whether the connection can go on after them."""
+    """Return the bytes of an answer, and whether the connection stays open after them."""
     if page.raw is not None:
         return page.raw, False
     body = page.body.encode() if isinstance(page.body, str) else page.body

@@ -103,7 +103,7 @@ def _goes_on(
     columns: tuple[str, ...],
     row: Callable[[int], tuple[Any, ...]],
 ) -> None:
-    """One consumer takes batch after batch in one process, and starts again where it was."""
+    """Check that a consumer takes batch after batch in one process, and continues after a restart."""
     consumer = make()
     consumer.rebuild(2)
     for batch in _batches(2, columns, row):
@@ -123,7 +123,7 @@ def _has_taken(make: Callable[[], FeedConsumer], batch: FeedBatch) -> Callable[[
 
 
 def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tuple[Any, ...]]) -> Iterator[FeedBatch]:
-    """Two agents' rows by turns."""
+    """Make batches with the rows of two agents in turn."""
     places: dict[str, FeedPlace] = {}
     for number in range(_BATCHES):
         rows = [row(1000 * generation + number * _ROWS + at) for at in range(_ROWS)]
@@ -133,7 +133,7 @@ def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tup
 
 
 class _Kills:
-    """Has a consumer do things in processes that are killed."""
+    """Runs a consumer's actions in processes that are killed."""
 
     def __init__(self, make: Callable[[], FeedConsumer], step: int) -> None:
         self._make = make
@@ -141,9 +141,9 @@ class _Kills:
         self._things = 0
 
     def until_done(self, work: Callable[[FeedConsumer], None], is_done: Callable[[], bool]) -> None:
-        """Do something in a process that is killed after some lines, again after `step` lines more, and so on until it is done.
+        """Run an action in a process that is killed after some lines, then again with `step` lines more, until it is done.
 
-        Each thing begins at another line, so that several together are killed at all of them.
+        Each action begins at another line, so that all lines are covered by several actions.
         """
         killed_at = self._things % self._step
         self._things += 1

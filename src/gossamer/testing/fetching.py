@@ -28,7 +28,7 @@ class FetchCase(msgspec.Struct, frozen=True):
 async def check_protocol_module(
     module: ProtocolModule, cases: Sequence[FetchCase], *, cap: int, silent: str, asked: Callable[[], int]
 ) -> None:
-    """A protocol module keeps its promises.
+    """Check that a protocol module keeps its promises.
 
     Args:
         module: started, with its providers set.
@@ -79,7 +79,7 @@ async def _fetch(module: ProtocolModule, url: str) -> Response:
 
 
 async def _until(true: Callable[[], bool], turns: int = 100_000) -> None:
-    """Give the loop turns until something is so; loopback needs some, a sleep would need a guess."""
+    """Give the event loop turns until a condition holds. Loopback needs some turns, and a sleep would need a guess."""
     for _ in range(turns):
         if true():
             return
@@ -96,7 +96,7 @@ async def check_resolver(
     refused: Sequence[tuple[str, int]],
     lookups: Callable[[], int],
 ) -> None:
-    """A resolver keeps its promises.
+    """Check that a resolver keeps its promises.
 
     Args:
         resolver: started, with its providers set.

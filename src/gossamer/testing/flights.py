@@ -6,7 +6,7 @@ from gossamer.contracts.flights import Flights
 
 
 def check_flights(make: Callable[[], Flights]) -> None:
-    """Assert the contract's promise: for every departure exactly one arrival is accepted."""
+    """Check the contract's promise: for every departure exactly one arrival is accepted."""
     flights = make()
     assert not flights.arrive("http://a.test/"), "what never departed does not arrive"
     flights.depart("http://a.test/")

@@ -62,10 +62,10 @@ ENDINGS = (
 
 
 def check_robots(make: Callable[[], RobotsGate]) -> None:
-    """A robots gate that obeys keeps its promises.
+    """Check that a robots gate that obeys keeps its promises.
 
     Args:
-        make: gives a started gate that has learned nothing, with our own product token.
+        make: returns a started gate that has learned nothing, with our own product token.
     """
     _check_first(make())
     _check_sites(make())
@@ -134,7 +134,7 @@ def _check_state(make: Callable[[], RobotsGate]) -> None:
 
 
 def _check_ending(gate: RobotsGate, ending: Response) -> None:
-    """However requests end, the site ends in a ruling, and at last one that needs no further request at once."""
+    """Check that a site gets a ruling however its requests end, and finally one that needs no further request at once."""
     now = _NOW
     for _ in range(60):
         verdict = _ask(gate, PUBLIC, now)

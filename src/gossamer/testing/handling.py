@@ -1,4 +1,4 @@
-"""Conformance suites for page handlers and log-ins: the code that runs a user's code keeps its promises, whatever that does."""
+"""Conformance suites for page handlers and log-ins: the code that runs a user's code keeps its promises, even if that fails."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from gossamer.reading.document import Document
 
 
 async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], unwanted: Sequence[Visit]) -> None:
-    """Handlers keep the promises of their contract.
+    """Check that handlers keep the promises of their contract.
 
     Args:
         handlers: started; some of them should raise, hang, or yield values that cannot be kept.
@@ -41,7 +41,7 @@ async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], u
 
 
 def check_sessions(make: Callable[[], SessionTurns], blocked: int, limit: int) -> None:
-    """Sessions keep the promises of their contract.
+    """Check that sessions keep the promises of their contract.
 
     Args:
         make: makes the sessions of a new run, two or more in turn.
@@ -68,7 +68,7 @@ def check_sessions(make: Callable[[], SessionTurns], blocked: int, limit: int) -
 
 
 class _Server:
-    """Answers log-ins, and counts those that ask it at once."""
+    """Answers log-ins, and counts how many ask at the same time."""
 
     def __init__(self) -> None:
         self.asked: list[Task] = []
@@ -94,7 +94,7 @@ class _Server:
 
 
 async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, refuse: Callable[[bool], None]) -> None:
-    """Log-ins keep the promises of their contract.
+    """Check that log-ins keep the promises of their contract.
 
     Args:
         make: makes the log-ins of a new run, which send their host a request each time.

@@ -24,7 +24,7 @@ SHAPES = (
 
 
 def check_url_filter(rule: UrlFilter, passes: Sequence[str], refuses: Sequence[str], source: Task) -> None:
-    """A filter keeps its promises.
+    """Check that a filter keeps its promises.
 
     Args:
         rule: started.
@@ -80,7 +80,7 @@ def check_gate_filter(
 
 
 def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_state: bool = False) -> None:
-    """A processor keeps its promises.
+    """Check that a processor keeps its promises.
 
     Args:
         processor: started.

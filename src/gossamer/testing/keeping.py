@@ -14,7 +14,7 @@ Reopen = Callable[[], tuple[Ledger, Keeper]]
 
 
 class _Failed(Exception):
-    """A group that is not kept."""
+    """Makes a group fail, so that it is not kept."""
 
 
 def check_keeper(
@@ -23,7 +23,7 @@ def check_keeper(
     kept: Callable[[], Sequence[str]],
     wanted: Callable[[Visit], bool] = lambda one: True,
 ) -> None:
-    """A keeper, empty at first, keeps its promises at every point where a group can fail or a process can die.
+    """Check that a keeper, empty at first, keeps its promises at every point where a group can fail or a process can die.
 
     Args:
         reopen: as above.
@@ -66,7 +66,7 @@ class _Suite:
         self._check("what a server can send was kept otherwise, or in part")
 
     def _records(self) -> list[Record]:
-        """A group of its own: an answer, a visit without one, an answer."""
+        """Keep an answer, a visit without one and another answer in a group of their own."""
         self._number += 1
         base = f"http://a.test/{self._number}"
         first, last = visit(f"{base}/1", b"one"), visit(f"{base}/2", b"two" * 1000)
@@ -92,7 +92,7 @@ class _Suite:
         self._expected += [one.visit.url for one in records if self._wanted(one.visit)]
 
     def _again(self, fails: Callable[[Sequence[Record]], None]) -> None:
-        """A group that fails is given again, in whole, and more follow."""
+        """Give a failed group again as a whole, and let others follow."""
         records = self._records()
         fails(records)
         self._check(f"a group that failed left something ({fails.__name__.strip('_')})")

@@ -53,7 +53,7 @@ _LOOKS_AFTER = 1000
 
 
 class Count(msgspec.Struct, frozen=True):
-    """The item: a number, and some ballast as real items have."""
+    """An item: a number, and as many bytes of ballast as real items have."""
 
     number: int
     ballast: str

@@ -17,7 +17,7 @@ Reopen = Callable[[], tuple[Ledger, TaskQueues]]
 
 
 class _Broken(Exception):
-    """What a failing stage raises inside a group."""
+    """A failing stage raises this inside a group."""
 
 
 def _task(number: int, host: str = "a.test", level: int = 0) -> Task:
@@ -33,7 +33,7 @@ def _held(queues: TaskQueues, now: float = 0.0) -> list[str]:
 
 
 def check_ledger(reopen: Reopen) -> None:
-    """A ledger, empty at first, keeps its promises and those of its groups."""
+    """Check that a ledger, empty at first, keeps its promises and those of its groups."""
     _check_groups(reopen)
     _check_owed(reopen)
 
@@ -92,7 +92,7 @@ def _check_groups(reopen: Reopen) -> None:
 
 
 def _check_owed(reopen: Reopen) -> None:
-    """What is owed to another agent is seen, and so is what was owed; what a group that raised owed is neither."""
+    """Check that URLs owed to another agent count as seen, also after delivery, and that those of a failed group do not."""
     task = _task(1, "elsewhere.test")
     key = task.url.encode()
     for is_kept in (False, True):
@@ -136,7 +136,7 @@ def _check_kept(ledger: Ledger) -> None:
 
 
 def check_depths(reopen: Reopen) -> None:
-    """A ledger that keeps depths, empty at first, knows the lowest depth of each URL, and the links of visited pages."""
+    """Check that a ledger that keeps depths, empty at first, knows the lowest depth of each URL and the links of visited pages."""
     ledger, _ = reopen()
     deep = [_task(5), _task(6), msgspec.structs.replace(_task(5), depth=4)]
     one, two = deep[2].url, deep[1].url
@@ -173,7 +173,7 @@ def check_depths(reopen: Reopen) -> None:
 
 
 def check_task_queues(reopen: Reopen, *, hosts: int = 40, tasks: int = 30) -> None:
-    """Task queues, empty at first, keep their promises.
+    """Check that task queues, empty at first, keep their promises.
 
     Args:
         reopen: opens the queues, which are empty at first.

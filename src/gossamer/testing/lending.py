@@ -21,11 +21,11 @@ ReopenLent = Callable[[], Awaitable[tuple[Ledger, TestedLender]]]
 
 
 class _NotKept(Exception):
-    """A group that fails."""
+    """Makes a group fail."""
 
 
 async def check_lending(reopen: ReopenLent) -> None:
-    """A lender, behind the ledger that lends, keeps its promises."""
+    """Check that a lender, behind the ledger that lends, keeps its promises."""
     ledger, lender = await reopen()
     assert [lender.lends(f"{letter}.test") for letter in "ab"] == [True, False]
     assert not lender.is_out and lender.pages == 0

@@ -23,7 +23,7 @@ _MANY = 30
 
 
 async def check_mail(reopen: Reopen, wait: Wait) -> None:
-    """The mail of a master that holds at most 8 URLs for an agent in memory keeps its promises."""
+    """Check that the mail of a master that holds at most 8 URLs for an agent in memory keeps its promises."""
     await _check_delivery(await reopen(), wait)
     mail = await reopen()
     await _check_away(mail, wait)
@@ -83,7 +83,7 @@ async def _check_many(mail: Mail, reopen: Reopen) -> None:
 
 
 async def _post(mail: Mail, tasks: Sequence[Designated]) -> list[int]:
-    """Post under a receipt; the list says whether it was released."""
+    """Post URLs under a receipt. The returned list says whether it was released."""
     done: list[int] = []
     receipt = Receipt(lambda: done.append(1))
     token = current.set(receipt)

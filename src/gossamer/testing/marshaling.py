@@ -13,7 +13,7 @@ _AGENTS = (Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0))
 
 
 def check_recent_urls(make: Callable[[int], RecentUrls]) -> None:
-    """A recently-seen table of a given capacity keeps its promises."""
+    """Check that a recently-seen table of a given capacity keeps its promises."""
     table = make(4)
     urls = [f"http://a.test/{number}" for number in range(20)]
     assert list(table.misses(urls)) == urls, "a URL is held back that was not inserted"
@@ -31,7 +31,7 @@ def check_recent_urls(make: Callable[[int], RecentUrls]) -> None:
 
 
 def check_host_names(names: HostNames) -> None:
-    """A table of host names keeps its promises, for the hosts of this suite."""
+    """Check that a table of host names keeps its promises, for the hosts of this suite."""
     for host in (*_DOMAINS, *(f"www.{domain}" for domain in _DOMAINS)):
         name = names.name_of(host)
         assert names.name_of(name) == name, f"{host} is called {name}, and that has another name"
@@ -39,7 +39,7 @@ def check_host_names(names: HostNames) -> None:
 
 
 async def check_designation_table(make: Callable[[Sequence[Member]], Awaitable[DesignationTable]]) -> None:
-    """A table of designations keeps its promises.
+    """Check that a table of designations keeps its promises.
 
     Args:
         make: drops the earlier table as a kill would, and opens it again for these members.

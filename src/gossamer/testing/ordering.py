@@ -27,7 +27,7 @@ STANDINGS = (
 
 
 def check_prioritizer(prioritizer: Prioritizer) -> None:
-    """A prioritizer, started, keeps its promises."""
+    """Check that a prioritizer, started, keeps its promises."""
     assert list(prioritizer.levels([], [])) == [], "no level without a task"
     pairs = [(task, standing) for task in TASKS for standing in STANDINGS]
     levels = _levels(prioritizer, pairs)
@@ -45,7 +45,7 @@ def _levels(prioritizer: Prioritizer, pairs: Sequence[tuple[Task, TaskStanding]]
 
 
 def check_traversal(make: Callable[[], Traversal]) -> None:
-    """A traversal keeps its promises.
+    """Check that a traversal keeps its promises.
 
     Args:
         make: returns a fresh, started traversal each time.

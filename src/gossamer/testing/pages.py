@@ -68,7 +68,7 @@ def handled(
     """Run the handler of a stored page. The result has its `items`, each with a `value`, and its requests in `found`.
 
     Args:
-        spider: the handler that would get the page in a crawl runs.
+        spider: the spider. The handler that would get the page in a crawl runs.
         source: the markup, the bytes, or the file that holds them.
         url: the URL of the page, which chooses the handler.
         label: of the request.

@@ -18,7 +18,7 @@ _TEXTS = (
 
 
 def check_relevance(relevance: Relevance) -> None:
-    """A relevance keeps its promises."""
+    """Check that a relevance keeps its promises."""
     for text in _TEXTS:
         page = PageWords("http://a.test/", text[:200], text)
         score = relevance.page(page)

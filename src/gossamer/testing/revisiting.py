@@ -43,7 +43,7 @@ _OUTLOOKS = [
 
 
 def check_revisit_policy(policy: RevisitPolicy) -> None:
-    """A policy keeps its promises."""
+    """Check that a policy keeps its promises."""
     usual = Outlook()
     asked = [(page, usual) for page in _PAGES] + [(page, outlook) for page in _PAGES[::7] for outlook in _OUTLOOKS]
     first = [policy.interval(page, outlook) for page, outlook in asked]

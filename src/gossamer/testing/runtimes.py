@@ -22,7 +22,7 @@ async def check_runtime_link(
     again: Callable[[], Awaitable[RuntimeLink]] | None = None,
     stranger: RuntimeLink | None = None,
 ) -> list[bytes]:
-    """A link keeps the promises of `contracts.runtimes.RuntimeLink`.
+    """Check that a link keeps the promises of `contracts.runtimes.RuntimeLink`.
 
     Args:
         link: a link to a runtime that has no crawler of this sender.
@@ -91,7 +91,7 @@ async def _check_stranger(stranger: RuntimeLink, crawler: bytes) -> None:
 
 
 async def _check_batches(link: RuntimeLink, first: bytes) -> list[bytes]:
-    """All batches, acknowledged one after the other."""
+    """Check that all batches come, each acknowledged before the next."""
     frames = [first]
     while True:
         await link.acknowledge("journey-1", len(frames) - 1)
@@ -138,7 +138,7 @@ async def _had(link: RuntimeLink, identity: str, sequence: int) -> bytes:
 
 
 async def _next(link: RuntimeLink, identity: str, sequence: int) -> bytes | None:
-    """The batch, waited for; None where the crawler has ended without it."""
+    """Wait for the batch and return it; None if the crawler has ended without it."""
     for _ in range(int(PATIENCE / _STEP)):
         found = await link.batch(identity, sequence, _STEP)
         if isinstance(found, bytes):

@@ -9,7 +9,7 @@ from gossamer.reading.simhash import THRESHOLD, distance
 
 
 def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int = 1) -> None:
-    """A seen set keeps its three promises under random interleavings; one that answers later keeps its fourth too.
+    """Check that a seen set keeps its three promises under random interleavings; one that answers later keeps its fourth too.
 
     Args:
         seen: empty.
@@ -48,7 +48,7 @@ def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int 
 
 
 def _rest(seen: SeenSet | LateSeenSet) -> list[str]:
-    """What comes out of a set that answers later, when it has decided everything."""
+    """Return the output of a set that answers later, once it has decided everything."""
     rest: list[str] = []
     if isinstance(seen, LateSeenSet):
         asyncio.run(seen.settle())
@@ -58,7 +58,7 @@ def _rest(seen: SeenSet | LateSeenSet) -> list[str]:
 
 
 def check_content_index(index: ContentIndex) -> None:
-    """A content index, empty at first, keeps its promise."""
+    """Check that a content index, empty at first, keeps its promise."""
     assert index.first("A" * 32, "http://a.test/1") == "", "a new digest has no first URL"
     assert index.first("B" * 32, "http://a.test/2") == "", "another digest has none either"
     for _ in range(2):
@@ -68,7 +68,7 @@ def check_content_index(index: ContentIndex) -> None:
 
 
 def check_fingerprint_index(index: FingerprintIndex, *, pages: int = 500, seed: int = 1) -> None:
-    """An index of fingerprints keeps its promises, whichever bits differ.
+    """Check that an index of fingerprints keeps its promises, whichever bits differ.
 
     Args:
         index: empty, with room for all pages.

@@ -9,7 +9,7 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS suite (name TEXT PRIMARY KEY, value INTEGE
 
 
 class _Failed(Exception):
-    """A block that is not kept."""
+    """Makes a block fail, so that it is not kept."""
 
 
 def check_shared_state(opened: Callable[[], SharedState]) -> None:

@@ -13,11 +13,11 @@ Reopen = Callable[[], tuple[Ledger, TaskSieve]]
 
 
 class _Broken(Exception):
-    """What a failing stage raises inside a group."""
+    """A failing stage raises this inside a group."""
 
 
 def check_task_sieve(reopen: Reopen, *, urls: int = 600, seed: int = 1) -> None:
-    """A sieve of tasks, empty at first, keeps its promises through failing groups and kills.
+    """Check that a sieve of tasks, empty at first, keeps its promises through failing groups and kills.
 
     Args:
         reopen: opens the sieve, which is empty at first.
@@ -64,7 +64,7 @@ def check_task_sieve(reopen: Reopen, *, urls: int = 600, seed: int = 1) -> None:
 
 
 def _rest(ledger: Ledger, sieve: TaskSieve) -> list[Task]:
-    """Everything that is still in it."""
+    """Return all tasks that the sieve still holds."""
     rest: list[Task] = []
     while len(sieve):
         sieve.flush()

@@ -21,13 +21,13 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, clock: FakeClock) -> None:
         self.working = 0
-        """What threads have not finished yet: no time passes meanwhile, and the order of events does not depend on them."""
+        """Number of unfinished calls in threads. The clock waits for them, so threads do not change the order of events."""
         super().__init__(_Idling(clock, lambda: self.working == 0))
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[_Arguments]], _Result], *args: *_Arguments
     ) -> "asyncio.Future[_Result]":
-        """As any loop does, and the clock waits."""
+        """Run a function in a thread. The clock stands still until it returns."""
         future = super().run_in_executor(executor, func, *args)
         self.working += 1
         future.add_done_callback(self._worked)
@@ -38,7 +38,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
 
 class _Idling(selectors.DefaultSelector):
-    """Moves the clock where others wait for the network."""
+    """Moves the clock in places where other selectors wait for the network."""
 
     def __init__(self, clock: FakeClock, may_pass: Callable[[], bool]) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class _Idling(selectors.DefaultSelector):
         self._may_pass = may_pass
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Events that are there; where there are none, and the loop would wait, the next sleeper is woken instead."""
+        """Return the events that have come. If there are none and the loop would wait, wake the next sleeper instead."""
         events = super().select(0)
         if events or (timeout is not None and timeout <= 0):
             return events

@@ -35,7 +35,7 @@ HOSTILE_PATHS = (
 
 
 def check_page_source(make: Callable[[int], PageSource], page: str, directory: str, missing: str) -> None:
-    """A source keeps the promises of `contracts.sourcing.PageSource`.
+    """Check that a source keeps the promises of `contracts.sourcing.PageSource`.
 
     Args:
         make: returns a new source with this limit of bytes for one document.

@@ -10,15 +10,15 @@ Reopen = Callable[[], Ledger]
 
 ONE = Space("suite-one", value_bytes=20, host_bytes=60, common_bytes=29)
 TWO = Space("suite-one-more", value_bytes=20, host_bytes=60)
-"""Its name begins with the other's: keys that are not told apart would meet."""
+"""Its name begins with the name of the other space, so that keys which are not kept apart would collide."""
 
 
 class _Broken(Exception):
-    """What a failing stage raises inside a group."""
+    """A failing stage raises this inside a group."""
 
 
 def check_spaces(reopen: Reopen) -> None:
-    """The spaces of a ledger, empty at first, keep their promises."""
+    """Check that the spaces of a ledger, empty at first, keep their promises."""
     ledger = _opened(reopen)
     _check_groups(ledger)
     for _ in range(2):

@@ -90,7 +90,7 @@ def hostile_visits() -> list[Visit]:
 
 
 def check_archive(archive: Archive, read: Callable[[Location], tuple[str, str, bytes]]) -> None:
-    """An archive keeps its promises.
+    """Check that an archive keeps its promises.
 
     Args:
         archive: empty.
@@ -128,7 +128,7 @@ def _check_group(archive: Archive, visits: Sequence[Visit], read: Callable[[Loca
 
 
 def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
-    """A row log keeps its promises.
+    """Check that a row log keeps its promises.
 
     Args:
         log: empty.

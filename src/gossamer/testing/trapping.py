@@ -19,14 +19,14 @@ KNOWN_AFTER = 50
 
 
 def check_traps(make: Callable[[], Traps]) -> None:
-    """Trap detection keeps its promises; `make` gives a fresh one each time."""
+    """Check that trap detection keeps its promises; `make` returns a fresh one each time."""
     _check_a_trap_is_set_aside(make())
     _check_news_free_all(make())
     _check_plain_sites_pass(make())
 
 
 def check_template(make: Callable[[], HostTemplate]) -> None:
-    """A provider of templates keeps its promises; `make` gives a fresh one each time."""
+    """Check that a provider of templates keeps its promises; `make` returns a fresh one each time."""
     shared, other = _marks("shared", 500), _marks("other", 500)
     template = make()
     readings = []
@@ -56,7 +56,7 @@ def _marks(name: str, count: int) -> set[int]:
 
 
 def check_watcher(watcher: Watcher) -> None:
-    """A watcher keeps its promises."""
+    """Check that a watcher keeps its promises."""
     refused = Visit(Task("http://a.test/refused", "a.test"), Response(Outcome.BLOCKED, error="a rule"))
     robots = Visit(
         Task("http://a.test/robots.txt", "a.test", relation=ROBOTS, source="http://a.test"), Response(Outcome.OK)
@@ -75,7 +75,7 @@ KEPT_BYTES = 16_384
 
 
 def check_learner(make: Callable[[], Learner], ledger: Ledger, visits: Sequence[Visit]) -> None:
-    """A watcher that remembers keeps its promises.
+    """Check that a watcher that remembers keeps its promises.
 
     Args:
         make: returns a watcher that continues from the state in `ledger`.
@@ -117,7 +117,7 @@ def visit(url: str, text: str, *links: str, title: str = "A page") -> Visit:
 
 
 def month(number: int, text: str = "Events of the month") -> Visit:
-    """A page of an endless calendar."""
+    """Return a page of an endless calendar."""
     years, months = divmod(number, 12)
     later = divmod(number + 1, 12)
     return visit(
@@ -126,7 +126,7 @@ def month(number: int, text: str = "Events of the month") -> Visit:
 
 
 def months(first: int, count: int) -> list[Task]:
-    """Tasks of that calendar."""
+    """Return tasks of that calendar."""
     return [task for number in range(first - 1, first + count - 1) for task in month(number).new]
 
 
@@ -182,7 +182,7 @@ def _check_plain_sites_pass(traps: Traps) -> None:
 
 
 def _words(number: int) -> str:
-    """Words that no other number has."""
+    """Return words that no other number has."""
     letters = "".join("abcdefghij"[int(digit)] for digit in str(number))
     return " ".join(f"{letters}{end}" for end in ("alpha", "beta", "gamma", "delta", "omega"))
 

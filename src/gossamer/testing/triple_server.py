@@ -1,4 +1,4 @@
-"""The SPARQL server of Oxigraph, for tests of triple stores elsewhere.
+"""Runs the SPARQL server of Oxigraph for tests of remote triple stores.
 
 Place in the flow: tests and the kill loop of triples feed it over HTTP and query it.
 """
@@ -24,7 +24,7 @@ _START, _ANSWER = 30.0, 60.0
 
 
 class TripleServer:
-    """Oxigraph's server on loopback; its folder keeps its triples while it is down."""
+    """Oxigraph's server on loopback. Its folder keeps its triples while the server is down."""
 
     def __init__(self, folder: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -41,7 +41,7 @@ class TripleServer:
         return f"http://127.0.0.1:{self._port}/update"
 
     def start(self) -> None:
-        """Start it, unless it runs.
+        """Start the server, unless it runs.
 
         Raises:
             TimeoutError: the server does not answer.

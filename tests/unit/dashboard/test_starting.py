@@ -7,7 +7,7 @@ from gossamer.flow.sheet import properties
 #: Options whose values are texts of the person's own, and name nothing of this machine. A new one is judged before it comes here.
 TEXTS = {
     "include", "exclude", "normalise", "filter", "only", "never", "until", "topic", "recrawl", "recrawl_rate", "interval",
-    "user_agent", "contact", "header", "resolve", "allow_network", "language", "place",
+    "user_agent", "contact", "header", "resolve", "allow_network", "language", "place", "agent_place",
 }  # fmt: skip
 
 

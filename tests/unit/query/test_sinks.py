@@ -90,7 +90,8 @@ def batch(row: int, *items: tuple[str, object, str], kind: str = "n") -> FeedBat
 
 
 @pytest.mark.forks
-def test_a_sink_keeps_the_promises_of_a_consumer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [43, pytest.param(11, marks=pytest.mark.long)])
+def test_a_sink_keeps_the_promises_of_a_consumer(tmp_path: Path, step: int) -> None:
     url = f"sqlite:///{tmp_path}/my.db"
     run(url, "CREATE TABLE prices (page TEXT PRIMARY KEY, euros INTEGER, crawl TEXT)")
 
@@ -100,7 +101,7 @@ def test_a_sink_keeps_the_promises_of_a_consumer(tmp_path: Path) -> None:
     def kept() -> list[Any]:
         return run(url, "SELECT page, euros FROM prices ORDER BY rowid")
 
-    check_feed_consumer(lambda: sink(tmp_path, url), kept, COLUMNS, row, step=11)
+    check_feed_consumer(lambda: sink(tmp_path, url), kept, COLUMNS, row, step=step)
 
 
 def test_a_row_takes_the_place_of_the_one_with_its_key(tmp_path: Path, url: str) -> None:

@@ -143,7 +143,8 @@ def test_what_strangers_wrote_stays_text(crawl: Any, page: Make, server: TripleS
 
 @needs_server
 @pytest.mark.forks
-def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, server: TripleServer) -> None:
+@pytest.mark.parametrize("step", [31, pytest.param(7, marks=pytest.mark.long)])
+def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, server: TripleServer, step: int) -> None:
     made: list[RemoteTripleStore] = []
 
     def make() -> FeedConsumer:
@@ -158,7 +159,7 @@ def test_a_store_elsewhere_misses_no_triple_and_has_none_twice(tmp_path: Path, s
     def kept() -> list[tuple[str, str]]:
         return [(one["g"], one["o"]) for one in server.ask("SELECT ?g ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g")]
 
-    check_feed_consumer(make, kept, COLUMNS, row, step=7)
+    check_feed_consumer(make, kept, COLUMNS, row, step=step)
     made[0].close()
 
 

@@ -104,13 +104,14 @@ def batch(end: int, *rows: tuple[Any, ...], generation: int = 0) -> FeedBatch:
 
 
 @pytest.mark.forks
-def test_a_webhook_keeps_the_promises_of_a_consumer(tmp_path: Path, receiver: Receiver) -> None:
+@pytest.mark.parametrize("step", [31, pytest.param(7, marks=pytest.mark.long)])
+def test_a_webhook_keeps_the_promises_of_a_consumer(tmp_path: Path, receiver: Receiver, step: int) -> None:
     def kept() -> list[str]:
         now = webhook(tmp_path, receiver.url).mark().generation
         ours = [delivery for delivery in receiver.deliveries if delivery["generation"] == now]
         return list({one["id"]: one["page"] for delivery in ours for one in delivery["rows"]}.values())
 
-    check_feed_consumer(lambda: webhook(tmp_path, receiver.url), kept, COLUMNS, row, step=7)
+    check_feed_consumer(lambda: webhook(tmp_path, receiver.url), kept, COLUMNS, row, step=step)
 
 
 def test_only_the_changes_that_were_asked_for_are_sent(tmp_path: Path, receiver: Receiver) -> None:

@@ -47,12 +47,12 @@ class RuntimesSheet(Sheet, frozen=True):
     """Settings of :class:`ConfiguredRuntimes`."""
 
     addresses: Annotated[
-        tuple[str, ...], setting("Begin only if the runtimes at these addresses can be used.", restart="links are open")
+        tuple[str, ...], setting("Start only if the runtimes at these addresses can be used.", restart="links are open")
     ] = ()
     keys: Annotated[
         str,
         setting(
-            "Read keys and pins of runtimes from this file, which only its owner may read; otherwise the environment has them.",
+            "Read keys and pins of runtimes from this file, which only its owner may read; without it, from the environment.",
             restart="links are open",
             names="a file",
         ),
@@ -60,7 +60,7 @@ class RuntimesSheet(Sheet, frozen=True):
 
 
 class ConfiguredRuntimes(Provider[RuntimesSheet]):
-    """Opens links when they are first asked for. Contract: `RuntimeLinks`."""
+    """Opens each link to a runtime when it is first needed. Contract: `RuntimeLinks`."""
 
     def __init__(self, sheet: RuntimesSheet | None = None) -> None:
         super().__init__(sheet)

@@ -42,7 +42,7 @@ class CrawlersSheet(Sheet, frozen=True):
     brought: Annotated[
         int, setting("Let a crawler bring home at most this many bytes, before compression.", unit="bytes", ge=1)
     ] = 10_000_000_000
-    most: Annotated[int, setting("Have at most this many crawlers away at once.", unit="crawlers", ge=1)] = 64
+    most: Annotated[int, setting("Keep at most this many crawlers at runtimes at once.", unit="crawlers", ge=1)] = 64
     hosts: Annotated[int, setting("Send one crawler to at most this many hosts of a runtime.", unit="hosts", ge=1)] = 1
     per_host: Annotated[
         int, setting("Divide the URLs of a host among at most this many crawlers.", unit="crawlers", ge=1)
@@ -54,7 +54,11 @@ class CrawlersSheet(Sheet, frozen=True):
         float, setting("Count a crawler as lost if its runtime is silent for this long.", unit="s", gt=0)
     ] = 600.0
     reach: Annotated[
-        float, setting("Count a crawler as lost if its runtime is out of reach from the start for this long.", unit="s")
+        float,
+        setting(
+            "Count a crawler as lost if its runtime cannot be reached for this long before the crawler starts.",
+            unit="s",
+        ),
     ] = 30.0
     tries: Annotated[
         int, setting("Fetch a host without crawlers after this many crawlers were lost.", unit="crawlers", ge=1)

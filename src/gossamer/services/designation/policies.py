@@ -21,7 +21,7 @@ def least_loaded(candidates: Sequence[DomainCount]) -> str:
 
 
 class LeastLoaded(Provider[NoSettings]):
-    """Gives a domain to the agent that has the fewest for its capacity. Contract: `marshaling.DesignationPolicy`."""
+    """Gives a domain to the agent that has the fewest domains for its capacity. Contract: `marshaling.DesignationPolicy`."""
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
         """The agent that gets an assignable domain."""
@@ -29,7 +29,7 @@ class LeastLoaded(Provider[NoSettings]):
 
 
 class ByDomain(Provider[NoSettings]):
-    """Gives a domain to the agent that a ring of the same members would. Contract: `marshaling.DesignationPolicy`."""
+    """Gives a domain to the agent to which a ring of the same members would give it. Contract: `marshaling.DesignationPolicy`."""
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
@@ -50,7 +50,7 @@ class ByPlaceSheet(Sheet, frozen=True):
 
 
 class ByPlace(Provider[ByPlaceSheet]):
-    """Gives a domain to the least loaded agent at its place, or of all agents where none is there.
+    """Gives a domain to the least loaded agent at the domain's place, or to the least loaded of all if no agent is there.
 
     Contract: `marshaling.DesignationPolicy`.
 
@@ -82,7 +82,7 @@ class ByPlace(Provider[ByPlaceSheet]):
 
 
 class RandomAgent(Provider[NoSettings]):
-    """Draws an agent, in proportion to capacities. Contract: `marshaling.DesignationPolicy`."""
+    """Draws an agent at random, in proportion to the agents' capacities. Contract: `marshaling.DesignationPolicy`."""
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)

@@ -43,7 +43,7 @@ class SharedDesignationSheet(Sheet, frozen=True):
 class SharedDesignations(Provider[SharedDesignationSheet]):
     """Keeps designations in a file that several masters share. Contract: `marshaling.DesignationTable`.
 
-    Names of digests do not count as load; the ring divides them among agents.
+    Names of digests do not count as load, because the ring divides them among agents.
 
     Raises:
         UsageError: the sheet names no agent, or one twice.

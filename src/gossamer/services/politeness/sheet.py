@@ -39,7 +39,7 @@ class PolitenessSheet(Sheet, frozen=True):
     per_host: Annotated[
         int,
         setting(
-            "Have at most this many requests in flight to one host; more than 1 only if you own it.",
+            "Allow at most this many requests in flight to one host; use more than 1 only if you own it.",
             unit="requests",
             ge=1,
         ),

@@ -11,7 +11,9 @@ class FrontierSheet(Sheet, frozen=True):
 
     concurrency: Annotated[
         int,
-        setting("Have at most this many requests in flight in all, from hand-out to commit.", unit="requests", ge=1),
+        setting(
+            "Allow at most this many requests in flight in all, counted from hand-out to commit.", unit="requests", ge=1
+        ),
     ] = 64
     max_pages: (
         Annotated[int, setting("Stop after this many HTML pages, and never fetch one more.", unit="pages", ge=1)] | None
@@ -50,7 +52,7 @@ class FrontierSheet(Sheet, frozen=True):
     silence: Annotated[
         float,
         setting(
-            "With several agents, end an agent or master that has answered nothing for this time, and start it again.",
+            "With several agents, end an agent or master that has not answered for this time, and start it again.",
             unit="s",
             gt=0,
         ),

@@ -87,7 +87,7 @@ class RandomWalkSheet(Sheet, frozen=True):
 
 
 class RandomWalk(Provider[RandomWalkSheet]):
-    """Goes from each page to one of its links, drawn at random with equal odds. There are as many walkers as seeds.
+    """Goes from each page to one of its links, which it draws at random with equal odds. There are as many walkers as seeds.
 
     A walk may return to pages, so its wiring has neither URL-seen nor content-seen test (Hunyadi 2007, section 2.1).
     """

@@ -51,7 +51,7 @@ class LinksSheet(Sheet, frozen=True):
         ),
     ] = ""
     hostless: Annotated[
-        tuple[str, ...], setting("Keep links of these schemes though they name no host, as `echo:x`.")
+        tuple[str, ...], setting("Keep links of these schemes although they name no host, as `echo:x`.")
     ] = ()
 
 

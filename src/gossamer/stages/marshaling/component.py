@@ -33,11 +33,17 @@ class MarshalSheet(Sheet, frozen=True):
         *("http", "https", "ftp", "gopher"),
     )
     division: Annotated[
-        Division, setting("Assign registered domains or single hosts as a whole; as the ledgers do.", restart=_MADE)
+        Division,
+        setting(
+            "Assign registered domains or single hosts as a whole. Use the value that the ledgers have.", restart=_MADE
+        ),
     ] = "domain"
     together: Annotated[
         tuple[str, ...],
-        setting("Assign these registered domains to one agent; as the ledgers do (repeatable).", restart=_MADE),
+        setting(
+            "Assign these registered domains to the same agent. Use the value that the ledgers have (repeatable).",
+            restart=_MADE,
+        ),
     ] = ()
     seeds_as_links: Annotated[
         bool,
@@ -52,7 +58,7 @@ class MarshalSheet(Sheet, frozen=True):
 
 
 class Marshal(Filter[MarshalSheet]):
-    """Tags URLs with agents. It counts refused URLs by rule as `refused:RULE`, and repeated ones as `recent`.
+    """Tags each URL with its agent. It counts refused URLs by rule as `refused:RULE`, and repeated ones as `recent`.
 
     Raises:
         UsageError: `together` names no registered domains.

@@ -23,7 +23,7 @@ from gossamer.stages.process.reading import Findings, filled, read
 
 
 class HandlingProcess(Process):
-    """Does all that `process` does, and hands visits to the handlers of a spider that asked for them."""
+    """Does everything that `process` does, and gives visits to the handlers of a spider that want them."""
 
     handlers: Uses[PageHandlers]
 

@@ -44,7 +44,7 @@ class MasterLinksSheet(Sheet, frozen=True):
 
 
 class MasterLinks(Provider[MasterLinksSheet]):
-    """Gives the URLs in the outbox of an agent to the senders to its masters. Contract: `exchanging.Owing`."""
+    """Gives the URLs in an agent's outbox to the senders that serve its masters. Contract: `exchanging.Owing`."""
 
     behind: Uses[Owing]
     keeps_state = True

@@ -79,22 +79,29 @@ class MassMailSheet(Sheet, frozen=True):
         tuple[str, ...], setting("Hold mail for these agents.", restart="each has a sender of its own")
     ] = ()
     waiting: Annotated[
-        int, setting("Hold this many URLs for one agent in memory; others wait on the disk.", unit="URLs", ge=1)
+        int,
+        setting("Hold at most this many URLs for one agent in memory; the others wait on the disk.", unit="URLs", ge=1),
     ] = WAITING
     patience: Annotated[
         float,
-        setting("Count an agent as away if it has committed none of its mail for this time.", unit="s", gt=0),
+        setting("Count an agent as absent if it has committed none of its mail for this time.", unit="s", gt=0),
     ] = 1.0
     division: Annotated[
-        Division, setting("Assign registered domains or single hosts as a whole; as the ledgers do.", restart=_MADE)
+        Division,
+        setting(
+            "Assign registered domains or single hosts as a whole. Use the value that the ledgers have.", restart=_MADE
+        ),
     ] = "domain"
     together: Annotated[
         tuple[str, ...],
-        setting("Assign these registered domains to one agent; as the ledgers do (repeatable).", restart=_MADE),
+        setting(
+            "Assign these registered domains to the same agent. Use the value that the ledgers have (repeatable).",
+            restart=_MADE,
+        ),
     ] = ()
     holds: Annotated[
         bool,
-        setting("Send nothing and forget nothing, while a checkpoint of all agents is made; the supervisor says when."),
+        setting("Send nothing and forget nothing. The supervisor sets this while it makes a checkpoint of all agents."),
     ] = False
 
 

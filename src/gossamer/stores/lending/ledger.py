@@ -64,7 +64,7 @@ class _Lending:
 
 
 class LendingLedger(LedgerFront):
-    """Passes everything on to the ledger, except the tasks of lent hosts. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger except tasks of lent hosts, which it gives to the lender. Contract: `ledger.Ledger`."""
 
     lent: Uses[Lender]
 

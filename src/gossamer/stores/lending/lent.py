@@ -33,7 +33,7 @@ class LentSheet(Sheet, frozen=True):
     runtimes: Annotated[
         dict[str, str],
         setting(
-            "Send crawlers for these hosts to these runtimes: host, or `*.` and a host, and the address of its runtime.",
+            "Send crawlers for these hosts (keys: a host, or `*.` and a host) to the runtimes at these addresses (values).",
             restart="crawlers are on their way",
             names="a folder",
         ),
@@ -41,7 +41,7 @@ class LentSheet(Sheet, frozen=True):
 
 
 class LentUrls(Provider[LentSheet]):
-    """Keeps the URLs that mobile crawlers have or wait for. Contract: `lending.Lender`."""
+    """Keeps the URLs that mobile crawlers have, and those that wait for a crawler. Contract: `lending.Lender`."""
 
     ledger: Uses[Ledger]
     keeps_state = True
