@@ -11,7 +11,7 @@ import msgspec
 import pyoxigraph as oxigraph
 
 from gossamer.rdf import schema_org
-from gossamer.rdf.terms import LANG_STRING, Gathered, clean_iri
+from gossamer.rdf.terms import LANG_STRING, MAX_IRI, Gathered, clean_iri
 
 #: Bytes of a script that is read; the largest of real shops stay below a tenth of it.
 MAX_SCRIPT = 4_000_000
@@ -110,12 +110,26 @@ def _known(context: Any, schema: dict[str, Any], gathered: Gathered) -> Any:
     """A context without names of others."""
     if isinstance(context, list):
         return [_known(part, schema, gathered) for part in context]
+    if isinstance(context, dict):
+        _check_lengths(context)
     if not isinstance(context, str):
         return context
     if schema_org.NAME.fullmatch(context.strip()):
         return schema
     gathered.warn("UnknownContext", context)
     return {}
+
+
+def _check_lengths(context: dict[str, Any]) -> None:
+    """Refuse a context of the page's own with a name that is too long: the parser would copy it for each key that uses it.
+
+    Raises:
+        ValueError: it has one.
+    """
+    for term, meaning in context.items():
+        iri = meaning.get("@id") if isinstance(meaning, dict) else meaning
+        if isinstance(iri, str) and len(iri) > MAX_IRI:
+            raise ValueError(f"the context says {term[:40]!r} in {len(iri)} characters, more than {MAX_IRI}")
 
 
 def _schema_org(used: set[str], script: bytes) -> dict[str, Any]:

@@ -139,12 +139,20 @@ def test_a_long_name_is_not_made_again_for_each_that_uses_it(page: str, read: An
 
 
 def test_many_long_names_are_cut(read: Any) -> None:
-    context = '{"p": "http://e.test/' + "x" * 200_000 + '/"}'
-    keys = ", ".join(f'"p:{number}": 1' for number in range(1_000))
+    context = '{"p": "http://e.test/' + "x" * (terms.MAX_IRI - 40) + '/"}'
+    keys = ", ".join(f'"p:{number:040}": 1' for number in range(1_000))
     found = read(f'<script type="application/ld+json">{{"@context": {context}, {keys}}}</script>')
     assert found.triples == [] and found.counts["iri_too_long"] == terms.MAX_LEFT_OUT + 1
     page = f'<body prefix="e: http://e.test/{"x" * 8_000}">' + "".join(f"<i property=e:{n}>x</i>" for n in range(3_000))
     assert read(page).counts["too_much_text"] == 1
+
+
+@pytest.mark.parametrize("meaning", ['"%s"', '{"@id": "%s"}', '{"@id": "x:y", "@context": {"q": "%s"}}'])
+def test_a_context_with_a_name_that_is_too_long_is_not_read(read: Any, meaning: str) -> None:
+    context = '{"p": ' + meaning % ("http://e.test/" + "x" * terms.MAX_IRI) + "}"
+    found = read(f'<script type="application/ld+json">{{"@context": {context}, "p:1": 1}}</script>')
+    assert found.triples == []
+    assert [warned.kind for warned in found.warnings] == ["JsonLdError"]
 
 
 def test_texts_in_texts_are_read_only_so_deep(read: Any) -> None:
