@@ -56,7 +56,7 @@ class LogChoice(msgspec.Struct, frozen=True):
 class CrawlLog:
     """Reads the log of one crawl."""
 
-    def __init__(self, directory: str, choice: LogChoice = LogChoice()) -> None:  # noqa: B008  # frozen
+    def __init__(self, directory: str, choice: LogChoice) -> None:
         """Nothing is read yet.
 
         Raises:

@@ -248,8 +248,7 @@ def _digest(name: str, state: bytes) -> bytes:
 
 def _holds(until: object, process: object, now: float) -> bool:
     """Whether somebody is still asking."""
-    is_number = isinstance(until, float) and isinstance(process, int)
-    return is_number and now < until <= now + CLAIMED + _LOOK and _is_alive(process)  # type: ignore[operator]
+    return isinstance(until, float) and now < until <= now + CLAIMED + _LOOK and _is_alive(process)
 
 
 def _is_alive(process: object) -> bool:

@@ -131,7 +131,7 @@ class AgentProcess:
         return line
 
     async def ask_news(self, *, first: bool = False, is_beat: bool = False) -> AgentNews | None:
-        """What it has come to; None where it does not answer.
+        """Ask the agent for its news; None if it does not answer.
 
         Args:
             first: ask for what only a new supervisor has to know.

@@ -14,7 +14,7 @@ Settings = dict[str, dict[str, Any]]
 
 
 class GivenSettings:
-    """What was changed in the life of one supervisor."""
+    """Remembers the settings that were changed in the life of one supervisor."""
 
     def __init__(self, agents: int) -> None:
         """Nothing was; the crawl has so many `agents`."""
@@ -39,7 +39,7 @@ class GivenSettings:
         return take_back
 
     def for_agent(self, index: int, since: int) -> Settings:
-        """What the agent with this index has to be told that knows the edition `since`, by unit."""
+        """Return the settings, by unit, that an agent has not heard: it has this index, and knows the edition `since`."""
         found: Settings = {}
         for (unit, name), value in self._since(since):
             found.setdefault(unit, {})[name] = part_of(unit, name, value, self._agents, index)

@@ -16,7 +16,7 @@ from gossamer.assembly.control.messages import Continue, Pause
 
 
 class Giving:
-    """What everybody has to know."""
+    """Tells agents and masters the settings and pauses that they have not heard."""
 
     def __init__(self, agents: Mapping[str, AgentProcess], masters: Mapping[str, MasterProcess]) -> None:
         """Nothing was changed yet."""

@@ -44,13 +44,19 @@ def ask(gate: SharingRobots, url: str = PUBLIC, now: float = NOW) -> RobotsVerdi
     return gate.judge(Task(url, "a.test"), now)
 
 
+def behind(gate: SharingRobots) -> UserRobotsAnswers:
+    """The store that a gate shares."""
+    assert isinstance(gate.answers, UserRobotsAnswers)
+    return gate.answers
+
+
 def taught(folder: Path, response: Response = RULES, **settings: Any) -> None:
     """Another crawl has asked, and ended."""
     gate = crawl(folder, **settings)
     ask(gate)
     gate.learned(SITE, response, NOW)
     asyncio.run(gate.stop())
-    asyncio.run(gate.answers.stop())  # type: ignore[attr-defined]  # it is our own store
+    asyncio.run(behind(gate).stop())
 
 
 def test_what_one_crawl_was_told_another_one_does_not_ask(tmp_path: Path) -> None:
@@ -172,7 +178,7 @@ def test_damage_is_not_believed(tmp_path: Path) -> None:
     database.close()
     gate = crawl(tmp_path)
     assert ask(gate).ruling is RobotsRuling.FETCH_FIRST
-    assert gate.answers.metrics.snapshot()["answers_damaged"] == 1  # type: ignore[attr-defined]  # it is our own store
+    assert behind(gate).metrics.snapshot()["answers_damaged"] == 1
 
 
 def test_only_the_user_can_read_it(tmp_path: Path) -> None:
