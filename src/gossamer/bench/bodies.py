@@ -19,7 +19,7 @@ from typing import Any
 
 from gossamer.bench.peers import pinned
 from gossamer.bench.report import BenchReport, FigureTable
-from gossamer.bench.web import SEED, at, simulated, subject
+from gossamer.bench.web import PLAIN, SEED, at, simulated, subject
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
@@ -46,6 +46,7 @@ ROWS = 8
 
 class _Bodies(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     links = 0
     pace = 0
     block = hashlib.shake_128(b"gossamer").digest(10_000) * (MEGABYTE // 10_000)
@@ -137,7 +138,7 @@ def _pace(megabytes: int) -> tuple[float, float]:
     """Requests a second to healthy hosts, and the longest time without any, by their server's own log."""
     with _serving(pace=PACE) as port, tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         log = Path(folder, "requests.log")
-        settings = ("host_exponent=10", "plain_robots=true", "trap_share=0")
+        settings = ("host_exponent=10", *PLAIN)
         with simulated(HOSTS * 400, HOSTS, *settings, log=log) as healthy:
             seeds = [SEED, *([f"http://127.0.0.1:{port}/0/{megabytes}"] if megabytes else [])]
             _crawled(folder, seeds, WARM + WINDOW, delay=DELAY, resolve=at(healthy))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.bench.web import SEED, at, simulated
+from gossamer.bench.web import PLAIN, SEED, at, simulated
 from gossamer.flow import python
 from gossamer.model.errors import UsageError
 
@@ -52,7 +52,7 @@ def crawled(pages: int, hosts: int, crawls: Sequence[Sequence[str]]) -> BenchedC
     """
     with (
         tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder,
-        simulated(pages, hosts, "plain_robots=true", "trap_share=0") as port,
+        simulated(pages, hosts, *PLAIN) as port,
     ):
         began, before = time.monotonic(), cpu_of_children()
         running = [begun(Path(folder, str(number)), port, more or ALONE) for number, more in enumerate(crawls)]

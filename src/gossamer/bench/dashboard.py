@@ -24,7 +24,7 @@ from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.bench.commands import begun
 from gossamer.bench.report import BenchReport
 from gossamer.bench.shown_crawls import AGENTS, UNITS, make_crawls
-from gossamer.bench.web import simulated
+from gossamer.bench.web import PLAIN, simulated
 from gossamer.flow import python
 from gossamer.model.errors import GossamerError, UsageError
 
@@ -211,7 +211,7 @@ def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: i
 
 def _watched(report: BenchReport, folder: Path, seconds: float) -> None:
     directory = folder / "crawl"
-    with simulated(WEB, WEB_HOSTS, "plain_robots=true", "trap_share=0") as port:
+    with simulated(WEB, WEB_HOSTS, *PLAIN) as port:
         crawl = begun(directory, port, ["--concurrency", "32"])
         try:
             _until(lambda: _standing(directory).fetched >= FETCHED)

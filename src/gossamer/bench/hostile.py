@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 
 from gossamer.bench.report import BenchReport, FigureTable
-from gossamer.bench.web import SEED, at, served, subject
+from gossamer.bench.web import PLAIN, SEED, at, served, subject
 from gossamer.model.errors import UsageError
 
 #: Healthy hosts, and seconds between two requests to one: 80 requests a second in all, a fifth of a processor.
@@ -37,7 +37,7 @@ KEPT, RISE = 0.95, 64 << 20
 
 
 #: Healthy hosts: all of one size, without delays and traps of their own.
-_PLAIN = tuple(word for rule in ("host_exponent=10", "plain_robots=true", "trap_share=0") for word in ("--set", rule))
+_PLAIN = tuple(word for rule in ("host_exponent=10", *PLAIN) for word in ("--set", rule))
 
 
 class Measured(msgspec.Struct, frozen=True):

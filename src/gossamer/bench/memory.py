@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from gossamer.bench.report import BenchReport
-from gossamer.bench.web import at, simulated, subject
+from gossamer.bench.web import PLAIN, at, simulated, subject
 
 #: Pages of the crawl: a minute or two.
 PAGES = 30_000
@@ -22,7 +22,7 @@ WIDTH = 50
 def run(pages: int = PAGES) -> BenchReport:
     """Crawl and watch."""
     report = BenchReport("memory")
-    web = simulated(pages * 4, min(HOSTS, pages), "plain_robots=true", "trap_share=0")
+    web = simulated(pages * 4, min(HOSTS, pages), *PLAIN)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
         told = subject("watch", Path(folder, "crawl"), resolve=at(port), max_pages=pages)
     looks: list[dict[str, float]] = told["looks"]

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from gossamer.bench.report import BenchReport
-from gossamer.bench.web import at, simulated, subject
+from gossamer.bench.web import PLAIN, at, simulated, subject
 
 #: Pages of the crawl: enough that its start is a small part, and that it ends within a minute.
 PAGES = 8_000
@@ -17,7 +17,7 @@ def run(pages: int = PAGES) -> BenchReport:
     """Crawl and account for it."""
     report = BenchReport("pages")
     # A quarter of the pages redirect, are gone or are never linked: some more are served than are asked for.
-    web = simulated(pages * 2, min(HOSTS, pages), "plain_robots=true", "trap_share=0")
+    web = simulated(pages * 2, min(HOSTS, pages), *PLAIN)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
         told = subject("profile", Path(folder, "crawl"), resolve=at(port), max_pages=pages)
     seconds: dict[str, float] = told["seconds"]

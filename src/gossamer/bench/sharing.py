@@ -23,7 +23,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.bench.commands import ALONE, begun, cpu_of_children
 from gossamer.bench.report import BenchReport
-from gossamer.bench.web import SEED, at, simulated
+from gossamer.bench.web import PLAIN, SEED, at, simulated
 from gossamer.flow.difference import changed
 from gossamer.flow.sheet import build
 from gossamer.flow.wiring import write
@@ -112,7 +112,7 @@ def run(pages: int = PAGES, repeats: int = 3) -> BenchReport:
 
 def _ways(report: BenchReport, folder: Path, pages: int, repeats: int) -> None:
     runs: dict[str, list[SharedCrawl]] = {name: [] for name in WAYS}
-    with simulated(pages, pages // EACH, "plain_robots=true", "trap_share=0") as port:
+    with simulated(pages, pages // EACH, *PLAIN) as port:
         for number in range(repeats):
             for name, options in WAYS.items():
                 runs[name].append(_crawled(folder / f"{number}-{name}", port, options))
@@ -150,7 +150,7 @@ def _table_8(report: BenchReport, folder: Path, pages: int) -> None:
             *(f"{run.bytes / 1e6:,.1f}", f"{run.tail:,.0f}"),
         )
 
-    with simulated(pages, pages // EACH, "plain_robots=true", "trap_share=0", *DEEP) as port:
+    with simulated(pages, pages // EACH, *PLAIN, *DEEP) as port:
         for depth in DEPTHS:
             for name, options in WAYS.items():
                 run = _crawled(folder / f"{depth}-{name}", port, [*options, "--depth", str(depth)])

@@ -34,6 +34,7 @@ class _Handler(SimpleHTTPRequestHandler):
     """Serves a folder on connections that stay open, and says nothing."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
         """Nothing."""

@@ -199,6 +199,8 @@ def _gzipped(page: bytes) -> bytes:
 def _server(files: Mapping[str, bytes], coding: str) -> Iterator[int]:
     class Answers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body are two writes: the second must not wait until the first is acknowledged.
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:  # the library's name
             body = files.get(self.path)

@@ -17,6 +17,11 @@ from gossamer.model.errors import UsageError
 SEED = "http://www.amber0.sim/"
 
 
+#: Settings of a web that lets a crawl go at its own pace: no rules for one crawler, no traps, and no page that answers 503 with
+#: `Retry-After` at first, for which a polite crawl lets the whole host wait.
+PLAIN = ("plain_robots=true", "trap_share=0", "flaky_share=0")
+
+
 @contextmanager
 def served(*options: str) -> Iterator[tuple[int, IO[str]]]:
     """Run `gossamer simweb` on a free loopback port, on the last processor where there are several; gives the port, and

@@ -67,6 +67,8 @@ _BY_PROXY = Endpoint("", 0)
 #: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
 _TICK = 1.0
 
+#: Connections of a pool before more requests than these have come at once: those that idle spare a host a new one.
+_CONNECTIONS = 256
 
 #: Servers that are remembered for having dropped a connection; then all are forgotten, and may cost one try again.
 _MOST_DROPPERS = 10_000
@@ -153,12 +155,26 @@ class HttpModule(Provider[HttpSheet]):
     async def start(self) -> None:
         """Open libcurl's pool of connections and begin to watch the clock."""
         self._multi = driver()
-        most = affordable(self.sheet.connections)
-        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, most)
-        self._slots = Gate(most)
+        self._slots = Gate(self._pool(self.sheet.connections or _CONNECTIONS))
         self._who.open()
         self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
+
+    def _pool(self, connections: int) -> int:
+        """Let the pool have this many connections, or as many as the system affords. Returns their number."""
+        most = self._most = affordable(connections)
+        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, most)
+        return most
+
+    async def _entered(self) -> int:
+        """Wait for a connection to be free. Unless a person has set their number, it grows with the requests at once."""
+        slot = self._slots.try_enter()
+        if not slot and not self.sheet.connections:
+            before = self._most
+            if self._pool(2 * before) > before:
+                self._slots.resize(self._most)
+                slot = self._slots.try_enter()
+        return slot or await self._slots.enter()
 
     async def stop(self) -> None:
         """End what is under way and close every connection."""
@@ -218,7 +234,7 @@ class HttpModule(Provider[HttpSheet]):
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
         fields, jar = self._who.fields_of(task, sent), self._who.jar_of(task)
         asked = Asked(url, started, self.clock.monotonic() - began, *fields, self._wanted(task), sent)
-        slot = self._slots.try_enter() or await self._slots.enter()
+        slot = await self._entered()
         try:
             is_robots = task.relation == ROBOTS
             if self._proxies is None:

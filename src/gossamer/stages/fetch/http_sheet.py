@@ -102,12 +102,13 @@ class HttpSheet(Sheet, frozen=True):
     connections: Annotated[
         int,
         setting(
-            "Have at most this many connections open, busy and idle; fewer if the system allows few open files.",
+            "Have at most this many connections open, busy and idle; if 0, as many as there are requests at once, and at least "
+            "256. The system's limit of open files bounds both.",
             unit="connections",
-            ge=1,
+            ge=0,
             restart="requests under way hold them",
         ),
-    ] = 256
+    ] = 0
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
     ca_file: Annotated[
         str, setting("Trust the certificates in this file (PEM); if empty, the system's.", names="a file")
