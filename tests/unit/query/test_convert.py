@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from gossamer.model.visit import Visit
+from gossamer.query import convert as convert_module
+from gossamer.query import engine
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.noted import damaged_index, damaged_tables, notes_of
@@ -62,6 +64,19 @@ def test_at_the_end_everything_is_a_table_and_the_index_is_sorted(kept: Open, pa
     assert not list(crawl.directory.glob("state/*/index/*"))
     assert asked(crawl.directory, "SELECT host, pages FROM hosts") == [("a.test", 3)]
     assert (crawl.directory / "tables/hosts/hosts.parquet").exists()
+
+
+def test_memory_is_given_back_after_a_large_segment(kept: Open, page: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    connect = engine.connect
+    monkeypatch.setattr(convert_module, "_LARGE", 1)
+    monkeypatch.setattr(engine, "connect", lambda workspace: opened.append(workspace) or connect(workspace))
+    crawl = kept(segment_bytes=1)
+    for number in range(2):
+        crawl.commit(page(number))
+    assert convert(crawl.directory, ended=True).segments == 6
+    assert len(opened) == 7  # one for each segment, and one for the table of hosts
+    assert counts(crawl.directory) == (2, 4, 2, 2)
 
 
 def test_a_crawl_that_goes_on_adds_to_tables_and_index(kept: Open, page: Make) -> None:
