@@ -60,7 +60,7 @@ from gossamer.stores.scratch import scratch
 if TYPE_CHECKING:
     from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
-    from gossamer.assembly.control.steering import Others
+    from gossamer.assembly.control.steerable import Others
     from gossamer.assembly.control.wire import Answered, ControlRequest
 
 U = TypeVar("U")

@@ -28,7 +28,7 @@ from gossamer.assembly.control.wire import (
 from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.steering import HasGraph, Steerable
+    from gossamer.assembly.control.steerable import HasGraph, Steerable
     from gossamer.flow.wiring import Wiring
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
@@ -122,7 +122,7 @@ class Change(ControlRequest, frozen=True, tag="set"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set them."""
         from gossamer.assembly.control.forms import check_values_of_form
-        from gossamer.assembly.control.steering import change_values
+        from gossamer.assembly.control.settings import change_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
@@ -130,7 +130,7 @@ class Change(ControlRequest, frozen=True, tag="set"):
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
-        from gossamer.assembly.control.steering import without_secrets
+        from gossamer.assembly.control.settings import without_secrets
 
         return {**super().noted(crawl, answered), "values": without_secrets(crawl.graph, self.values)}
 
@@ -192,7 +192,7 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Check them."""
         from gossamer.assembly.control.forms import check_values_of_form
-        from gossamer.assembly.control.steering import check_all_values
+        from gossamer.assembly.control.settings import check_all_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
@@ -343,7 +343,7 @@ class SetHost(ControlRequest, frozen=True, tag="set-host"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set it."""
-        from gossamer.assembly.control.steering import set_host
+        from gossamer.assembly.control.settings import set_host
 
         return Done(await set_host(crawl, self.name, self.values))
 
