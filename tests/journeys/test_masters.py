@@ -32,7 +32,7 @@ from gossamer.operations.designations import designations
 from gossamer.operations.verifying import verify
 from gossamer.query.places import CRAWL_FILE
 from gossamer.stores.exchange.held import held_domains, let_go
-from gossamer.stores.exchange.mail import has_mail
+from gossamer.stores.exchange.mail_on_disk import has_mail
 from gossamer.stores.ledger.moving import drop, forget_seen
 from gossamer.stores.members import members_of
 from gossamer.stores.shared_state import SHARED, SharedFile

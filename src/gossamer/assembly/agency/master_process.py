@@ -14,7 +14,7 @@ from pathlib import Path
 from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.meeting import living, process_of
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.exchange.mail import leases
+from gossamer.stores.exchange.mail_on_disk import leases
 from gossamer.stores.shared_state import SharedFile
 
 #: Seconds that masters have to end which nobody needs, and between two looks at them.
