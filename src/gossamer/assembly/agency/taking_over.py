@@ -51,7 +51,7 @@ async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
         with contextlib.suppress(AgentSilent, AgentRefused):
             await agent.line.do(Continue())  # the other supervisor may have held it
     if news:
-        supervisor.begin_with(news)
+        supervisor.lending.begin_with(news)
     return [one.report.agent for one in news]
 
 
