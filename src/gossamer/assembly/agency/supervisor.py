@@ -20,6 +20,7 @@ from gossamer.assembly.agency.lending import Lending
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.agency.orders import AgentOrders
+from gossamer.assembly.agency.supervised import SupervisedProcess
 from gossamer.assembly.agency.turns import PlaceTurns
 from gossamer.assembly.control.agent_messages import Finish
 from gossamer.assembly.control.messages import Pause, Stop
@@ -102,7 +103,7 @@ class Supervisor:
         return f"<Supervisor of {', '.join((*self.agents, *self.masters))}>"
 
     @property
-    def _everybody(self) -> list[AgentProcess]:
+    def _everybody(self) -> list[SupervisedProcess]:
         """Agents and masters."""
         return [*self.agents.values(), *self.masters.values()]
 
@@ -311,7 +312,7 @@ class Supervisor:
             agent.kill()
 
 
-async def _is_told(agent: AgentProcess, request: ControlRequest) -> bool:
+async def _is_told(agent: SupervisedProcess, request: ControlRequest) -> bool:
     try:
         await agent.line.do(request)
     except (AgentSilent, AgentRefused):
@@ -319,11 +320,11 @@ async def _is_told(agent: AgentProcess, request: ControlRequest) -> bool:
     return True
 
 
-def _cannot_run(process: AgentProcess, why: str, code: int) -> AgentEnded:
+def _cannot_run(process: SupervisedProcess, why: str, code: int) -> AgentEnded:
     return AgentEnded(f"{process.name} cannot run: {why or 'it does not say why'}", code)
 
 
-def _died_again(process: AgentProcess, code: int) -> ComponentFailed:
+def _died_again(process: SupervisedProcess, code: int) -> ComponentFailed:
     return ComponentFailed(
         f"{process.name} died {process.restarts.count} times ({_death(code)}), the last ones before it did anything; "
         "see its messages above. What was kept is kept: gossamer resume goes on"
