@@ -45,7 +45,7 @@ from gossamer.assembly.control.messages import (
     change_of,
 )
 from gossamer.assembly.control.picture import graph_picture
-from gossamer.assembly.control.problems import problems_of
+from gossamer.assembly.control.problem_rules import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
 from gossamer.assembly.suspicions import rows_aside
