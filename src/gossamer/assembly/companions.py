@@ -42,6 +42,11 @@ class Companions:
     def __repr__(self) -> str:
         return f"<Companions {self._tables!r}, {self._following!r}, {self._mirror!r}>"
 
+    @property
+    def makes_tables(self) -> bool:
+        """Whether rows become tables; without, :meth:`finish` does nothing."""
+        return self._tables is not None
+
     def register(self) -> None:
         """Note them in the directory, for this run and every later one.
 

@@ -198,7 +198,7 @@ class Crawl:
             if is_vain:
                 self.report(self._place.told_vain)
             self._place.settle(made, has_begun and not is_vain)
-        if not self._work.is_aborted and not is_vain:
+        if self._companions.makes_tables and not self._work.is_aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
             await self._companions.finish()
             # What the tables cost belongs to the crawl.
