@@ -1,8 +1,8 @@
-"""What is made of a crawl beside its run, by processes of their own: tables, whatever follows its rows, and a mirror.
+"""What is made of a crawl beside its run, by processes of their own: tables, the followers of its rows, and a mirror.
 
-Place in the flow: whoever runs a crawl, of one agent or of several, has one of these, and calls it at the same points of the run:
-checked before anything is touched, registered when the directory is made, started with the crawl, fed to the end when everything is
-committed, finished when the crawl's own files are closed.
+Place in the flow: a crawl, of one agent or of several, has one object of this. It checks these processes before it touches
+anything, registers them when it makes its directory, starts them with its work, lets them have the rest when everything is
+committed, and finishes them when its own files are closed.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ class Companions:
         self._mirror.register()
 
     async def start(self) -> None:
-        """Feed what follows the crawl from now on."""
+        """Feed the followers of the crawl from now on."""
         await self._following.start()
 
     def making_tables(self) -> AbstractAsyncContextManager[None]:
@@ -71,7 +71,7 @@ class Companions:
             self._tables.abort()
 
     async def feed_rest(self) -> None:
-        """Everything is committed: wait until what follows the crawl has it. Safe to call when nothing was started."""
+        """Everything is committed: wait until its followers have it. Safe to call when nothing was started."""
         await self._following.finish()
 
     async def finish(self) -> None:

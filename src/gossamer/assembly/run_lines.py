@@ -1,7 +1,7 @@
-"""The lines that a run tells people: to its terminal as they come, and those of while it was at work into its log as well.
+"""The lines that a run tells people: to its terminal as they come, and into its log while it is at work.
 
-Place in the flow: whoever runs a crawl, of one agent or of several, tells everything through one of these. The command line says
-the latest lines once more at the end, when the panel that covered them is gone.
+Place in the flow: a crawl, of one agent or of several, tells everything through one object of this. The command line says the
+latest lines once more at the end, when the panel that covered them is gone.
 """
 
 from collections import deque

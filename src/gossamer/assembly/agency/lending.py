@@ -4,7 +4,7 @@ Place in the flow: the supervisor brings the news of each round here, and this t
 and have modules of their own: :mod:`shares` for pages and bytes, :mod:`turns` for addresses, :mod:`rates` for rates. Nothing of
 this must outlive the supervisor: the next one hears from agents at work what they have.
 
-A message that an agent does not take is no failure: what it was lent is decided again by what it says next.
+A message that an agent does not take is no failure: its share is decided again by what it says next.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""One process of a crawl as its supervisor sees it: it is started again, what it writes is told, and there is a line to it.
+"""One process of a crawl as its supervisor sees it: started again when it dies, read for its messages, and asked on a line.
 
 Place in the flow: :mod:`gossamer.assembly.agency.supervisor` has one for each agent (:mod:`agent_process`) and each master
-(:mod:`master_process`). They differ in where it stands how one ended that another supervisor has started.
+(:mod:`master_process`). They differ in the file that says how a process ended that another supervisor had started.
 """
 
 import asyncio

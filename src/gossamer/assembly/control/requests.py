@@ -1,6 +1,6 @@
 """Which request some bytes are: one that ships, or one that an installed package offers.
 
-Place in the flow: the control server reads here what came in. Requests that ship are declared in :mod:`messages`, for people, and
+Place in the flow: the control server reads each request here. Requests that ship are declared in :mod:`messages`, for people, and
 in :mod:`agent_messages`, for a supervisor. A package offers its own by an entry point of the group :data:`GROUP`, and `gossamer
 ask` sends these.
 """

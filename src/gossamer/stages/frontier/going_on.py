@@ -36,9 +36,9 @@ class GoingOn:
         Args:
             uses: the frontier's providers.
             sources: inputs that may bring tasks yet, as the frontier keeps them.
-            slots: who is under way.
-            addresses: which look-ups are.
-            lent: what is with crawlers elsewhere.
+            slots: knows what is under way.
+            addresses: knows which look-ups are.
+            lent: knows what is with crawlers elsewhere.
             stopping: knows the limits.
             prospects: knows what waits.
             stir: called when there are new tasks in the queues.

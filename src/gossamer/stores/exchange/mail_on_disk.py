@@ -45,7 +45,7 @@ class MailOnDisk:
 
         Args:
             shared: returns the file, as it is at the moment of asking.
-            master: whose mail it is.
+            master: the master that has to send it.
         """
         self._shared = shared
         self._master = master
