@@ -22,8 +22,9 @@ TABLE_7 = {1: 2, 2: 7, 3: 40, 4: 341, 5: 3906}
 def pages_found(site: KnownSite, folder: Path) -> list[str]:
     """Crawl a site; the paths of the pages, from the crawl's own log."""
     moved = {path: FakePage(status=302, headers=(("Location", target),)) for path, target in site.redirects.items()}
+    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
     with FakeWeb({**site.pages, **moved}) as web:
-        run(Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})))
+        run(Crawl([web.url("/")], options, tables=False))
     rows = map(json.loads, (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
     return [_target(str(row["url"])) for row in rows if row["outcome"] == "ok"]
 

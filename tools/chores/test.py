@@ -16,6 +16,13 @@ NAMING = ("-k", "-m", "--lf", "--last-failed", "--ff", "--failed-first")
 
 ALL = "--all"
 
+#: A worker waits two fifths of its time, for disks, pauses and processes: one more than there are cores keeps them busy.
+WORKERS = (os.cpu_count() or 1) + 1
+
+#: Tells Python to keep no bytecode. The suite starts thousands of processes, and each would compile what it imports: an agent would
+#: need half a second of processor time before its first line, not a fifth. Each worker would rewrite the asserts of all files anew.
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+
 
 def is_path(argument: str) -> bool:
     return not argument.startswith("-") and Path(argument.partition("::")[0]).exists()
@@ -31,7 +38,7 @@ def from_root(argument: str) -> str:
 
 def command(arguments: list[str]) -> list[str]:
     alone = any(argument.startswith(ALONE) or "::" in argument for argument in arguments)
-    workers = [] if alone else ["-n", "auto"]
+    workers = [] if alone else ["-n", str(WORKERS)]
     is_named = any(argument.startswith(NAMING) or is_path(argument) for argument in arguments)
     chosen = [] if is_named or ALL in arguments else ["-m", "not long and not slow"]
     rest = [from_root(argument) for argument in arguments if argument != ALL]
@@ -39,9 +46,14 @@ def command(arguments: list[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "pytest", "-q", *workers, *chosen, *rest]
 
 
+def environment() -> dict[str, str]:
+    """The environment variables of the tests: those of now, but bytecode is kept."""
+    return {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
+
+
 def main(arguments: list[str]) -> int:
     set_test_data()
     line = command(arguments)
     os.chdir(ROOT)
     # In place of this process: exit code, signals and last line are pytest's own.
-    os.execv(line[0], line)
+    os.execve(line[0], line, environment())

@@ -1,8 +1,10 @@
-"""`./gossamer dev test` leaves slow tests out, unless somebody asks for them."""
+"""`./gossamer dev test` leaves slow tests out, unless somebody asks for them, and wastes no time of the machine."""
+
+import os
 
 import pytest
 
-from tools.chores.test import command
+from tools.chores.test import command, environment
 
 QUICK = "not long and not slow"
 
@@ -22,3 +24,16 @@ def test_all_of_the_suite_runs_by_request() -> None:
 @pytest.mark.parametrize("arguments", [["-k", "robots"], ["-m", "slow"], [__file__], [f"{__file__}::test_x"]])
 def test_who_names_tests_runs_them_slow_or_not(arguments: list[str]) -> None:
     assert QUICK not in command(arguments)
+
+
+def test_a_worker_more_than_there_are_cores_runs_while_others_wait() -> None:
+    line = command(["--all"])
+    assert int(line[line.index("-n") + 1]) == (os.cpu_count() or 1) + 1
+    assert "-n" not in command(["--pdb"])
+
+
+def test_what_the_tests_import_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("KEPT", "1")
+    assert "PYTHONDONTWRITEBYTECODE" not in environment()
+    assert environment()["KEPT"] == "1"
