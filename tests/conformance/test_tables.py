@@ -55,6 +55,7 @@ def rows_of(file: Path) -> list[Any]:
     return _duckdb.connect().execute(f"SELECT * FROM '{file}'").fetchall()
 
 
+@pytest.mark.forks
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("form", FORMS)
 def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: str, step: int) -> None:
@@ -67,6 +68,7 @@ def test_an_item_file_misses_no_item_and_has_none_twice(tmp_path: Path, form: st
     check_feed_consumer(lambda: ItemFile(tmp_path / "crawl", file), kept, COLUMNS, item_row, step=step)
 
 
+@pytest.mark.forks
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_key_makes_no_item_lost_when_its_file_is_killed(tmp_path: Path, form: str, step: int) -> None:
@@ -90,6 +92,7 @@ def test_an_item_whose_key_the_file_has_is_left_out_and_counted(tmp_path: Path, 
     assert len(rows_of(file)) == 1
 
 
+@pytest.mark.forks
 @pytest.mark.parametrize("form", ["json", "parquet", "xlsx"])
 def test_a_file_that_cannot_grow_is_the_old_or_the_new_one_wherever_its_writing_is_killed(
     tmp_path: Path, form: str
