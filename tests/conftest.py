@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,25 @@ settings.load_profile("gossamer")
 # tests that interrupt one would wait in vain. A handler is not inherited: the runner still ignores interrupts, programs do not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda number, frame: None)
+
+
+#: A file system in memory, and the room that tests of stores may take there: they leave nothing, and two gigabytes suffice for many.
+_MEMORY, _ROOM = Path("/dev/shm"), 2 << 30
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Pytest's folder; in memory for a test that is marked `stores`, and then nothing of it is left.
+
+    Such a test opens a store dozens of times, and kills what has it open. It never cuts the power, so a disk would add nothing but
+    its time.
+    """
+    is_marked = request.node.get_closest_marker("stores") is not None
+    if not is_marked or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _ROOM:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="gossamer-", dir=_MEMORY, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @pytest.hookimpl(tryfirst=True)

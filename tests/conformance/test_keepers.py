@@ -29,6 +29,8 @@ from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.keeping import check_keeper
 
+pytestmark = pytest.mark.stores
+
 #: Seconds of the first delay that the suite orders: none is the usual delay of a host.
 FIRST_ORDER = 10
 

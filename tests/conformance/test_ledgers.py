@@ -14,6 +14,8 @@ from gossamer.testing.ledger import check_depths, check_ledger, check_task_queue
 from gossamer.testing.seen import check_content_index, check_seen_set
 from gossamer.testing.spaces import check_spaces
 
+pytestmark = pytest.mark.stores
+
 BOUNDS = {
     "tight": {"held": 3, "turn": 5, "buffered": 4, "refill": 2, "recent": 4},
     "no buffers": {"held": 1, "turn": 1, "buffered": 0, "refill": 1, "recent": 1},

@@ -33,6 +33,8 @@ from gossamer.stores.ledger.deleting import delete
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.testing.storing import visit
 
+pytestmark = pytest.mark.stores
+
 AGENTS = ("agent-00", "agent-01")
 
 #: What an agent's wiring is made of, without the stages that fetch.

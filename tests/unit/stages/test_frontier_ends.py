@@ -29,6 +29,8 @@ from gossamer.stores.ledger.store import RocksStore
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
 
+pytestmark = pytest.mark.stores
+
 HOUR = 3600.0
 
 #: What a host says to its request number so and so (from 0).

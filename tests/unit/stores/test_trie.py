@@ -17,6 +17,8 @@ from gossamer.stores.trie.provider import TrieSeen, TrieSeenSheet
 from gossamer.stores.trie.queue import TrieTurns
 from gossamer.stores.trie.tree import DiskTrie
 
+pytestmark = pytest.mark.stores
+
 HOSTS = [
     "example.org",
     "www.example.org",

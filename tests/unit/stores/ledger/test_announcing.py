@@ -11,6 +11,8 @@ from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.providers import LedgerFrontier
 from gossamer.testing.storing import visit
 
+pytestmark = pytest.mark.stores
+
 #: Depth of each visited page.
 PAGES = {f"http://h{n % 3}.test/{n}": n % 6 for n in range(40)}
 

@@ -15,6 +15,8 @@ from gossamer.stores.ledger.deleting import LedgerDeletion, delete, hosts_of
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.storing import visit
 
+pytestmark = pytest.mark.stores
+
 HOSTS = ["gone.test", "www.gone.test", "a.www.gone.test", "begone.test", "kept.test", "gone.test.kept.test"]
 
 TARGETS = [

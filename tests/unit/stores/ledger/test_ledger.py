@@ -19,6 +19,8 @@ from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.store import RocksStore, StoreLimits
 from gossamer.testing.storing import visit
 
+pytestmark = pytest.mark.stores
+
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 
 

@@ -21,6 +21,8 @@ from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.ledger.store import Batch, RocksStore
 from gossamer.testing.storing import visit
 
+pytestmark = pytest.mark.stores
+
 HOSTS = ["www.moves.test", "moves.test", "also.moved.test", "stays.test", "www.stays.test", "other.test"]
 MOVING = {"moves.test", "moved.test"}
 KEPT = Space("kept", 1, value_bytes=100, host_bytes=10_000, common_bytes=10_000)

@@ -16,6 +16,8 @@ from gossamer.stores.ledger.keys import LedgerKeys
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.ledger.store import RocksStore, StoreLimits
 
+pytestmark = pytest.mark.stores
+
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 
 FIRST = Space("plug-in")

@@ -21,6 +21,8 @@ from gossamer.stores.revisits.schedule import RevisitSchedule
 from gossamer.stores.revisits.settings import RevisitSheet
 from gossamer.testing.clock import FakeClock
 
+pytestmark = pytest.mark.stores
+
 EVERY = 1_000.0
 NOW = FakeClock().steady() + 5 * EVERY
 MOVED = "moves.test"
