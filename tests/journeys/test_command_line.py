@@ -58,7 +58,7 @@ def test_a_report_says_what_another_order_would_have_cut_elsewhere(tmp_path: Pat
     with FakeWeb.tree(1, 2) as web:
         status, out, _ = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--max-pages", "1")
     assert status == 0
-    assert "cut:      2 by limit:max_pages; another order of events would have cut other URLs\n" in out
+    assert "cut:      2 by limit:max_pages; the order in which pages come decides which URLs are cut\n" in out
 
 
 def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
         (["http://127.0.0.1:9/", "--max-time", "10 parsecs"], "10m"),
         (["http://127.0.0.1:9/", "--linger", "never"], "1h30m, or forever"),
         (["http://127.0.0.1:9/", "--user-agent", "\udcff"], "LC_ALL=C.UTF-8"),
-        (["http://127.0.0.1:9/\udce9"], "is no text in utf-8"),
+        (["http://127.0.0.1:9/\udce9"], "is not text in utf-8"),
         (["http://127.0.0.1:9/", "--set", "politeness.per_hots=2"], "per_host"),
         (["http://127.0.0.1:9/", "--set", "fontier.per_host=2"], "frontier"),
         (["http://127.0.0.1:9/", "--wiring", "no-such"], "default"),
