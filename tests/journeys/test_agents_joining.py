@@ -213,7 +213,7 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     assert "state/agent-01/ledger is missing; bring state/agent-01 back from a copy" in refused.stderr
     done = resumed(directory, "--accept-loss")
     assert done.returncode == 0, done.stderr
-    assert "gone on without: the ledger of agent-01; 2 files of its archive and logs stay" in done.stderr
+    assert "the crawl goes on without the ledger of agent-01; 2 files of its archive and logs stay" in done.stderr
     assert "are fetched again, since pages of other agents lead to them" in done.stderr
     after = pages_in(directory)
     assert len(after) == HOSTS * PAGES, "nothing is missing"

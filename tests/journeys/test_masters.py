@@ -237,7 +237,7 @@ def test_a_shared_table_that_is_anothers_is_refused_and_one_that_is_gone_is_made
         forget_seen(ledger, [(point, point)])
     done = resumed(directory, "--accept-loss")
     assert done.returncode == 0, done.stderr
-    assert "made again: which agent has which of" in done.stderr
+    assert "the table of agents and their" in done.stderr
     assert "URLs that no agent has are queued again" in done.stderr
     owners = dict(designations(directory))
     assert {owners[domain] for domain in kept[:-1]} == {"agent-01"}

@@ -35,18 +35,18 @@ _GATES = ("follow", "expand", "store")
 
 #: Options that say something of pages at a runtime that no program can say, with the reason in a few words.
 _UNSAYABLE: Mapping[str, str] = {
-    "normalise": "crawlers know the usual normal form alone",
-    "noise": "crawlers leave out the usual noise",
-    "max_links": "crawlers keep the usual number of links",
+    "normalise": "crawlers know only the usual normal form",
+    "noise": "crawlers always leave out the usual noise",
+    "max_links": "crawlers always keep the usual number of links",
     "max_page_size": "the owner of a runtime says how large a page may be",
     "sitemaps": "crawlers follow sitemaps that are seeds or links",
     "follow_nofollow": "crawlers do not follow such links",
     "page_requisites": "crawlers follow links of pages",
     "mirror": "it needs page requisites",
-    "language": "crawlers do not look for languages before a page is home",
-    "topic": "crawlers know gates; give --filter 'store: keywords(...)'",
-    "topic_page": "crawlers know gates; give --filter 'store: keywords(...)'",
-    "relevance": "crawlers know gates; give --filter 'store: keywords(...)'",
+    "language": "crawlers do not know the language of a page before it comes home",
+    "topic": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
+    "topic_page": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
+    "relevance": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
     "recrawl": "crawlers do not come back to known pages",
 }
 

@@ -62,5 +62,5 @@ class KilledChildren:
                 await child.wait()
         if child.returncode:
             said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise UsageError(said[:1_000] or f"the answer wants more time or memory than it may have; {self._advice}")
+            raise UsageError(said[:1_000] or f"the answer needs more time or memory than it may use; {self._advice}")
         return answer

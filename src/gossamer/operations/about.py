@@ -80,9 +80,7 @@ _OBEYS = (
     "the crawler waits longer.</p>"
 )
 
-_DOES_NOT = (
-    "<p>This crawl was told that its hosts belong to whoever runs it, and does not ask <code>robots.txt</code>.</p>"
-)
+_DOES_NOT = "<p>This crawl was told that its hosts belong to the person who runs it, and does not ask for <code>robots.txt</code>.</p>"
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

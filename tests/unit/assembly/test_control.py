@@ -185,7 +185,7 @@ def test_a_directory_without_a_crawl_is_told_apart_from_one_that_rests(crawl: Pa
     (crawl / "crawl.toml").unlink()
     with pytest.raises(UsageError, match="holds no crawl"):
         Control(crawl)
-    with pytest.raises(UsageError, match="no directory"):
+    with pytest.raises(UsageError, match="not a directory"):
         Control(crawl / "nowhere")
 
 

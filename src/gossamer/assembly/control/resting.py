@@ -186,7 +186,7 @@ def check_can_block(directory: Path) -> None:
     """
     unit, _ = BLOCKING
     if unit not in read_wiring(directory).providers:
-        raise UsageError(f"the crawl in {directory} cannot block anybody: it has no unit {unit!r}")
+        raise UsageError(f"the crawl in {directory} cannot block hosts: it has no unit {unit!r}")
 
 
 def close_hosts(directory: Path, names: Sequence[str]) -> tuple[list[str], int]:

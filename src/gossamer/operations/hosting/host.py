@@ -272,7 +272,7 @@ class RuntimeHost:
         try:
             end = await self._loop.run_in_executor(self._threads, run)
         except OSError as error:
-            end = ConfinedEnd("crashed", f"the disk of the runtime: {error.strerror or error}")
+            end = ConfinedEnd("crashed", f"the disk of the runtime failed: {error.strerror or error}")
         finally:
             self._begun.discard(journey)
             self._started.pop(journey, None)
@@ -316,7 +316,7 @@ class RuntimeHost:
 
     async def _forgotten(self, journey: HostedJourney) -> None:
         """Forget a crawler; one that runs is ended first."""
-        journey.stop("time", "its sender has not spoken of it for too long")
+        journey.stop("time", "its sender has not asked about it for too long")
         if journey in self._begun:
             return  # at the next look
         self._journeys.pop((journey.sender, journey.identity), None)

@@ -290,7 +290,7 @@ class FileOutbox(Provider[FileOutboxSheet]):
                     await self.write()
             except (OSError, DiskFull) as error:
                 self.metrics.count("files_late")
-                self.report(f"what is owed to other agents stays owed for now: no file can be written ({error})")
+                self.report(f"URLs for other agents cannot be written into files now ({error}); they are written later")
 
 
 class _Part:
