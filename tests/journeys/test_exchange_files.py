@@ -177,7 +177,7 @@ def test_options_that_do_not_fit_are_refused_and_touch_nothing(pair: Path, capsy
         (["--exchange", "files", "--agents", "3", "--agent", "4"], "has 3 agents"),
         (["--exchange", "files", "--agents", "3", "--agent", "2"], "needs the key"),
         (["--exchange", "files", "--agents", "2", "--agent", "2", "--exchange-key", key], "leave --agents out"),
-        (["--exchange", "files", "--agent", "2", "--exchange-key", str(pair / "1/crawl.toml")], "no exchange key"),
+        (["--exchange", "files", "--agent", "2", "--exchange-key", str(pair / "1/crawl.toml")], "not an exchange key"),
         (["--agent", "2"], "add --exchange files"),
         (["--exchange", "files", "--agents", "2", "--agent", "1", "--strategy", "random-walk"], "cannot be divided"),
     ):

@@ -162,7 +162,7 @@ def test_a_folder_that_is_somebody_elses_is_refused_before_anything_is_asked(
         for folder, more, told in (
             (mine, (), "holds no mirror"),
             (tmp_path / "crawl" / "in", (), "cannot lie in each other"),
-            (mine / "a", (), "is no folder"),
+            (mine / "a", (), "is not a folder"),
             (tmp_path / "new", ("--no-warc",), "leave out --no-warc"),
         ):
             assert mirrored(web, tmp_path / "crawl", folder, *more) == 2

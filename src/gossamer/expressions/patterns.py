@@ -24,7 +24,7 @@ def compile_pattern(pattern: str) -> Any:
     except (re2.error, UnicodeError) as error:
         reason = error.args[0] if error.args else error
         shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-        raise ValueError(f"{pattern!r} is no RE2 pattern: {shown}") from None
+        raise ValueError(f"{pattern!r} is not an RE2 pattern: {shown}") from None
 
 
 def _quiet() -> Any:

@@ -270,7 +270,7 @@ def words_of(entries: Iterable["EntryPoint"]) -> Mapping[str, Predicate]:
         except (ImportError, AttributeError) as error:
             raise UnknownName(f"predicate {entry.name!r} cannot be loaded: {error}") from error
         if not isinstance(predicate, Predicate):
-            raise UnknownName(f"predicate {entry.name!r} is no gossamer Predicate: {entry.value}")
+            raise UnknownName(f"predicate {entry.name!r} is not a gossamer Predicate: {entry.value}")
         if name in found:
             raise UnknownName(f"predicate {entry.name!r} of {entry.value} has the name of one that is there already")
         found[name] = predicate

@@ -205,7 +205,7 @@ class Database:
                 found.append(path)
                 self._names[path.name] = name
             else:
-                self.damaged.append(Damage(name, "is no whole Parquet file"))
+                self.damaged.append(Damage(name, "is not a complete Parquet file"))
         return found
 
     def damage_to(self, question: str) -> list[Damage]:

@@ -69,7 +69,7 @@ class Gathering:
         else:
             self._items.append(as_item(thing, self._url))
         if len(self._found) >= MAX_FOUND or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS:
-            raise TooManyFinds(f"of one page {MAX_FOUND:,} requests and {MAX_ITEMS:,} items are taken")
+            raise TooManyFinds(f"a page may yield at most {MAX_FOUND:,} requests and {MAX_ITEMS:,} items")
 
     def add_all(self, things: Iterable[object], depth: int = 0) -> None:
         """Take each of these. Raises as :meth:`add`, and what the iterable raises."""

@@ -117,7 +117,7 @@ class HandlerTable:
         plan = self._plan(function, label, "", None, run, deadline)
         if plan.run == "process":
             raise UsageError(
-                f"{plan.place}: {plan.who} is for failures, which are small: it runs in a thread or in the loop"
+                f"{plan.place}: {plan.who} is for failures, which need no process; let it run in a thread or in the loop"
             )
         _put(self._failed, plan, "failures" + (f" of the label {label!r}" if label else ""))
         self._failed.sort(key=lambda one: -one.rank)
@@ -222,7 +222,7 @@ def _pattern(url: str, place: str, name: str) -> Any:
     try:
         return re2.compile(url, options)
     except re2.error as error:
-        raise UsageError(f"{place}: handler {name!r}: url={url!r} is no RE2 pattern: {_words(error)}") from None
+        raise UsageError(f"{place}: handler {name!r}: url={url!r} is not an RE2 pattern: {_words(error)}") from None
 
 
 def _words(error: Exception) -> str:

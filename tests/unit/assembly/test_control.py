@@ -90,7 +90,7 @@ class Steered:
             case BlockHosts(names=["broken"]):
                 raise ZeroDivisionError("a fault of ours")
             case BlockHosts(names=["?"]):
-                raise UsageError("'?' is no host or domain")
+                raise UsageError("'?' is not a host or domain")
             case _:
                 return Done(f"did {type(request).__name__}")
 

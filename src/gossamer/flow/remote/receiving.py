@@ -125,17 +125,19 @@ class ExpectedSenders:
         self._ended: set[str] = set()
 
     def objection(self, slot: str) -> str:
-        """Why this one is none of them; empty if it is."""
+        """Why this one is not one of them; empty if it is."""
         if self.all_ended:
             return "all its senders have ended"
         if isinstance(self._senders, frozenset):
             return (
                 ""
                 if slot in self._senders
-                else f"{slot!r} is no sender of it; known: {', '.join(sorted(self._senders))}"
+                else f"{slot!r} is not one of its senders; known: {', '.join(sorted(self._senders))}"
             )
         if slot not in self._seen and len(self._seen) >= self._senders:
-            return f"it has its {self._senders} senders ({', '.join(sorted(self._seen))}), and {slot!r} is none of them"
+            return (
+                f"it has its {self._senders} senders ({', '.join(sorted(self._seen))}), and {slot!r} is not one of them"
+            )
         return ""
 
     def joined(self, slot: str) -> None:

@@ -130,6 +130,6 @@ def evidence(part: TrapPart) -> str:
         return f"trusted: its pages have news; {part.pages} pages were looked at"
     stale = those(part.window, NOTHING_NEW)
     return (
-        f"{stale} of the last {len(part.window)} pages said nothing of their own; {part.pages} pages led to "
+        f"{stale} of the last {len(part.window)} pages had no text of their own; {part.pages} pages led to "
         f"{part.found} new URLs like them"
     )

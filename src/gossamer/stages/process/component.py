@@ -355,7 +355,9 @@ def _languages(sheet: ProcessSheet) -> frozenset[str]:
         code = primary(tag)
         # Codes of three letters are those of languages that ISO 639-1 leaves out: pages name them, too.
         if not code or (len(code) == _CODE and code not in CODES):
-            raise SettingError(f"setting 'languages': {tag!r} is no language of ISO 639; write it as de, fr or pt-BR")
+            raise SettingError(
+                f"setting 'languages': {tag!r} is not a language of ISO 639; write it as de, fr or pt-BR"
+            )
     return frozenset(map(primary, sheet.languages))
 
 
