@@ -377,7 +377,7 @@ def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what
         whole = crawl([web.url("/")], folder, script)
         assert whole.pages == len(web.expected)
         archived = len(records(folder))
-        with pytest.raises(UsageError, match="no checkpoint 'late'; there are: early"):
+        with pytest.raises(UsageError, match="there is no checkpoint 'late'; known: early"):
             resting.restore(folder, "late")
         resting.restore(folder, "early")
         back = standing_at_rest(folder)

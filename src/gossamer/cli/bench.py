@@ -113,8 +113,8 @@ PEER_PAGES = 2_000
     "--pages",
     type=click.IntRange(100),
     help="Use this many pages in the crawl (agents, peers, spiders, pages, keeping, memory, questions), bodies of a "
-    "megabyte (bodies), pages that are judged (mobile), pages in the store (structured-data), pages of the web (freshness, exchange), "
-    "known pages (revisits) or hosts (dashboard).",
+    "megabyte (bodies), pages that are judged (mobile), pages in the store (structured-data), pages of the web "
+    "(freshness, exchange), known pages (revisits) or hosts (dashboard).",
 )
 @click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: use this many URLs (repeatable).")
 @click.option(
@@ -164,7 +164,7 @@ def bench(
         return
     name = ALIASES.get(name, name)
     if name not in BENCHES:
-        raise click.UsageError(f"no benchmark {name!r}{nearest(name, BENCHES)}")
+        raise click.UsageError(f"there is no benchmark {name!r}{nearest(name, BENCHES)}")
     if plots_folder is not None and name not in DRAWN:
         raise click.UsageError(f"--plots: {name} draws nothing; {' and '.join(sorted(DRAWN))} do")
     module = importlib.import_module(f"gossamer.bench.{name.replace('-', '_')}")

@@ -55,7 +55,7 @@ class KilledChildren:
             async with asyncio.timeout(self._seconds):
                 answer, complaint = await child.communicate(question)
         except TimeoutError:
-            raise UsageError(f"no answer within {self._seconds:g} seconds; {self._advice}") from None
+            raise UsageError(f"there was no answer within {self._seconds:g} seconds; {self._advice}") from None
         finally:
             if child.returncode is None:
                 child.kill()

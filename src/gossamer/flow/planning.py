@@ -156,7 +156,7 @@ class _Planner:
 
     def fits(self, where: str, name: str, interface: Any) -> None:
         if name not in self.wiring.providers:
-            self.finding(where, f"no provider {name!r}{nearest(name, self.wiring.providers)}")
+            self.finding(where, f"there is no provider {name!r}{nearest(name, self.wiring.providers)}")
             return
         try:
             unit = self.catalog.provider(self.wiring.providers[name].use)
@@ -188,7 +188,9 @@ class _Planner:
                         table[connector].append((node.name, role))
                     else:
                         where = f"components.{node.name}.ports.{role}"
-                        self.finding(where, f"no connector {connector!r}{nearest(connector, self.wiring.connectors)}")
+                        self.finding(
+                            where, f"there is no connector {connector!r}{nearest(connector, self.wiring.connectors)}"
+                        )
         self.stop_if_wrong()
         return _found(
             {

@@ -368,7 +368,7 @@ def _told(names: Mapping[str, str], tables: Sequence[str] = ()) -> Iterator[None
             text = f"{', '.join(named)} cannot be read: {type(error).__name__}; bring it back from a copy"
             raise CrawlDirectoryError(text) from None
         if unknown := _NO_TABLE.search(str(error)):
-            raise UsageError(f"no table {unknown[1]!r}{nearest(unknown[1], tables)}") from None
+            raise UsageError(f"there is no table {unknown[1]!r}{nearest(unknown[1], tables)}") from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None

@@ -222,7 +222,9 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             COUNT + KEEP.replace("numbers", "number"),
-            ["w.toml: components.keep.ports.inbox: no connector 'number'; did you mean 'numbers'? Known: numbers"],
+            [
+                "w.toml: components.keep.ports.inbox: there is no connector 'number'; did you mean 'numbers'? Known: numbers"
+            ],
         ),
         (
             SOUND + "[connectors.spare]\n",
@@ -248,7 +250,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             COUNT + ASKING + "providers={resolver='dd', by_scheme={http='d'}}\n[providers.d]\nuse='dns'\n",
-            ["w.toml: components.asking.providers.resolver: no provider 'dd'; did you mean 'd'? Known: d"],
+            ["w.toml: components.asking.providers.resolver: there is no provider 'dd'; did you mean 'd'? Known: d"],
         ),
         (
             COUNT + ASKING + "providers={resolver={http='d'}, by_scheme='d'}\n[providers.d]\nuse='dns'\n",

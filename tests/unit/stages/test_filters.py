@@ -66,7 +66,7 @@ def test_a_bad_pattern_is_refused_in_one_line(values: dict[str, tuple[str, ...]]
 
 
 def test_a_bad_seed_is_refused_in_one_line() -> None:
-    with pytest.raises(SettingError, match="setting 'seeds': 'example.org' is not a URL"):
+    with pytest.raises(SettingError, match=r"setting 'seeds': 'example.org' is not a URL"):
         ScopeFilter(ScopeSheet(seeds=("example.org",)))
 
 

@@ -121,7 +121,7 @@ def restore(directory: Path, name: str) -> None:
     """
     known = checkpoints(directory)
     if name not in known:
-        raise UsageError(f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
+        raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
     then = _members_at(directory, name)
     mark = directory / _RESTORING
     if then:

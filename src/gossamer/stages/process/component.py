@@ -147,7 +147,7 @@ class Process(Filter[ProcessSheet]):
     def _check_isolated(self) -> None:
         known = {getattr(one, "name", "") for group in self.processors.values() for one in group}
         if strange := [name for name in self.sheet.isolated if name not in known]:
-            raise SettingError(f"isolated: no processor {strange[0]!r}{nearest(strange[0], known)}")
+            raise SettingError(f"isolated: there is no processor {strange[0]!r}{nearest(strange[0], known)}")
 
     async def stop(self) -> None:
         """End the parser processes."""
