@@ -158,7 +158,7 @@ def test_one_connection_carries_many_requests(crawl: Path, run: Run) -> None:
 def test_a_refusal_keeps_its_words_and_its_exit_status(crawl: Path, run: Run) -> None:
     async def steps() -> None:
         async with serving(crawl):
-            with pytest.raises(SteeringRefused, match="no host or domain") as caught:
+            with pytest.raises(SteeringRefused, match="not a host or domain") as caught:
                 await asking(crawl, lambda control: control.do(BlockHosts(["?"])))
             assert caught.value.exit_code == 2
 
