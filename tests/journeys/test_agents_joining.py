@@ -144,7 +144,7 @@ def test_agents_that_leave_give_their_part_to_the_others(web: FakeWeb, tmp_path:
     begun(web, directory, agents=agents)
     done = resumed(directory, "--agents", str(then))
     assert done.returncode == 0, done.stderr
-    assert f"agent-{agents - 1:02d} left, and gave away" in done.stderr
+    assert f"agent-{agents - 1:02d} left and gave away" in done.stderr
     assert sum(name.endswith("=0") for name in members_of(directory)) == agents - then
     check_whole(web, directory)
     assert not list((directory / "state/supervisor").glob("changing*"))

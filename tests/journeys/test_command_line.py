@@ -341,7 +341,7 @@ def test_a_stop_does_not_wait_for_an_answer_that_never_comes(tmp_path: Path) -> 
         web.wait_for(2)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=HUNG_AFTER)
-    assert "what is in flight did not end within" in err
+    assert "the requests in flight did not end within" in err
     assert (process.returncode, json.loads(out)["state"]) == (3, "stopped")
 
 

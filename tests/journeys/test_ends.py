@@ -118,7 +118,7 @@ def test_a_lone_pdf_is_a_success(tmp_path: Path) -> None:
 def test_keep_trying_is_refused_with_what_stands_in_its_place() -> None:
     status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "--keep-trying")
     assert status == 2
-    assert err.strip() == "gossamer: --keep-trying does not exist any more; write --linger forever"
+    assert err.strip() == "gossamer: --keep-trying no longer exists; write --linger forever"
 
 
 def test_a_limit_is_named_with_the_command_that_goes_on(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_domains_move_where_a_person_says_and_where_agents_leave_and_join(web: F
     assert dict(designations(directory, ["new.test", moved])) == {"new.test": "agent-02", moved: "agent-00"}
     done = resumed(directory, "--agents", "2")
     assert done.returncode == 0, done.stderr
-    assert "agent-02 left, and gave away" in done.stderr
+    assert "agent-02 left and gave away" in done.stderr
     after = dict(designations(directory))
     assert after[moved] == "agent-01", "a person has said so"
     assert set(after.values()) == {"agent-00", "agent-01"}, "agent-02 has left"

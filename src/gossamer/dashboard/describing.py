@@ -92,7 +92,7 @@ def openapi() -> dict[str, Any]:
             "Say how a crawl stands, as `gossamer status --json` does.",
             standing,
             crawl,
-            _query("units", "Also say what every unit has counted, where it is 1."),
+            _query("units", "Also say what every unit has counted, if it is 1."),
             agent,
         ),
         "/api/crawls/{key}/samples": _get(
@@ -107,10 +107,10 @@ def openapi() -> dict[str, Any]:
             crawl,
             _query("search", "Give hosts whose names hold this."),
             _query("sort", f"Sort by {', '.join(COLUMNS)}."),
-            _query("descending", "Give the greatest first, where it is 1."),
+            _query("descending", "Give the greatest first, if it is 1."),
             _query("offset", "Leave out this many.", "integer"),
             _query("limit", f"Give this many, {MOST} at most.", "integer"),
-            _query("live", "Also say how these hosts stand at this moment, where it is 1 and the crawl runs."),
+            _query("live", "Also say how these hosts stand at this moment, if it is 1 and the crawl runs."),
         ),
         "/api/crawls/{key}/host": _get(
             "Say what is known of a host: state, delay, robots.txt with its versions, failed URLs, the head of its queue.",

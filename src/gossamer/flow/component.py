@@ -106,7 +106,7 @@ def _lacks(cls: type, names: Sequence[str]) -> list[str]:
     """One of these methods must be there, and those that are must be of a form that can be called for items."""
     found = {name: method for name in names if callable(method := getattr(cls, name, None))}
     if not found:
-        return [f"class {cls.__name__} defines none of: {', '.join(names)}"]
+        return [f"class {cls.__name__} has to define one of these: {', '.join(names)}"]
     return [
         f"{cls.__name__}.{name} is an async generator; let it return a list, or send by name"
         for name, method in found.items()

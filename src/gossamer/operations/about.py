@@ -80,7 +80,9 @@ _OBEYS = (
     "the crawler waits longer.</p>"
 )
 
-_DOES_NOT = "<p>This crawl was told that its hosts belong to the person who runs it, and does not ask for <code>robots.txt</code>.</p>"
+_DOES_NOT = (
+    "<p>The hosts of this crawl belong to the person who runs it, so it does not ask for <code>robots.txt</code>.</p>"
+)
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -1,7 +1,7 @@
 """Threads for handlers that block: each runs one handler at a time, and is left behind if the handler never returns.
 
-Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons, so a handler that hangs does not keep
-the program from ending.
+Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons, so a
+handler that hangs does not keep the program from ending.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """A watch over the event loop: a handler that blocks it stops the whole crawl, so the watch names the handler and its line.
 
-Place in the flow: :mod:`running` starts one with the crawl. The loop sets a mark several times a second; a thread looks at the mark,
-and if it is old, at the stack of the loop's thread.
+Place in the flow: :mod:`running` starts one with the crawl. The loop sets a mark several times a second; a thread looks at
+the mark, and if it is old, at the stack of the loop's thread.
 """
 
 import asyncio
@@ -66,7 +66,8 @@ class LoopWatch:
                 self._told.add(plan.name)
                 self._tell(
                     f"{plan.place}: {plan.who} blocks the crawl, which stands still meanwhile: {since:.1f} s so far, at "
-                    f"{place_in(frame) or plan.place}; await what waits, or write the handler with def instead of async def"
+                    f"{place_in(frame) or plan.place}; await the call that waits, or write the handler with def "
+                    "instead of async def"
                 )
 
     def _handler_on(self, frame: FrameType | None) -> HandlerPlan | None:

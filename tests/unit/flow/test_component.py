@@ -109,7 +109,7 @@ class Late(AsynchronousFilter):
             Neither,
             ["class Neither is not runnable: derive it from Filter, Consumer or Producer"],
         ),
-        (NoConsume, ["class NoConsume defines none of: consume, consume_many"]),
+        (NoConsume, ["class NoConsume has to define one of these: consume, consume_many"]),
         (Talking, ["class Talking is a consumer, which declares exactly one In and no Out"]),
         (TwoInputs, ["class TwoInputs is a filter, which declares exactly one In; use a complex filter for several"]),
         (Generating, ["Generating.filter is an async generator; let it return a list, or send by name"]),
@@ -118,11 +118,11 @@ class Late(AsynchronousFilter):
         (OneInput, ["class OneInput is a synchronous filter, which declares at least two In"]),
         (OtherNames, ["OtherNames.filter takes ['a', 'c']; its inputs are ['a', 'b']"]),
         (Deaf, ["class Deaf declares no In; derive it from Producer if it makes items of its own"]),
-        (HalfDeaf, ["class HalfDeaf defines none of: on_b, on_b_many"]),
+        (HalfDeaf, ["class HalfDeaf has to define one of these: on_b, on_b_many"]),
         (
             Stingy,
             [
-                "class Stingy defines none of: take_outbox",
+                "class Stingy has to define one of these: take_outbox",
                 "class Stingy spills 'other', which is not one of its inputs: inbox",
             ],
         ),

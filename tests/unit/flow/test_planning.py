@@ -324,7 +324,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             COUNT + KEEP.replace("use='keep'", "use='broken'"),
-            ["w.toml: components.keep.use: class Broken defines none of: consume, consume_many"],
+            ["w.toml: components.keep.use: class Broken has to define one of these: consume, consume_many"],
         ),
     ],
 )

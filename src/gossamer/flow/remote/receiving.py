@@ -277,7 +277,7 @@ class Receiver(Generic[T]):
             if position < peer.first - 1:
                 raise RemoteRefused(
                     f"connector {self._about.connector!r}: the consumer has kept items up to {position} of {key!r}, "
-                    f"the sender goes on at {peer.first}: what is between was acknowledged and is gone"
+                    f"the sender goes on at {peer.first}: the items between were acknowledged and are lost"
                 )
             self._supersede(peer.slot, key)
             stream = self._streams[key] = Stream(peer.slot, position)

@@ -197,7 +197,7 @@ class RuntimeHost:
             program = (await asyncio.to_thread(received, crawler, self._installed)).program
             hosts = self._sheet.rules(sender).hosts
             if not any(self._sources.serves(canonical(seed), hosts) for seed in program.seeds):
-                raise RuntimeRefused("hosts", "the host of none of its seeds is served to this sender")
+                raise RuntimeRefused("hosts", "the runtime serves this sender no host of its seeds")
         except RuntimeRefused as refused:
             self._diary.tell("refused", sender=sender, crawler=identity, reason=refused.reason, told=str(refused))
             raise

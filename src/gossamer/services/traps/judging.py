@@ -119,7 +119,7 @@ def _checksum(text: str) -> int:
 def evidence_of(data: bytes | None, family: Family) -> str:
     """Why a family is, or was, suspected, in words: out of what the ledger keeps of its owner."""
     part = read_host(data).parts.get(family.part)
-    return "nothing is known of it any more" if part is None else evidence(part)
+    return "its evidence is no longer kept" if part is None else evidence(part)
 
 
 def evidence(part: TrapPart) -> str:

@@ -184,7 +184,7 @@ def test_a_consumer_older_than_what_was_acknowledged_is_told_so(run: Run, joined
         await link.cut()
         second.resume(kept)
         link = Link(joined_pipes(), sender, second)
-        with pytest.raises(RemoteRefused, match="acknowledged and is gone"):
+        with pytest.raises(RemoteRefused, match="acknowledged and are lost"):
             await sender.changes.until(lambda: sender.delivered)
         with pytest.raises(RemoteRefused):
             await sender.send([5], None)
