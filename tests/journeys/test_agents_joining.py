@@ -107,7 +107,7 @@ def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: Fake
     begun(web, directory)
     done = resumed(directory, "--agents", "4")
     assert done.returncode == 0, done.stderr
-    assert "agent-02 and agent-03 joined, and took" in done.stderr
+    assert "agent-02 and agent-03 joined and took" in done.stderr
     assert members_of(directory) == ("agent-00", "agent-01", "agent-02", "agent-03")
     check_whole(web, directory)
     assert (directory / "logs/agent-02.jsonl").stat().st_size
@@ -156,7 +156,7 @@ def test_agents_join_a_crawl_that_one_process_began(web: FakeWeb, tmp_path: Path
     begun(web, directory, agents=1)
     done = resumed(directory, "--agents", "3")
     assert done.returncode == 0, done.stderr
-    assert "agent-01 and agent-02 joined, and took" in done.stderr
+    assert "agent-01 and agent-02 joined and took" in done.stderr
     check_whole(web, directory)
 
 

@@ -72,7 +72,7 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["http://"], "not a URL: 'http://'; write it in full"),
+        (["http://"], "'http://' is not a URL; write it in full"),
         (["docs.example", "--resolve", "docs.example=192.0.2.7"], "--contact"),
         (["http://127.0.0.1:9/", "--delay", "-1"], "at least 0"),
         (["http://127.0.0.1:9/", "--user-agent", ""], "--user-agent"),

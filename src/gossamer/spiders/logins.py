@@ -104,7 +104,7 @@ class Session:
         try:
             url = canonical(in_charset(href, base, ""), base)
         except UnreadableUrl as error:
-            raise UsageError(f"{href!r:.200} is not a URL: {error}") from None
+            raise UsageError(str(error)) from None
         if host_of(url) not in self._hosts or (scheme_of(url) != "https" and scheme_of(self.url) == "https"):
             raise UsageError(f"{url} is not on {site_of(self.url)}; a log-in asks its own host alone")
         return url
