@@ -211,6 +211,7 @@ def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], se
             "ledger": LENDING,
             **{role: roles[role] for role in ("flights", "seen", "traversal", "prioritizer", "task_gates")},
             "contents": components[contents].providers["contents"],
+            "politeness": components[frontier].providers["politeness"],
             "filters": components[filters].providers["filters"],
         },
         settings,
