@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from tests.journeys.test_crawl_mobile import Unreliable, crawled, fetching, found, web
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.cli.main import main
@@ -17,7 +18,6 @@ from gossamer.operations.deleting import delete, target_of
 from gossamer.operations.verifying import verify
 from gossamer.query.archive import ArchiveReader
 from gossamer.testing.fakeweb import FakeWeb
-from tests.journeys.test_crawl_mobile import Unreliable, crawled, fetching, found, web
 
 PAGE, OTHER = "http://a.test/p/8", "http://b.test/p/8"
 TEXT = b"About kidney, a 8."
@@ -40,7 +40,7 @@ def crawl(sound: Path, tmp_path: Path) -> Path:
 
 
 def exported(crawl: Path) -> tuple[list[tuple[str, str, str, bytes]], dict[str, list[str]]]:
-    """Kind, URL, type and body of each record of the crawl's WACZ file, as another reader has them; and the lines of other files."""
+    """Kind, URL, type and body of each record of the crawl's WACZ file, as another reader has them; and its lists of pages."""
     target = crawl.parent / "crawl.wacz"
     assert main(["export", str(crawl), "--to", "wacz", "-o", str(target)]) == 0
     records: list[tuple[str, str, str, bytes]] = []

@@ -35,8 +35,9 @@ _SMALLEST_WINDOW_LOG = 10
 #: Bytes of a frame, packed and unpacked: a batch that is nearly full when the largest page comes, which has text and elements, too.
 MAX_PACKED = MAX_FRAME
 MAX_UNPACKED = 96 << 20
-#: Compression level. Of the documentation of PostgreSQL, level 7 sends a tenth less main text than level 3, for 60 us a page, and
-#: level 9 for 100 us another part in sixty. Whole pages are many more bytes: level 6 sends an eighth less of them, for 80 us a page.
+#: Compression levels of parts and of whole pages. Of the documentation of PostgreSQL, level 7 sends a tenth less main text than
+#: level 3, for 60 us a page, and level 9 for 100 us another part in sixty. Whole pages are many more bytes: level 6 sends an eighth
+#: less of them, for 80 us a page.
 LEVEL, WHOLE_LEVEL = 7, 6
 
 _HEAD = struct.Struct("!cI")

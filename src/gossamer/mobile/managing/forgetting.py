@@ -1,8 +1,8 @@
 """What mobile crawlers have of a deleted URL, host or domain, taken out of a ledger.
 
-Place in the flow: `gossamer delete` calls this before the ledger forgets the hosts themselves, while nothing is at work on the crawl.
-It can be killed at any point and called again. A crawler that was sent to a host of which something goes counts as lost: it would
-bring that home. What else it had with it waits for another one.
+Place in the flow: `gossamer delete` calls this before the ledger forgets the hosts themselves, while nobody is at work on the
+crawl. It can be killed at any point and called again. A crawler that was sent to a host of which something goes counts as lost: it
+would bring that home. What else it had with it waits for another one.
 """
 
 from collections.abc import Iterable, Iterator
