@@ -46,8 +46,8 @@ from gossamer.stores.deletions import (
     write_places,
 )
 from gossamer.stores.exchange.held import let_go
-from gossamer.stores.exchange.mail import SCHEMA as MAIL
-from gossamer.stores.exchange.mail import delete_mail
+from gossamer.stores.exchange.mail_on_disk import SCHEMA as MAIL
+from gossamer.stores.exchange.mail_on_disk import delete_mail
 from gossamer.stores.ledger.deleting import delete as delete_from_ledger
 from gossamer.stores.ledger.deleting import hosts_of
 from gossamer.stores.ledger.ledger import RocksLedger
