@@ -14,7 +14,8 @@ from gossamer.flow.unit import Provider
 NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
-    "gossamer.api", "gossamer.assembly.control.standing", "gossamer.assembly.control.steering", "gossamer.operations.reprocess",
+    "gossamer.api", "gossamer.assembly.control.settings", "gossamer.assembly.control.standing",
+    "gossamer.assembly.control.steering", "gossamer.operations.reprocess",
     "gossamer.operations.story", "gossamer.bench", "gossamer.flow.remote.connector", "gossamer.flow.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
     "gossamer.operations.following", "gossamer.query.search", "gossamer.query.item_files", "gossamer.simweb",

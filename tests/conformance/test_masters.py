@@ -15,7 +15,8 @@ from gossamer.model.task import Task
 from gossamer.services.designation.policies import LeastLoaded, RandomAgent
 from gossamer.services.designation.shared import SharedDesignations, SharedDesignationSheet
 from gossamer.stages.communicating import MassCommunicator
-from gossamer.stores.exchange.mail import LEASE, MassMail, MassMailSheet
+from gossamer.stores.exchange.mail import MassMail, MassMailSheet
+from gossamer.stores.exchange.mail_on_disk import LEASE
 from gossamer.stores.shared_state import CrawlSharedState, SharedFile, SharedStateSheet
 from gossamer.testing import FakeClock, check_consumer, check_designation_table, check_mail, check_shared_state
 

@@ -148,9 +148,9 @@ def test_several_agents_fetch_the_pages_that_one_fetches(agents: int, tmp_path: 
 def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_path: Path) -> None:
     with web_of_hosts(pages=PAGES * kills, latency=0.02, same=range(HOSTS)) as web:
         there = HOSTS * PAGES * kills + HOSTS
-        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
         lines: list[str] = []
-        job._report = lines.append
+        options = options_for(web, tmp_path / "crawl", agents=2)
+        job = DividedCrawl([seed_of(web)], options, report=lines.append, tables=False)
 
         async def kill(job: DividedCrawl) -> None:
             await until(lambda: job._supervisor is not None)

@@ -68,9 +68,8 @@ def test_an_agent_that_stays_silent_is_told_of_and_begins_again(tmp_path: Path) 
     with web_of_hosts(pages=2 * PAGES, latency=0.05) as web:
         options = options_for(web, tmp_path / "crawl", agents=2)
         settings = {"frontier": {"silence": 6.0}}
-        job = DividedCrawl([seed_of(web)], options, settings=settings, tables=False)
         lines: list[str] = []
-        job._report = lines.append
+        job = DividedCrawl([seed_of(web)], options, settings=settings, report=lines.append, tables=False)
 
         async def meanwhile(job: DividedCrawl) -> None:
             await both_at_work(job)

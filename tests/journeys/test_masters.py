@@ -32,7 +32,7 @@ from gossamer.operations.designations import designations
 from gossamer.operations.verifying import verify
 from gossamer.query.places import CRAWL_FILE
 from gossamer.stores.exchange.held import held_domains, let_go
-from gossamer.stores.exchange.mail import has_mail
+from gossamer.stores.exchange.mail_on_disk import has_mail
 from gossamer.stores.ledger.moving import drop, forget_seen
 from gossamer.stores.members import members_of
 from gossamer.stores.shared_state import SHARED, SharedFile
@@ -96,9 +96,9 @@ def test_masters_bring_the_pages_that_the_ring_brings(agents: int, masters: int,
 
 def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_path: Path) -> None:
     with web_of_hosts(pages=40, latency=0.03) as web:
-        job = by_masters(web, tmp_path / "crawl", masters=2)
         lines: list[str] = []
-        job._report = lines.append
+        options = options_for(web, tmp_path / "crawl", agents=2, designation="master", masters=2)
+        job = DividedCrawl([seed_of(web)], options, report=lines.append, tables=False)
 
         async def kill(job: DividedCrawl) -> None:
             await until(lambda: job._supervisor is not None)

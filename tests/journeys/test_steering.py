@@ -26,8 +26,8 @@ from gossamer.assembly.control.messages import (
     Stop,
     Undo,
 )
+from gossamer.assembly.control.settings import set_values
 from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.control.steering import set_values
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary

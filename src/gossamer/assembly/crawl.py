@@ -9,33 +9,32 @@ import asyncio
 import contextlib
 import os
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from gossamer.assembly.companions import Companions
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.crawl_plan import CrawlPlan
 from gossamer.assembly.crawl_work import CrawlWork
 from gossamer.assembly.damage import bring_back, refuse_without_ledger, restored_lines
 from gossamer.assembly.ending import RunEnding, came_to_nothing
 from gossamer.assembly.figures import RunFigures
-from gossamer.assembly.following import Following
 from gossamer.assembly.handing_over import HandingOver
 from gossamer.assembly.live_changes import LiveChanges
 from gossamer.assembly.lost_ledger import begin_anew
 from gossamer.assembly.merging import FileExchange
-from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
 from gossamer.assembly.processes import Fleet
 from gossamer.assembly.rewired import read_changes
+from gossamer.assembly.run_lines import RunLines
 from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.seeds import check_addresses
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
-from gossamer.assembly.tables import TableMaker, write_hosts
+from gossamer.assembly.tables import write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.assembly.units_at_work import UnitsAtWork
 from gossamer.flow.catalog import Catalog
@@ -54,19 +53,15 @@ from gossamer.stores.crawl_identity import ensure_crawl_id
 from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.members import refuse_divided
-from gossamer.stores.notes import note_line
 from gossamer.stores.scratch import scratch
 
 if TYPE_CHECKING:
     from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
-    from gossamer.assembly.control.steering import Others
+    from gossamer.assembly.control.steerable import Others
     from gossamer.assembly.control.wire import Answered, ControlRequest
 
 U = TypeVar("U")
-
-#: Lines that are said once more at the end of a crawl: the latest.
-WARNINGS = 10
 
 
 class Crawl:
@@ -91,21 +86,15 @@ class Crawl:
         """
         self.options = options or CrawlOptions()
         self._clock = clock
-        self._report = report
-        self.warnings: deque[str] = deque(maxlen=WARNINGS)
-        """What was told while the crawl was at work, to be said once more at the end."""
         self.plan = CrawlPlan(seeds, self.options, wiring, settings or {}, catalog, subscribers)
         """What it will be."""
         self.seeds, self.directory = self.plan.seeds, self.plan.directory
+        self._lines = RunLines(self.directory, report, lambda: self.working)
         self._place = CrawlPlace(self.directory, self.options)
         self.exchange = FileExchange(self.directory, self.options, self.plan.graph.wiring, self.report)
         self._check_place()
-        self.tables = TableMaker(self.directory, report) if tables else None
-        self.following = Following(self.directory, self.options, report, triples=self.plan.keeps_triples)
-        self.following.check(overwrite=self.options.overwrite)
-        self.mirror = MirrorFolder(self.directory, self.options, report)
-        self.mirror.check()
-        self._work = CrawlWork(self.report, self._torn)
+        self._companions = Companions(self.plan, self.options, report, has_tables=tables)
+        self._work = CrawlWork(self.report, self._companions.abort)
         self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
         self._figures: RunFigures | None = None
@@ -187,7 +176,7 @@ class Crawl:
             await running.start()
             has_begun = True
             await self._begin(running, fleet)
-            async with self.tables.watching() if self.tables else contextlib.nullcontext():
+            async with self._companions.making_tables():
                 work = fleet.watch_over(running.work())
                 await self._work.until_done(work, running, self.units.frontier, self._attended())
             if self.handing_over.is_done:
@@ -205,15 +194,13 @@ class Crawl:
             self.connector_statistics = running.statistics()
             await running.stop()
             await fleet.stop()
-            await self.following.finish()
+            await self._companions.feed_rest()
             if is_vain:
-                rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
-                self.report(f"nothing came, so nothing is kept: {rest}")
+                self.report(self._place.told_vain)
             self._place.settle(made, has_begun and not is_vain)
-        if self.tables is not None and not self._work.is_aborted and not is_vain:
+        if self._companions.makes_tables and not self._work.is_aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
-            await self.tables.finish()
-            await self.mirror.finish()
+            await self._companions.finish()
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary
@@ -236,13 +223,12 @@ class Crawl:
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
         await self.exchange.begin(self.units)
-        await self.following.start()
+        await self._companions.start()
         self._tell_records()
 
     def _note(self) -> None:
         """Note what follows the crawl, for this run and every later one."""
-        self.following.register()
-        self.mirror.register()
+        self._companions.register()
         self.exchange.register()
 
     @contextlib.asynccontextmanager
@@ -266,10 +252,12 @@ class Crawl:
 
     def report(self, line: str) -> None:
         """Tell a line; one of while the crawl was at work is said once more at the end."""
-        if self.working:
-            self.warnings.append(line)
-            note_line(self.directory, line)
-        self._report(line)
+        self._lines.tell(line)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What was told while the crawl was at work, to be said once more at the end."""
+        return self._lines.warnings
 
     def _tell_records(self) -> None:
         """Let the tally tell each record; a wiring may have none, or have it in another process."""
@@ -321,10 +309,6 @@ class Crawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._work.abort()
-
-    def _torn(self) -> None:
-        if self.tables is not None:
-            self.tables.abort()
 
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""

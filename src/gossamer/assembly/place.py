@@ -132,6 +132,12 @@ class CrawlPlace:
         """
         write(self.path / CRAWL_FILE, wiring, is_private=_holds_secrets(wiring, graph))
 
+    @property
+    def told_vain(self) -> str:
+        """What becomes of the directory when nothing came, in words."""
+        rest = "what it held stays" if self.holds_another else f"{self.path} is removed"
+        return f"nothing came, so nothing is kept: {rest}"
+
     def settle(self, made: bool, has_begun: bool) -> None:
         """A crawl that could not begin, or came to nothing, leaves no directory; the one that it was to replace comes back."""
         if made and not has_begun:

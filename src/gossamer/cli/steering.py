@@ -23,8 +23,8 @@ from gossamer.assembly.control.messages import (
     SetHost,
     Stop,
     Undo,
-    offered_request,
 )
+from gossamer.assembly.control.requests import offered_request
 from gossamer.assembly.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.model.errors import UsageError
 

@@ -39,6 +39,10 @@ from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, t
 from gossamer.stores.cdxj import INDEX, merge, write_run
 from gossamer.stores.segments import Segment, closed_segments, mark_closed, segments
 
+#: Bytes of a segment after which DuckDB is opened anew: it keeps some 70 MB of such a one, and opening costs a small table more
+#: than the table itself.
+_LARGE = 8 << 20
+
 
 class Converted(msgspec.Struct, frozen=True):
     """What :func:`convert` did."""
@@ -90,6 +94,8 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
             if not parquet_of(directory, segment).exists():
                 _convert_one(directory, segment, tables, writer)
                 done += 1
+                if segment.path.stat().st_size >= _LARGE:
+                    writer.rest()
         _remove_converted(directory)
         if not ended:
             return Converted(done)

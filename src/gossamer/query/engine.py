@@ -74,6 +74,7 @@ class ParquetWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.rest()
         self._stack.close()
 
     @cached_property
@@ -82,7 +83,13 @@ class ParquetWriter:
 
     @cached_property
     def _connection(self) -> Connection:
-        return self._stack.enter_context(connect(str(self._folder)))
+        return connect(str(self._folder))
+
+    def rest(self) -> None:
+        """Give back the memory that DuckDB has come to hold. Views are gone; the next table opens DuckDB anew."""
+        connection = self.__dict__.pop("_connection", None)
+        if connection is not None:
+            connection.close()
 
     def link(self, path: Path) -> Path:
         """A name for a file or directory that SQL can hold."""

@@ -8,17 +8,15 @@ it, so it waits until one comes.
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from gossamer.rdf.attributes import AttributeReader, Attributes
 from gossamer.rdf.frames import INITIAL, Frame, HostLanguage, List, Step
-from gossamer.rdf.initial import PREFIXES
-from gossamer.rdf.names import Names, declared, is_name, resolved
+from gossamer.rdf.names import Names, resolved
 from gossamer.rdf.nodes import Content, Element
 from gossamer.rdf.terms import (
     FIRST,
-    MAX_IRI,
     NIL,
     REST,
     TYPE,
-    USES_VOCABULARY,
     Full,
     Gathered,
     literal,
@@ -39,7 +37,6 @@ _READ_OTHERWISE = frozenset(["head", "body", "time", "data"])
 _SAYS = _SAYS_MORE | {"href", "src"}
 #: Elements of HTML whose subject is that of the element around them, where they name none.
 _SECTIONS = frozenset(["head", "body"])
-_Attributes = Mapping[str, str | None]
 _T = TypeVar("_T")
 
 
@@ -63,9 +60,10 @@ class Reader:
         self._host = host
         self._gathered = gathered
         self._has_namespaces = has_namespaces
+        self._attributes = AttributeReader(base, host, gathered, has_namespaces=has_namespaces)
         self._frames = [Frame(-1, INITIAL[host].of_page(), language, base, base, {})]
         self._frames[0].owns = base
-        self._waiting: list[tuple[int, str, _Attributes, Content]] = []
+        self._waiting: list[tuple[int, str, Attributes, Content]] = []
         self._texts: list[int] = []
 
     def read(self, elements: Iterable[Element]) -> None:
@@ -89,7 +87,7 @@ class Reader:
         except Full:
             pass  # counted; what was gathered before stays
 
-    def _meet(self, depth: int, tag: str, attributes: _Attributes, content: Content) -> None:
+    def _meet(self, depth: int, tag: str, attributes: Attributes, content: Content) -> None:
         self._leave(depth)
         is_link = _SAYS_MORE.isdisjoint(attributes) and tag not in _SECTIONS and depth > 0
         if is_link and not self._frames[-1].incomplete and not self._has_namespaces:
@@ -107,7 +105,7 @@ class Reader:
         else:
             self._enter(depth, tag, attributes, content)
 
-    def _say_shortly(self, depth: int, attributes: _Attributes, content: Content) -> None:
+    def _say_shortly(self, depth: int, attributes: Attributes, content: Content) -> None:
         """The processing sequence for most elements: `property`, with a link or text.
 
         Its subject is the object of the frame, and so is that of elements in it: they need no frame of their own.
@@ -149,13 +147,12 @@ class Reader:
                 add(node, REST, following)
                 node = following
 
-    def _enter(self, depth: int, tag: str, attributes: _Attributes, content: Content) -> None:
+    def _enter(self, depth: int, tag: str, attributes: Attributes, content: Content) -> None:
         """The processing sequence for one element."""
-        frame = self._frames[-1]
-        names = self._names(frame.names, attributes)
-        language = self._language(frame.language, attributes)
-        gathered = self._gathered
-        forward, backward = self._relations(attributes, names)
+        frame, reader, gathered = self._frames[-1], self._attributes, self._gathered
+        names = reader.names(frame.names, attributes)
+        language = reader.language(frame.language, attributes)
+        forward, backward = reader.relations(attributes, names)
         step = Step()
         if forward is None and backward is None:
             self._place(step, frame, names, depth, tag, attributes)
@@ -185,71 +182,10 @@ class Reader:
         made.owns = owns
         self._frames.append(made)
 
-    def _names(self, names: Names, attributes: _Attributes) -> Names:
-        """Steps 2 and 3: default vocabulary and prefixes."""
-        vocabulary = attributes.get("vocab") if "vocab" in attributes else None
-        if vocabulary is not None:
-            iri = resolved(vocabulary, self._base) if vocabulary.strip() else ""
-            if len(iri) > MAX_IRI:
-                self._gathered.counts["iri_too_long"] += 1
-                iri = ""
-            if iri:
-                self._gathered.add(self._base, USES_VOCABULARY, iri)
-            names = names.speaking(iri)
-        pairs: list[tuple[str, str]] = []
-        if self._has_namespaces:
-            pairs = [(name[6:], value or "") for name, value in attributes.items() if name.startswith("xmlns:")]
-            pairs = [(name, value) for name, value in pairs if name != "_"]
-        prefix = attributes.get("prefix")
-        if prefix:
-            more, stray = declared(prefix)
-            pairs += more
-            for word in stray:
-                self._gathered.warn("UnresolvedCURIE", f"prefix {word}")
-        return names.declaring(pairs, self._gathered, PREFIXES) if pairs else names
-
-    def _language(self, language: str, attributes: _Attributes) -> str:
-        """Step 4."""
-        first, second = ("lang", "xml:lang") if self._host is HostLanguage.HTML else ("xml:lang", "lang")
-        if first in attributes:
-            return attributes[first] or ""
-        return (attributes[second] or "") if second in attributes else language
-
-    def _relations(self, attributes: _Attributes, names: Names) -> tuple[list[str] | None, list[str] | None]:
-        """What `rel` and `rev` name, or that they do not count: in HTML, terms beside `property` are for browsers."""
-        found = []
-        for attribute in ("rel", "rev"):
-            value = attributes.get(attribute) if attribute in attributes else None
-            if attribute in attributes and value is None:
-                value = ""
-            if value is not None and "property" in attributes and self._host is not HostLanguage.XHTML1:
-                value = " ".join(word for word in value.split() if is_name(word)) or None
-            found.append(None if value is None else names.named(value, self._gathered))
-        return found[0], found[1]
-
-    def _about(self, names: Names, attributes: _Attributes) -> str | None:
-        value = attributes.get("about")
-        return (
-            None
-            if value is None and "about" not in attributes
-            else names.resource(value or "", self._base, self._gathered)
-        )
-
-    def _target(self, names: Names, attributes: _Attributes) -> str | None:
-        """What `resource`, `href` or `src` names, the first that counts."""
-        if "resource" in attributes:
-            found = names.resource(attributes["resource"] or "", self._base, self._gathered)
-            if found is not None:
-                return found
-        for attribute in ("href", "src"):
-            if attribute in attributes:
-                return resolved(attributes[attribute] or "", self._base)
-        return None
-
-    def _place(self, step: Step, frame: Frame, names: Names, depth: int, tag: str, attributes: _Attributes) -> None:
+    def _place(self, step: Step, frame: Frame, names: Names, depth: int, tag: str, attributes: Attributes) -> None:
         """Step 5: no `rel`, no `rev`."""
         has_property, is_typed = "property" in attributes, "typeof" in attributes
-        about = self._about(names, attributes)
+        about = self._attributes.about(names, attributes)
         is_section = tag in _SECTIONS
         if has_property and "content" not in attributes and "datatype" not in attributes:
             step.new = about
@@ -258,12 +194,12 @@ class Reader:
             if is_typed:
                 step.typed = about if about is not None else self._base if depth == 0 else None
                 if step.typed is None:
-                    step.typed = self._target(names, attributes)
+                    step.typed = self._attributes.target(names, attributes)
                     if step.typed is None:
                         step.typed = self._gathered.blank()
                     step.resource = step.typed
             return
-        step.new = about if about is not None else self._target(names, attributes)
+        step.new = about if about is not None else self._attributes.target(names, attributes)
         if step.new is None:
             if depth == 0:
                 step.new = self._base
@@ -277,16 +213,16 @@ class Reader:
         if is_typed:
             step.typed = step.new
 
-    def _place_related(self, step: Step, frame: Frame, names: Names, depth: int, attributes: _Attributes) -> None:
+    def _place_related(self, step: Step, frame: Frame, names: Names, depth: int, attributes: Attributes) -> None:
         """Step 6: `rel` or `rev`."""
-        about = self._about(names, attributes)
+        about = self._attributes.about(names, attributes)
         is_typed = "typeof" in attributes
         step.new = about
         if about is None:
             step.new = self._base if depth == 0 else frame.object
         elif is_typed:
             step.typed = about
-        step.resource = self._target(names, attributes)
+        step.resource = self._attributes.target(names, attributes)
         if is_typed and about is None:
             if step.resource is None:
                 step.resource = self._gathered.blank()
@@ -344,7 +280,7 @@ class Reader:
         language: str,
         depth: int,
         tag: str,
-        attributes: _Attributes,
+        attributes: Attributes,
         content: Content,
         lists: dict[str, List],
         is_related: bool,
@@ -369,12 +305,12 @@ class Reader:
         language: str,
         depth: int,
         tag: str,
-        attributes: _Attributes,
+        attributes: Attributes,
         content: Content,
         is_related: bool,
     ) -> Value | None:
         """The current property value; none where it would be text that lies too deep in other such text."""
-        given = self._given(tag, attributes)
+        given = self._attributes.given(tag, attributes)
         if "datatype" in attributes:
             [datatype] = names.named(attributes["datatype"] or "", self._gathered)[:1] or [""]
             if datatype in MARKUP:
@@ -388,7 +324,7 @@ class Reader:
         if given is not None:
             return typed(given, "", language)
         if not is_related:
-            target = self._target(names, attributes)
+            target = self._attributes.target(names, attributes)
             if target is not None:
                 return target, "", ""
         if step.typed is not None and "about" not in attributes:
@@ -405,18 +341,6 @@ class Reader:
     def _namespaces(self, names: Names) -> Mapping[str, str]:
         """What markup must declare to be read alone: XML has namespaces."""
         return {} if self._host is HostLanguage.HTML else {"": XHTML} | dict(names.declared)
-
-    def _given(self, tag: str, attributes: _Attributes) -> str | None:
-        """The literal as an attribute gives it: `content`, or what HTML has for it."""
-        if "content" in attributes:
-            return attributes["content"] or ""
-        if self._host is HostLanguage.XHTML1:
-            return None
-        if "datetime" in attributes:
-            return attributes["datetime"] or ""
-        if tag == "data" and "value" in attributes:
-            return attributes["value"] or ""
-        return None
 
     def _within(self, depth: int, read: Callable[[], _T]) -> _T | None:
         """What `read` makes of all that stands in the element."""

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.control import messages, places, wire
+from gossamer.assembly.control import places, wire
 from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
 from gossamer.assembly.control.messages import (
     BlockHosts,
@@ -35,6 +35,7 @@ from gossamer.assembly.control.messages import (
     Undo,
     Why,
 )
+from gossamer.assembly.control.requests import read_request
 from gossamer.assembly.control.server import ControlServer
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Malformed, Told
 from gossamer.model.errors import CrawlDirectoryError, UsageError
@@ -310,10 +311,10 @@ def test_a_request_outside_of_the_list_is_refused_in_words(body: bytes, crawl: P
 @given(st.binary(max_size=200))
 def test_no_bytes_make_anything_but_a_request_or_a_refusal(body: bytes) -> None:
     try:
-        request = messages.read_request(body)
+        request = read_request(body)
     except Malformed:
         return
-    assert messages.read_request(wire.encode(request)[4:]) == request
+    assert read_request(wire.encode(request)[4:]) == request
 
 
 def test_a_slow_client_holds_up_nobody(crawl: Path, run: Run) -> None:

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from gossamer.assembly.control.agents import AgentStanding
-from gossamer.assembly.control.problems import BUSY, ENOUGH, LITTLE_DISK, RULES, Problem, problems_of
+from gossamer.assembly.control.problem_rules import BUSY, ENOUGH, LITTLE_DISK, RULES, problems_of
+from gossamer.assembly.control.problems import Problem
 from gossamer.assembly.control.sizes import DataSet
 from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowedHost, SlowHost
 from gossamer.assembly.control.waits import Wait

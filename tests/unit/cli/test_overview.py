@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from gossamer.assembly.control.agents import AgentStanding, MasterStanding, agent_standing
-from gossamer.assembly.control.problems import problems_of
+from gossamer.assembly.control.problem_rules import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowedHost, SlowHost
 from gossamer.assembly.control.waits import Wait
 from gossamer.cli.overview import BARS, overview

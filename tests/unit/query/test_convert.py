@@ -11,6 +11,7 @@ import pytest
 from gossamer.model.visit import Visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
+from gossamer.query.engine import Error, ParquetWriter
 from gossamer.query.noted import damaged_index, damaged_tables, notes_of
 from gossamer.query.places import TableManifest, manifest, reading, run_file, table_files, write_manifest
 from gossamer.stores.cdxj import INDEX
@@ -62,6 +63,19 @@ def test_at_the_end_everything_is_a_table_and_the_index_is_sorted(kept: Open, pa
     assert not list(crawl.directory.glob("state/*/index/*"))
     assert asked(crawl.directory, "SELECT host, pages FROM hosts") == [("a.test", 3)]
     assert (crawl.directory / "tables/hosts/hosts.parquet").exists()
+
+
+def test_a_writer_gives_its_memory_back_and_goes_on(tmp_path: Path) -> None:
+    with ParquetWriter() as writer:
+        writer.view("numbers", "SELECT 1 AS number")
+        writer.write("SELECT * FROM numbers", tmp_path / "one.parquet")
+        writer.rest()
+        with pytest.raises(Error):
+            writer.write("SELECT * FROM numbers", tmp_path / "two.parquet")
+        writer.write("SELECT 2 AS number", tmp_path / "two.parquet")
+        writer.rest()
+        writer.rest()
+    assert sorted(path.name for path in tmp_path.glob("*.parquet")) == ["one.parquet", "two.parquet"]
 
 
 def test_a_crawl_that_goes_on_adds_to_tables_and_index(kept: Open, page: Make) -> None:

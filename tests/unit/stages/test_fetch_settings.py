@@ -214,13 +214,9 @@ def test_no_more_connections_are_open_than_the_setting_says(run: Any, fetching: 
     run(body())
 
 
-def test_connections_grow_with_the_requests_at_once_unless_their_number_is_set(
-    run: Any, fetching: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gossamer.stages.fetch.http._CONNECTIONS", 2)
-
+def test_connections_grow_with_the_requests_at_once_unless_their_number_is_set(run: Any, fetching: Any) -> None:
     async def body() -> int:
-        pages = {f"/{number}": FakePage(silent=True) for number in range(7)}
+        pages = {f"/{number}": FakePage(silent=True) for number in range(300)}
         async with FakeWeb(pages) as web, fetching(web, HttpSheet()) as module:
             fetches = [asyncio.ensure_future(module.fetch(Task(web.url(path), "host"))) for path in pages]
             while len(web.requests) < len(pages):
@@ -230,7 +226,7 @@ def test_connections_grow_with_the_requests_at_once_unless_their_number_is_set(
             await asyncio.gather(*fetches, return_exceptions=True)
             return web.connections
 
-    assert run(body()) == 7
+    assert run(body()) == 300
 
 
 def test_a_crawl_begins_with_the_cookies_of_a_file(run: Any, fetching: Any, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ more. A URL that both snapshots have is sent again after the crawl has gone back
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gossamer.assembly.agency.agent_process import AgentProcess
     from gossamer.assembly.agency.crawl import DividedCrawl
     from gossamer.assembly.agency.master_process import MasterProcess
+    from gossamer.assembly.agency.supervised import SupervisedProcess
 
 #: How often a checkpoint is begun anew, since an agent died while it was made, and seconds before the next time.
 _TRIES = 5
@@ -67,7 +68,7 @@ async def checkpoint(crawl: "DividedCrawl", name: str) -> str:
 async def _made(agents: list["AgentProcess"], masters: list["MasterProcess"], directory: Path, name: str) -> bool:
     """Let each agent make its part; False, with nothing left of it, where one of them was not there all the time."""
     is_made = False
-    everybody = [*agents, *masters]
+    everybody: list[SupervisedProcess] = [*agents, *masters]
     try:
         before = await _lives(everybody)
         await _hold(agents, masters, is_held=True)
@@ -88,9 +89,9 @@ async def _made(agents: list["AgentProcess"], masters: list["MasterProcess"], di
     return is_made
 
 
-async def _lives(agents: list["AgentProcess"]) -> list[str] | None:
+async def _lives(processes: Sequence["SupervisedProcess"]) -> list[str] | None:
     """Who is at work, as this very process; None where one does not answer."""
-    news = await asyncio.gather(*(one.ask_news() for one in agents))
+    news = await asyncio.gather(*(one.ask_news() for one in processes))
     return None if None in news else [one.report.life for one in news if one is not None]
 
 

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import os
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,20 +25,18 @@ from gossamer.assembly.agency.roster import Roster
 from gossamer.assembly.agency.supervisor import AgentEnded, Supervisor
 from gossamer.assembly.agency.taking_over import take_over
 from gossamer.assembly.agency.viewing import CrawlView
+from gossamer.assembly.companions import Companions
 from gossamer.assembly.control.resting import refuse_half_restored
 from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.crawl import WARNINGS
 from gossamer.assembly.crawl_plan import CrawlPlan
 from gossamer.assembly.damage import refuse_without_ledger
 from gossamer.assembly.ending import RunEnding, came_to_nothing
-from gossamer.assembly.following import Following
 from gossamer.assembly.handing_over import BegunAlone
-from gossamer.assembly.mirrors import MirrorFolder
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
+from gossamer.assembly.run_lines import RunLines
 from gossamer.assembly.seeds import check_addresses
 from gossamer.assembly.summary import Summary
-from gossamer.assembly.tables import TableMaker
 from gossamer.flow.clock import SystemClock
 from gossamer.flow.connector import Statistics
 from gossamer.flow.difference import Difference
@@ -54,7 +51,6 @@ from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from gossamer.stores.ledger.opening import share_secret
 from gossamer.stores.merged_log import merge_logs
-from gossamer.stores.notes import note_line
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.line import AgentLine
@@ -84,13 +80,11 @@ class DividedCrawl:
             FlowError: the graph cannot be.
         """
         self.options = options
-        self._report = report
-        self.warnings: deque[str] = deque(maxlen=WARNINGS)
-        """What was told while the crawl was at work, to be said once more at the end."""
         self.plan = CrawlPlan(seeds, options, wiring, settings or {}, None, ())
         self.graph = self.plan.graph
         """The graph of the whole crawl, with every unit's settings as they stand."""
         self.seeds, self.directory = self.plan.seeds, self.plan.directory
+        self._lines = RunLines(self.directory, report, lambda: self.working)
         self.roster = Roster(self.directory, self.graph, options, self.report)
         self._place = CrawlPlace(self.directory, options)
         self._place.check()
@@ -101,11 +95,7 @@ class DividedCrawl:
             refuse_unfinished(self.directory)
         elif options.accept_loss:
             raise UsageError("--accept-loss goes on with a crawl; use it as gossamer resume DIR --accept-loss")
-        self.tables = TableMaker(self.directory, report) if tables else None
-        self.following = Following(self.directory, options, report, triples=self.plan.keeps_triples)
-        self.following.check(overwrite=options.overwrite)
-        self.mirror = MirrorFolder(self.directory, options, report)
-        self.mirror.check()
+        self._companions = Companions(self.plan, options, report, has_tables=tables)
         self._supervisor: Supervisor | None = None
         self._folder = Path()
         self._begun = begun
@@ -161,14 +151,12 @@ class DividedCrawl:
             note_end(self.directory, summary)
         finally:
             held.close()
-            await self.following.finish()
+            await self._companions.feed_rest()
             if vain:
-                rest = "what it held stays" if self._place.holds_another else f"{self.directory} is removed"
-                self.report(f"nothing came, so nothing is kept: {rest}")
+                self.report(self._place.told_vain)
             self._place.settle(made, self.has_begun and not vain)
-        if self.tables is not None and not self._is_torn and not vain:
-            await self.tables.finish()
-            await self.mirror.finish()
+        if not self._is_torn and not vain:
+            await self._companions.finish()
         return summary
 
     @property
@@ -182,8 +170,8 @@ class DividedCrawl:
         self._engage()
         if self.options.resume:
             await self._take_over(has_other_wiring=has_other_wiring)
-        await self.following.start()
-        async with self.tables.watching() if self.tables else contextlib.nullcontext(), self._attended():
+        await self._companions.start()
+        async with self._companions.making_tables(), self._attended():
             while True:
                 await self._worked()
                 members = self.roster.take_wish()
@@ -255,8 +243,7 @@ class DividedCrawl:
     def _note(self) -> None:
         """Note who the agents are, and what follows the crawl, for this run and every later one."""
         self.roster.write()
-        self.following.register()
-        self.mirror.register()
+        self._companions.register()
 
     def _limit_by_frontier(self) -> None:
         """Tell the supervisor the limits of the whole crawl, as they stand."""
@@ -307,10 +294,12 @@ class DividedCrawl:
 
     def report(self, line: str) -> None:
         """Tell a line; one of while the crawl was at work is said once more at the end."""
-        if self.working:
-            self.warnings.append(line)
-            note_line(self.directory, line)
-        self._report(line)
+        self._lines.tell(line)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What was told while the crawl was at work, to be said once more at the end."""
+        return self._lines.warnings
 
     @property
     def supervisor(self) -> Supervisor:
@@ -337,8 +326,7 @@ class DividedCrawl:
     def abort(self) -> None:
         """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._is_told_to_stop = self._is_torn = True
-        if self.tables is not None:
-            self.tables.abort()
+        self._companions.abort()
         if self._supervisor is not None:
             self._supervisor.abort()
 

@@ -11,6 +11,7 @@ from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.given import GivenSettings
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.master_process import MasterProcess
+from gossamer.assembly.agency.supervised import SupervisedProcess
 from gossamer.assembly.control.agent_messages import SetAgent
 from gossamer.assembly.control.messages import Continue, Pause
 
@@ -39,8 +40,8 @@ class Giving:
                 given[share] = None if given[limit] is None else 0
         take_back = self._given.note(unit, given)
         try:
-            prompt = [one for one in (*self._agents.values(), *self._masters.values()) if not one.is_late]
-            for one in prompt:
+            everybody: list[SupervisedProcess] = [*self._agents.values(), *self._masters.values()]
+            for one in [one for one in everybody if not one.is_late]:
                 with contextlib.suppress(AgentSilent):
                     await self._give_missed(one)
         except AgentRefused:
@@ -54,7 +55,7 @@ class Giving:
             name: of the agent or master.
             is_held: agents pause now.
         """
-        one = self._agents.get(name) or self._masters[name]
+        one: SupervisedProcess = self._agents.get(name) or self._masters[name]
         edition = self._given.edition
         try:
             if name in self._agents and one.is_held != is_held:
@@ -68,7 +69,7 @@ class Giving:
             return str(error)
         return ""
 
-    async def _give_missed(self, one: AgentProcess) -> None:
+    async def _give_missed(self, one: SupervisedProcess) -> None:
         edition = self._given.edition
         if one.edition == edition:
             return

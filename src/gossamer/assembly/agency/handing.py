@@ -19,8 +19,8 @@ from gossamer.model.domains import domain_point, domain_rule
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.services.designation.ring import Arc, Ring, moving
 from gossamer.services.designation.shared import SCHEMA, agent_at, chosen, designated, give, loads
-from gossamer.stores.exchange.mail import SCHEMA as MAIL
-from gossamer.stores.exchange.mail import has_mail
+from gossamer.stores.exchange.mail_on_disk import SCHEMA as MAIL
+from gossamer.stores.exchange.mail_on_disk import has_mail
 from gossamer.stores.shared_state import SharedFile
 
 _MOVES = """

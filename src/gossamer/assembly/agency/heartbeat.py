@@ -14,7 +14,7 @@ from gossamer.stages.frontier.sheet import FrontierSheet
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.agent import AgentNews
-    from gossamer.assembly.agency.agent_process import AgentProcess
+    from gossamer.assembly.agency.supervised import SupervisedProcess
 
 #: Seconds that a round waits for those who have answered the one before: most answer within some milliseconds.
 LATE = 1.0
@@ -70,7 +70,7 @@ class Heartbeats:
     def __repr__(self) -> str:
         return f"<Heartbeats, {len(self._asked)} asked>"
 
-    async def ask(self, everybody: Iterable["AgentProcess"]) -> "dict[str, AgentNews]":
+    async def ask(self, everybody: Iterable["SupervisedProcess"]) -> "dict[str, AgentNews]":
         """The news of those who answer in this round, by name."""
         processes = {one.name: one for one in everybody}
         for name, process in processes.items():
@@ -83,7 +83,7 @@ class Heartbeats:
         seconds, self._since = now - self._since, now
         return {name: news for name, process in processes.items() if (news := self._answered(process, seconds))}
 
-    def _answered(self, process: "AgentProcess", seconds: float) -> "AgentNews | None":
+    def _answered(self, process: "SupervisedProcess", seconds: float) -> "AgentNews | None":
         task = self._asked[process.name]
         if not task.done():
             process.is_late = True
@@ -99,7 +99,7 @@ class Heartbeats:
             self._report(f"{process.name} answers again")
         return news
 
-    def _missed(self, process: "AgentProcess", seconds: float) -> None:
+    def _missed(self, process: "SupervisedProcess", seconds: float) -> None:
         if process.beat.missed(seconds):
             process.line.is_silent = True
             self._report(

@@ -1,4 +1,4 @@
-"""One master as its supervisor sees it: a process as agents are, but one whose place others take where it is gone for good.
+"""One master as its supervisor sees it: a process whose lease says how it ended, and whose work others do if it is gone for good.
 
 Place in the flow: :mod:`gossamer.assembly.agency.supervisor` has one for each master.
 """
@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.meeting import living, process_of
+from gossamer.assembly.agency.supervised import SupervisedProcess
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.exchange.mail import leases
+from gossamer.stores.exchange.mail_on_disk import leases
 from gossamer.stores.shared_state import SharedFile
 
 #: Seconds that masters have to end which nobody needs, and between two looks at them.
@@ -22,7 +22,7 @@ _GRACE = 10.0
 _LOOK = 0.1
 
 
-class MasterProcess(AgentProcess):
+class MasterProcess(SupervisedProcess):
     """One master, as its supervisor sees it."""
 
     is_gone = False

@@ -274,9 +274,9 @@ class Roster:
         """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""
         frontier: Any = graph.sheet("frontier")
         supervisor.beats.ended_after = frontier.silence
-        supervisor.max_pages = self._left_of(frontier.max_pages, "pages")
-        supervisor.max_bytes = self._left_of(frontier.max_bytes, "bytes")
-        supervisor.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time
+        supervisor.lending.max_pages = self._left_of(frontier.max_pages, "pages")
+        supervisor.lending.max_bytes = self._left_of(frontier.max_bytes, "bytes")
+        supervisor.lending.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time
 
     def _left_of(self, limit: int | None, used: str) -> int | None:
         """What those who work may have of a limit of the whole crawl; `used` names what counts."""

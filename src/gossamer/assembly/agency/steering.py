@@ -14,7 +14,7 @@ from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.checkpoints import checkpoint
 from gossamer.assembly.agency.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
 from gossamer.assembly.agency.master_process import MasterProcess
-from gossamer.assembly.control import resting, steering
+from gossamer.assembly.control import resting, settings, steering
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.agent_messages import ReadMaster
 from gossamer.assembly.control.agents import SILENT, AgentStanding, MasterStanding, agent_standing
@@ -45,7 +45,7 @@ from gossamer.assembly.control.messages import (
     change_of,
 )
 from gossamer.assembly.control.picture import graph_picture
-from gossamer.assembly.control.problems import problems_of
+from gossamer.assembly.control.problem_rules import problems_of
 from gossamer.assembly.control.standing import CrawlStanding, limits_of
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
 from gossamer.assembly.suspicions import rows_aside
@@ -94,7 +94,7 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case Change():
             return Done(await _changed(crawl, request))
         case SetHost():
-            return Done(await steering.set_host(crawl, request.name, request.values))
+            return Done(await settings.set_host(crawl, request.name, request.values))
         case BlockHosts():
             return Done(await steering.block(crawl, request.names))
         case Rewire():
@@ -131,7 +131,7 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case CheckChange():
             if request.by_form:
                 check_values_of_form(crawl.graph, request.values)
-            steering.check_all_values(crawl, request.values)
+            settings.check_all_values(crawl, request.values)
             return Done("these values do")
         case ReadGraph():
             return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
@@ -198,7 +198,7 @@ def _begun_again(difference: Difference) -> Done:
 async def _changed(crawl: "DividedCrawl", request: Change) -> str:
     if request.by_form:
         check_values_of_form(crawl.graph, request.values)
-    return await steering.change_values(crawl, request.values)
+    return await settings.change_values(crawl, request.values)
 
 
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:

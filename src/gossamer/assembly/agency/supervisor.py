@@ -7,8 +7,7 @@ what a round brings is all that it decides by.
 import asyncio
 import contextlib
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,14 +16,13 @@ from gossamer.assembly.agency.agent import AgentNews
 from gossamer.assembly.agency.agent_process import AgentProcess
 from gossamer.assembly.agency.giving import Giving
 from gossamer.assembly.agency.heartbeat import Heartbeats
-from gossamer.assembly.agency.lent_rates import LENT
+from gossamer.assembly.agency.lending import Lending
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.agency.orders import AgentOrders
-from gossamer.assembly.agency.rates import RateShares
-from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
+from gossamer.assembly.agency.supervised import SupervisedProcess
 from gossamer.assembly.agency.turns import PlaceTurns
-from gossamer.assembly.control.agent_messages import Finish, LendRates, LendTurns, SetAgent
+from gossamer.assembly.control.agent_messages import Finish
 from gossamer.assembly.control.messages import Pause, Stop
 from gossamer.assembly.control.wire import ControlRequest
 from gossamer.assembly.quiescence import Quiescence
@@ -46,9 +44,6 @@ PATIENCE_AFTER_LEAVE = 2.0
 
 #: Exit statuses by which an agent says that a person has to do something before it can run.
 _REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
-
-#: Limits that an agent reaches for all of them: the others need not go on to the same place.
-_FOR_ALL = frozenset({"until", "max_time", "total_time", "min_free_disk"})
 
 
 class AgentEnded(GossamerError):
@@ -83,28 +78,22 @@ class Supervisor:
         self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
         self.masters = {name: MasterProcess(name, folder, Path(orders.directory), report) for name in orders.masters}
         """Those that say whose a host is; none where the ring does."""
-        self.max_pages: int | None = None
-        """The limit of the whole crawl, which is lent to agents."""
-        self.max_bytes: int | None = None
-        """Likewise."""
         self.limit = ""
         """The limit that ended the crawl, by its setting's name; empty where none did."""
         self.is_stopping = False
         """A person has said that it is to end."""
         self.is_paused = False
-        self.ends_at = float("inf")
-        """The monotonic instant at which the time of this run is up."""
         self.is_resting = False
         """The agents hand out nothing more, deliver what they owe, and end."""
         self.beats = Heartbeats(report)
         """Who answers, and who is silent."""
+        self.lending = Lending(self.agents, turns)
+        """Divides what the agents have together."""
         self.giving = Giving(self.agents, self.masters)
         """Gives changes of settings, and tells who was away."""
         self._report = report
         self._lets_go = lets_go
         self._is_torn = False
-        self._turns = turns or PlaceTurns(0.0)
-        self._rates = {name: RateShares(self.agents) for name in LENT}
         self._resting_since = (0, 0.0)
         self._has_lost_one = False
         self._quiescence = Quiescence(self._reporting())
@@ -114,7 +103,7 @@ class Supervisor:
         return f"<Supervisor of {', '.join((*self.agents, *self.masters))}>"
 
     @property
-    def _everybody(self) -> list[AgentProcess]:
+    def _everybody(self) -> list[SupervisedProcess]:
         """Agents and masters."""
         return [*self.agents.values(), *self.masters.values()]
 
@@ -132,15 +121,6 @@ class Supervisor:
     def restarts(self) -> int:
         """How often an agent was started again."""
         return sum(agent.restarts.count for agent in self.agents.values())
-
-    def begin_with(self, news: Iterable[AgentNews]) -> None:
-        """Begin with agents that are at work, as they have told: with the turns that another supervisor has lent them."""
-        found, now = list(news), time.monotonic()
-        held = {one.report.agent: one.turns_held for one in found}
-        highest = max((number for one in found for number, _ in one.turns_back.values()), default=0)
-        self._turns.take_over(held, highest, now)
-        for one in found:
-            self._turns.hear(one.report.agent, one.report.life, one.wants_turns, one.turns_back, now)
 
     async def work(self) -> None:
         """Run the agents to the end of the crawl, or to :meth:`stop`.
@@ -186,7 +166,7 @@ class Supervisor:
             if code == 0:
                 continue
             if is_refused:
-                raise AgentEnded(f"{agent.name} cannot run: {why or 'it does not say why'}", code)
+                raise _cannot_run(agent, why, code)
             if self._is_over.is_set():
                 return  # what it had is kept; a later run goes on with it
             if agent.has_begun and agent.is_lost:
@@ -197,10 +177,7 @@ class Supervisor:
                 )
             wait = agent.restarts.died(has_worked=agent.has_worked)
             if wait is None:
-                raise ComponentFailed(
-                    f"{agent.name} died {agent.restarts.count} times ({_death(code)}), the last ones before it did anything; "
-                    "see its messages above. What was kept is kept: gossamer resume goes on"
-                )
+                raise _died_again(agent, code)
             self._report(f"{agent.name} died ({_death(code)}); it is started again")
             await asyncio.sleep(wait)
 
@@ -213,7 +190,7 @@ class Supervisor:
             if self._is_torn or self._is_over.is_set():
                 return
             if is_refused:
-                raise AgentEnded(f"{master.name} cannot run: {why or 'it does not say why'}", code)
+                raise _cannot_run(master, why, code)
             wait = 0.0 if code == 0 else master.restarts.died(has_worked=master.has_worked)
             others = [one.name for one in self.masters_at_work if one is not master]
             if others and (wait is None or master.is_lost):
@@ -222,10 +199,7 @@ class Supervisor:
                 self._report(f"{master.name} is gone for good; its work falls to {' and '.join(others)}")
                 return
             if wait is None:
-                raise ComponentFailed(
-                    f"{master.name} died {master.restarts.count} times ({_death(code)}), the last ones before it did anything; "
-                    "see its messages above. What was kept is kept: gossamer resume goes on"
-                )
+                raise _died_again(master, code)
             self._report(
                 f"{master.name} {'was stopped' if code == 0 else f'died ({_death(code)})'}; it is started again"
             )
@@ -253,8 +227,8 @@ class Supervisor:
             await asyncio.gather(*map(self._catch_up, told))
             news = [one for name, one in told.items() if name in self.agents]
             everybody = list(told.values())
-            self._limit(news)
-            await asyncio.gather(self._lend_turns(news), self._lend_rates(news))
+            self.limit = self.limit or self.lending.reached(news)
+            await asyncio.gather(self.lending.lend_turns(news), self.lending.lend_rates(news))
             if self.limit and not self.is_resting:
                 break
             if self.is_resting:
@@ -264,35 +238,8 @@ class Supervisor:
             elif self._quiescence.is_over([one.report for one in everybody]):
                 break
             else:
-                await self._lend(news)
+                await self.lending.lend_limits(news)
         await self._end(Finish())
-
-    async def _lend_turns(self, news: Iterable[AgentNews]) -> None:
-        """Let agents ask addresses one after the other."""
-        now = time.monotonic()
-        for one in news:
-            self._turns.hear(one.report.agent, one.report.life, one.wants_turns, one.turns_back, now)
-        for name, told in self._turns.decide(now).items():
-            if self.agents[name].is_late:
-                continue  # it is decided again when it says that it wants a turn, or has one
-            with contextlib.suppress(AgentSilent, AgentRefused):
-                await self.agents[name].line.do(LendTurns(told.granted, told.recalled, told.noted))
-
-    async def _lend_rates(self, news: Iterable[AgentNews]) -> None:
-        """Let agents that have more to do use what others leave of the rates of the whole crawl."""
-        now = time.monotonic()
-        for one in news:
-            for rate, use in one.rates.items():
-                self._rates[rate].hear(one.report.agent, use, now)
-        told: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        for rate, shares in self._rates.items():
-            for name, share in shares.decide().items():
-                told[name][rate] = share
-        for name, lent_to_it in told.items():
-            if self.agents[name].is_late:
-                continue  # it keeps what it has, and says so when it answers
-            with contextlib.suppress(AgentSilent, AgentRefused):
-                await self.agents[name].line.do(LendRates(lent_to_it))
 
     def _has_come_to_rest(self, news: Sequence[AgentNews]) -> bool:
         """Whether agents that are to rest have nothing in flight and owe nothing; or do nothing any more to come there."""
@@ -308,36 +255,6 @@ class Supervisor:
         """Tell one that answers again what others were told while it was away."""
         if why := await self.giving.catch_up(name, is_held=self.is_paused or self.is_resting):
             self._report(f"{name} does not take what was changed while it was away: {why}")
-
-    def _limit(self, news: Iterable[AgentNews]) -> None:
-        """See whether the crawl has reached a limit; agents that do not answer count as they stood."""
-        for one in news:
-            if one.limit in _FOR_ALL:
-                self.limit = self.limit or one.limit
-        known = [agent.news for agent in self.agents.values() if agent.news is not None]
-        if self.max_pages is not None and sum(one.pages for one in known) >= self.max_pages:
-            self.limit = self.limit or "max_pages"
-        if self.max_bytes is not None and sum(one.bytes for one in known) >= self.max_bytes:
-            self.limit = self.limit or "max_bytes"
-        if time.monotonic() >= self.ends_at:
-            self.limit = self.limit or "max_time"
-
-    async def _lend(self, news: list[AgentNews]) -> None:
-        """Divide what is left of pages and bytes; not while an agent is silent that may use what it was lent."""
-        if {one.report.agent for one in news} != self.agents.keys():
-            return
-        told: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        if self.max_pages is not None:
-            pages = [Borrower(n.report.agent, n.pages + n.in_flight, n.share or 0, n.wants_pages) for n in news]
-            for name, share in lent(self.max_pages, pages).items():
-                told[name]["page_share"] = share
-        if self.max_bytes is not None:
-            size = [Borrower(n.report.agent, n.bytes, n.byte_share or 0, n.wants_bytes) for n in news]
-            for name, share in lent(self.max_bytes, size, LEAST_BYTES).items():
-                told[name]["byte_share"] = share
-        for name, shares in told.items():
-            with contextlib.suppress(AgentSilent, AgentRefused):
-                await self.agents[name].line.do(SetAgent("frontier", shares))
 
     # -- steering
 
@@ -395,12 +312,23 @@ class Supervisor:
             agent.kill()
 
 
-async def _is_told(agent: AgentProcess, request: ControlRequest) -> bool:
+async def _is_told(agent: SupervisedProcess, request: ControlRequest) -> bool:
     try:
         await agent.line.do(request)
     except (AgentSilent, AgentRefused):
         return False
     return True
+
+
+def _cannot_run(process: SupervisedProcess, why: str, code: int) -> AgentEnded:
+    return AgentEnded(f"{process.name} cannot run: {why or 'it does not say why'}", code)
+
+
+def _died_again(process: SupervisedProcess, code: int) -> ComponentFailed:
+    return ComponentFailed(
+        f"{process.name} died {process.restarts.count} times ({_death(code)}), the last ones before it did anything; "
+        "see its messages above. What was kept is kept: gossamer resume goes on"
+    )
 
 
 def _death(code: int) -> str:

@@ -17,7 +17,7 @@ from gossamer.model.errors import CrawlDirectoryError
 
 if TYPE_CHECKING:
     from gossamer.assembly.agency.agent import AgentNews
-    from gossamer.assembly.agency.agent_process import AgentProcess
+    from gossamer.assembly.agency.supervised import SupervisedProcess
     from gossamer.assembly.agency.supervisor import Supervisor
 
 #: Seconds in which an agent that holds its ledger has to answer, since it may have been started an instant ago; and between two
@@ -37,7 +37,7 @@ async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
         CrawlDirectoryError: somebody has the ledger of an agent, and is no agent.
     """
     news: list[AgentNews] = []
-    everybody: dict[str, AgentProcess] = {**supervisor.agents, **supervisor.masters}
+    everybody: dict[str, SupervisedProcess] = {**supervisor.agents, **supervisor.masters}
     for name, process in living(directory, list(everybody)).items():
         agent = everybody[name]
         agent.take_over(process)
@@ -51,11 +51,11 @@ async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
         with contextlib.suppress(AgentSilent, AgentRefused):
             await agent.line.do(Continue())  # the other supervisor may have held it
     if news:
-        supervisor.begin_with(news)
+        supervisor.lending.begin_with(news)
     return [one.report.agent for one in news]
 
 
-async def _first_news(agent: "AgentProcess", directory: Path, process: int) -> "AgentNews | None":
+async def _first_news(agent: "SupervisedProcess", directory: Path, process: int) -> "AgentNews | None":
     """What an agent says of itself; None where it ends before it has said anything."""
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:

@@ -11,7 +11,7 @@ import msgspec
 from gossamer.assembly.control.wire import Answered, ControlRequest, Done, told
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.steering import Steerable
+    from gossamer.assembly.control.steerable import Steerable
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 
@@ -25,7 +25,7 @@ class News(ControlRequest, frozen=True, tag="news"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Tell."""
-        from gossamer.assembly.control.steering import as_agent
+        from gossamer.assembly.control.steerable import as_agent
 
         return told(as_agent(crawl).news(first=self.first))
 
@@ -37,7 +37,7 @@ class ReadMaster(ControlRequest, frozen=True, tag="read-master"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Tell."""
-        from gossamer.assembly.control.steering import as_master
+        from gossamer.assembly.control.steerable import as_master
 
         return told(as_master(crawl).master_standing())
 
@@ -49,7 +49,7 @@ class Finish(ControlRequest, frozen=True, tag="finish"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """End."""
-        from gossamer.assembly.control.steering import as_agent
+        from gossamer.assembly.control.steerable import as_agent
 
         as_agent(crawl).finish()
         return Done("it ends")
@@ -64,7 +64,7 @@ class SetAgent(ControlRequest, frozen=True, tag="set-agent"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Change them."""
-        from gossamer.assembly.control.steering import as_agent
+        from gossamer.assembly.control.steerable import as_agent
 
         await as_agent(crawl).set(self.unit, self.settings)
         return Done("it is set")
@@ -82,7 +82,7 @@ class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Take them."""
-        from gossamer.assembly.control.steering import as_agent
+        from gossamer.assembly.control.steerable import as_agent
 
         as_agent(crawl).take_turns(self.granted, self.recalled, self.returned)
         return Done("it is known")
@@ -97,7 +97,7 @@ class LendRates(ControlRequest, frozen=True, tag="lend-rates"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Go by them."""
-        from gossamer.assembly.control.steering import as_agent
+        from gossamer.assembly.control.steerable import as_agent
 
         as_agent(crawl).take_rates(self.shares)
         return Done("it is known")

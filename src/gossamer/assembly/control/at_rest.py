@@ -8,7 +8,7 @@ import msgspec
 
 from gossamer.assembly.control.adding import added_standing
 from gossamer.assembly.control.agents import agent_standing
-from gossamer.assembly.control.problems import problems_of
+from gossamer.assembly.control.problem_rules import problems_of
 from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
 from gossamer.assembly.control.standing import CrawlStanding, errors_of, exchange_standing, failing_of, ledgers_of
 from gossamer.assembly.control.waits import MOST_COUNTED, lent_waits, waits_at_rest

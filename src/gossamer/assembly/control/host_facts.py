@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.control.steering import Steerable, blocked
+from gossamer.assembly.control.steerable import Steerable
+from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import held_at_rest
 from gossamer.assembly.host_settings import HOST_SETTINGS
 from gossamer.flow.graph import Graph

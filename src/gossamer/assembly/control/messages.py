@@ -2,33 +2,21 @@
 
 A request is a class below: its fields are what is sent, its :meth:`~ControlRequest.act` is what the crawl does, on its event loop,
 in short steps that hold nothing up. Whoever adds one writes a class here and, for people, a command that sends it. An installed
-package offers its own by an entry point of the group :data:`GROUP`; `gossamer ask` sends these. How they travel is said in
+package may offer its own (:mod:`~gossamer.assembly.control.requests`). How they travel is said in
 :mod:`gossamer.assembly.control.wire`.
 """
 
-import functools
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from gossamer.assembly.control import agent_messages
 from gossamer.assembly.control.agent_messages import Name
-from gossamer.assembly.control.wire import (
-    Answered,
-    ControlRequest,
-    Done,
-    Listed,
-    Malformed,
-    decoded,
-    tag_of,
-    told,
-)
+from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, told
 from gossamer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.steering import HasGraph, Steerable
+    from gossamer.assembly.control.steerable import HasGraph, Steerable
     from gossamer.flow.wiring import Wiring
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
@@ -122,7 +110,7 @@ class Change(ControlRequest, frozen=True, tag="set"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set them."""
         from gossamer.assembly.control.forms import check_values_of_form
-        from gossamer.assembly.control.steering import change_values
+        from gossamer.assembly.control.settings import change_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
@@ -130,7 +118,7 @@ class Change(ControlRequest, frozen=True, tag="set"):
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
-        from gossamer.assembly.control.steering import without_secrets
+        from gossamer.assembly.control.settings import without_secrets
 
         return {**super().noted(crawl, answered), "values": without_secrets(crawl.graph, self.values)}
 
@@ -192,7 +180,7 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Check them."""
         from gossamer.assembly.control.forms import check_values_of_form
-        from gossamer.assembly.control.steering import check_all_values
+        from gossamer.assembly.control.settings import check_all_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
@@ -343,7 +331,7 @@ class SetHost(ControlRequest, frozen=True, tag="set-host"):
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Set it."""
-        from gossamer.assembly.control.steering import set_host
+        from gossamer.assembly.control.settings import set_host
 
         return Done(await set_host(crawl, self.name, self.values))
 
@@ -360,60 +348,3 @@ def change_of(crawl: "HasGraph", request: Rewire | CheckRewire) -> "Callable[[Wi
         return then
 
     return made
-
-
-#: Everything that ships and can be asked; a package may have declared requests of its own before.
-REQUESTS: tuple[type[ControlRequest], ...] = tuple(
-    one for one in ControlRequest.__subclasses__() if one.__module__ in (__name__, agent_messages.__name__)
-)
-
-#: The entry point group by which installed packages offer requests of their own, by their tags.
-GROUP = "gossamer.control"
-
-
-_requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
-
-
-class _Tagged(msgspec.Struct, frozen=True):
-    """Any request, as far as its name."""
-
-    do: str
-
-
-_tags = msgspec.json.Decoder(_Tagged)
-
-
-def read_request(body: bytes) -> ControlRequest:
-    """A request from its bytes: one that ships, or one of an installed package.
-
-    Raises:
-        Malformed: it is none; says what is wrong.
-    """
-    named: _Tagged = decoded(_tags, body)
-    own = None if named.do in _SHIPPED else offered_request(named.do)
-    decoder = _requests if own is None else msgspec.json.Decoder(own)
-    request: ControlRequest = decoded(decoder, body)
-    return request
-
-
-def offered_request(name: str) -> type[ControlRequest] | None:
-    """The request that an installed package offers under this name; None where none does.
-
-    Raises:
-        Malformed: what it offers is no request of this name, or cannot be loaded.
-    """
-    from gossamer.flow.installed import offered
-
-    entry = next(iter(offered(GROUP, name)), None)
-    if entry is None:
-        return None
-    try:
-        found = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise Malformed(f"request {name!r} cannot be loaded from {entry.value}: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, ControlRequest)) or tag_of(found) != name:
-        raise Malformed(f"{entry.value} is no request called {name!r}")
-    return found
-
-
-_SHIPPED = frozenset(map(tag_of, REQUESTS))

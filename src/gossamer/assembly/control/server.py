@@ -11,8 +11,9 @@ import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from gossamer.assembly.control import messages, wire
+from gossamer.assembly.control import wire
 from gossamer.assembly.control.places import folders, is_ours, socket_name
+from gossamer.assembly.control.requests import read_request
 from gossamer.assembly.control.wire import Answered, ControlRequest, Malformed, NotDone
 from gossamer.flow.errors import FlowError, WiringError
 from gossamer.flow.remote.addresses import listening_unix_socket, remove_unix_socket, stop_listening
@@ -121,7 +122,7 @@ class ControlServer:
     async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
         answer: Answered
         try:
-            answer = await self._steer(messages.read_request(body))
+            answer = await self._steer(read_request(body))
         except Malformed as error:
             answer = NotDone(str(error))
         except (GossamerError, FlowError) as error:

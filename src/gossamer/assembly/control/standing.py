@@ -14,7 +14,8 @@ import msgspec
 from gossamer.assembly.children import Figures, figures_of
 from gossamer.assembly.compiling import SETTINGS
 from gossamer.assembly.control.agents import AgentStanding, MasterStanding
-from gossamer.assembly.control.problems import Problem, problems_of
+from gossamer.assembly.control.problem_rules import problems_of
+from gossamer.assembly.control.problems import Problem
 from gossamer.assembly.control.sizes import DataSet, data_sets, disk_free
 from gossamer.assembly.control.steering import blocked
 from gossamer.assembly.control.waits import Wait, waits_of

@@ -2,195 +2,33 @@
 
 What changes the crawl is told to `logs/steering.jsonl`, and what must outlive the process (settings, blocked hosts, the graph)
 is written into `crawl.toml` before it is answered: a resumed crawl goes by it. What each request does is said where it is
-declared (:mod:`~gossamer.assembly.control.messages`); what several of them need stands here.
+declared (:mod:`~gossamer.assembly.control.messages`); settings have a module of their own (:mod:`settings`), and what several other
+requests need stands here.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.assembly.compiling import with_fetchers
+from gossamer.assembly.control.steerable import Settable, Steerable
 from gossamer.assembly.control.wire import Answered, ControlRequest
-from gossamer.assembly.crawlers import copies_of, crawlers_of, leases_of
-from gossamer.assembly.host_settings import HOST_SETTINGS, HostOptions
-from gossamer.assembly.live import option_of, settings_of
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.difference import Difference
 from gossamer.flow.errors import SettingError
-from gossamer.flow.graph import ComponentNode, Graph, ProviderNode
-from gossamer.flow.sheet import HIDDEN, build, change, nearest, properties, shown
-from gossamer.flow.wiring import Wiring
+from gossamer.flow.graph import Graph
 from gossamer.model.errors import UsageError
-from gossamer.model.host_table import HostTable
 from gossamer.services.politeness.blocklist import Blocklist
 from gossamer.stores.printable import printable
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.instances import UnitInstances
-    from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.model.aside import SetAside
-    from gossamer.stores.ledger.ledger import RocksLedger
-
-U = TypeVar("U")
 
 #: Where it stands who changed what, inside the crawl directory: one change a line.
 STEERING_LOG = "logs/steering.jsonl"
 
 #: The unit that knows whom not to ask any more, and its setting.
 BLOCKING = ("politeness", "blocked")
-
-
-class HasGraph(Protocol):
-    """A crawl as the steering log sees it: the graph says which settings are secret."""
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of all its processes as it stands, with every unit's sheet."""
-        ...
-
-
-class Others(Protocol):
-    """Who lets agents join a crawl, and leave it."""
-
-    def check_number(self, number: int) -> None:
-        """Refuse a number of agents that the crawl cannot have, by a UsageError or a WiringError."""
-        ...
-
-    def resize(self, number: int) -> None:
-        """Let it have so many, in some seconds."""
-        ...
-
-    def why_alone(self) -> str:
-        """Why nobody joins by himself; empty where somebody may."""
-        ...
-
-
-class Settable(HasGraph, Protocol):
-    """What changes of settings need of a crawl, whether it has one agent or several."""
-
-    @property
-    def others(self) -> Others | None:
-        """Who lets agents join; None where nobody can."""
-        ...
-
-    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of one unit, in whichever process it runs, now and for every later run."""
-        ...
-
-    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Change the graph, now and for every later run."""
-        ...
-
-
-class Steerable(Settable, Protocol):
-    """What requests need of a crawl."""
-
-    @property
-    def directory(self) -> Path:
-        """Where it keeps everything."""
-        ...
-
-    @property
-    def ledger(self) -> "RocksLedger":
-        """What it must not forget."""
-        ...
-
-    def providers(self, kind: type[U]) -> list[U]:
-        """The providers of this class in the crawl's own process: a package's request reaches its own units so."""
-        ...
-
-    async def standing(self, *, units: bool) -> "CrawlStanding":
-        """How it stands; also every unit's and connector's figures."""
-        ...
-
-    async def instances(self, name: str) -> "UnitInstances":
-        """The instances of a unit. Raises UsageError: there is no such unit."""
-        ...
-
-    def pause(self) -> None:
-        """Ask for nothing more until :meth:`go_on`."""
-        ...
-
-    def go_on(self) -> None:
-        """Ask again."""
-        ...
-
-    def stop(self) -> None:
-        """End when what is in flight is finished."""
-        ...
-
-    def abort(self) -> None:
-        """End at once."""
-        ...
-
-    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """What a change of the graph would come to; changes nothing."""
-        ...
-
-    async def undo(self) -> Difference:
-        """Take the last change of the graph back."""
-        ...
-
-
-@runtime_checkable
-class SteerableAgent(Protocol):
-    """What a supervisor asks of an agent."""
-
-    def news(self, *, first: bool = False) -> msgspec.Struct:
-        """What it has come to; `first` says that the supervisor has just taken it over."""
-        ...
-
-    def finish(self) -> None:
-        """End as one that has nothing left."""
-        ...
-
-    def take_turns(
-        self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
-    ) -> None:
-        """Addresses that it may ask, or no longer."""
-        ...
-
-    def take_rates(self, shares: Mapping[str, float]) -> None:
-        """How much of rates of the whole crawl it may use, as multiples of the even part."""
-        ...
-
-    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of one unit."""
-        ...
-
-
-@runtime_checkable
-class SteerableMaster(Protocol):
-    """What a supervisor asks of a master alone."""
-
-    def master_standing(self) -> msgspec.Struct:
-        """How it stands."""
-        ...
-
-
-def as_master(crawl: object) -> SteerableMaster:
-    """What is steered as a master.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if not isinstance(crawl, SteerableMaster):
-        raise UsageError("this is no master")
-    return crawl
-
-
-def as_agent(crawl: object) -> SteerableAgent:
-    """The crawl as one of several agents.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if not isinstance(crawl, SteerableAgent):
-        raise UsageError("this process is not one of several agents of a crawl")
-    return crawl
 
 
 async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
@@ -209,151 +47,13 @@ async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
     return answered
 
 
-# -- settings
-
-
-async def change_values(crawl: Settable, values: Mapping[str, str]) -> str:
-    """Change settings, and the number of agents, which is no unit's; all of it, or nothing. Returns what was done, in words.
-
-    Raises:
-        UsageError: there is no such unit or option, or the crawl cannot have so many agents.
-        SettingError: a value does not do, or takes a restart.
-        WiringError: the graph cannot be divided.
-    """
-    settings, agents = check_all_values(crawl, values)
-    if agents is not None and "max_agents" not in settings and "max-agents" not in settings:
-        settings["max_agents"] = str(agents)  # they stay as many as a person has said
-    told = [await set_values(crawl, settings)] if settings else []
-    if agents is not None and crawl.others is not None:
-        crawl.others.resize(agents)
-        told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
-    return ", ".join(told)
-
-
-def check_all_values(crawl: Settable, values: Mapping[str, str]) -> tuple[dict[str, str], int | None]:
-    """What :func:`change_values` would set, and the number of agents that it would ask for. Raises as it; changes nothing."""
-    settings, agents = dict(values), None
-    if "agents" in settings and crawl.others is not None:
-        agents = build(CrawlOptions, {"agents": settings.pop("agents")}).agents or 1
-        crawl.others.check_number(agents)
-    check_values(crawl, settings)
-    return settings, agents
-
-
-async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
-    """Change settings, all of them or none; returns them as they stand, in words.
-
-    Raises:
-        UsageError: there is no such unit or option.
-        SettingError: a value does not do, or takes a restart.
-    """
-    by_unit = check_values(crawl, values)
-    if "concurrency" in values:
-        await _enough_workers(crawl, build(CrawlOptions, {"concurrency": values["concurrency"]}).concurrency)
-    for unit, settings in by_unit.items():
-        await crawl.set(unit, settings)
-    return ", ".join(
-        f"{unit}.{setting} = {_shown(shown(crawl.graph.sheet(unit))[setting])}"
-        for unit, settings in by_unit.items()
-        for setting in settings
-    )
-
-
-def check_values(crawl: Settable, values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """What these values set: unit -> setting -> value. Raises as :func:`set_values`; changes nothing."""
-    by_unit: dict[str, dict[str, Any]] = {}
-    for key, value in values.items():
-        for unit, settings in _settings(crawl, key, value).items():
-            by_unit.setdefault(unit, {}).update(settings)
-    for unit, settings in by_unit.items():
-        change(crawl.graph.sheet(unit), settings, running=True)
-    return by_unit
-
-
-async def set_host(crawl: Settable, name: str, values: Mapping[str, str]) -> str:
-    """Change what holds for one host, or for all below `*.DOMAIN`; all of it, or nothing. Returns what was done, in words.
-
-    Args:
-        crawl: the crawl.
-        name: the host.
-        values: option -> value as a person wrote it; `none` takes away what was set.
-
-    Raises:
-        UsageError: the name is none of a host, or the crawl has no unit that could obey.
-        SettingError: there is no such option for a host, or the value does not do.
-    """
-    HostTable({name: True})
-    given = build(HostOptions, {key.replace("-", "_"): value for key, value in values.items()})
-    by_unit: dict[str, dict[str, Any]] = {}
-    for key in values:
-        option = key.replace("-", "_")
-        unit, setting = HOST_SETTINGS[option]
-        if unit not in crawl.graph.components and unit not in crawl.graph.providers:
-            raise UsageError(f"{key!r} sets unit {unit!r}, which this crawl does not have")
-        table = dict(getattr(crawl.graph.sheet(unit), setting))
-        value = getattr(given, option)
-        table.pop(name, None)
-        if value is not None:
-            table[name] = msgspec.to_builtins(value)
-        by_unit.setdefault(unit, {})[setting] = table
-    for unit, settings in by_unit.items():
-        change(crawl.graph.sheet(unit), settings, running=True)
-    for unit, settings in by_unit.items():
-        await crawl.set(unit, settings)
-    return f"{name}: " + ", ".join(f"{key} = {_shown(getattr(given, key.replace('-', '_')))}" for key in values)
-
-
-async def _enough_workers(crawl: Settable, concurrency: int) -> None:
-    """SetAgent the fetchers as many workers as there may be requests in flight; those that are too many idle."""
-    wiring = crawl.graph.wiring
-    if crawlers_of(wiring) and concurrency > leases_of(wiring):
-        raise UsageError(
-            f"concurrency: crawlers take {leases_of(wiring)} URLs at once; stop the crawl, and give it to gossamer resume"
-        )
-    fetch = wiring.components.get("fetch")
-    if fetch is not None and fetch.workers < concurrency:
-        await crawl.rewire(lambda wiring: with_fetchers(wiring, concurrency))
-
-
-def _settings(crawl: Settable, key: str, value: str) -> dict[str, dict[str, Any]]:
-    """What `UNIT.SETTING`, or an option, sets.
-
-    Raises:
-        UsageError: the crawl has no such unit, or there is no such option, or it cannot change.
-        SettingError: the value does not do.
-    """
-    nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
-    copies = copies_of(nodes)
-    nodes = {**{name: nodes[names[0]] for name, names in copies.items()}, **nodes}
-    unit, dot, setting = key.rpartition(".")
-    if not dot:
-        made = settings_of(key, value, nodes)
-    elif unit not in nodes:
-        raise UsageError(f"no unit {unit!r} runs here{nearest(unit, nodes)}")
-    else:
-        made = {unit: {setting: value}}
-    # A unit that each crawler has one of is named without the crawler, and all of them are set.
-    return {
-        one: values for name, values in made.items() for one in (copies.get(name, ()) if name in copies else [name])
-    }
-
-
-def without_secrets(graph: Graph, values: Mapping[str, str]) -> dict[str, str]:
-    """Settings by key, each secret one hidden."""
-    return {key: HIDDEN if _is_secret(graph, key) else value for key, value in values.items()}
-
-
-def _is_secret(graph: Graph, key: str) -> bool:
-    unit, dot, setting = key.rpartition(".")
-    if not dot:
-        return any(prop.secret and prop.name == option_of(key) for prop in properties(CrawlOptions))
-    if unit not in {**graph.components, **graph.providers}:
-        return False
-    return any(prop.secret and prop.name == setting for prop in properties(type(graph.sheet(unit))))
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else msgspec.json.encode(value).decode()
+def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
+    """One line for each change: who steered is the file's owner."""
+    entry = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **done}
+    path = directory / STEERING_LOG
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab") as log:
+        log.write(printable(msgspec.json.encode(entry)) + b"\n")
 
 
 # -- hosts that are not asked any more
@@ -406,12 +106,3 @@ async def decide(crawl: Settable, aside: "Iterable[SetAside]", confirm: list[str
     settings = msgspec.structs.asdict(crawl.graph.sheet(UNIT))
     await crawl.set(UNIT, decided(settings, aside, confirm, release))
     return "this holds from now on: URLs of confirmed families are refused, URLs of released families are fetched"
-
-
-def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
-    """One line for each change: who steered is the file's owner."""
-    entry = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **done}
-    path = directory / STEERING_LOG
-    path.parent.mkdir(exist_ok=True)
-    with path.open("ab") as log:
-        log.write(printable(msgspec.json.encode(entry)) + b"\n")

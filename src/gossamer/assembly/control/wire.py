@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.steering import HasGraph, Steerable
+    from gossamer.assembly.control.steerable import HasGraph, Steerable
 
 #: Bytes of a request at most: a block list of some 40,000 names.
 MAX_REQUEST = 1 << 20

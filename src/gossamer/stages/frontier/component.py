@@ -7,7 +7,7 @@ the visit is committed (design promise 1).
 A hand-out brings in what is due, chooses task by task (:mod:`choosing`, :mod:`deciding`), and writes what it decided in one group
 (:mod:`unwritten`) before anything goes out. The queues hold tasks by host, politeness says which host is next and when, the robots
 gate judges each task before it goes out, the traversal says which host comes first. :mod:`turns` lets hosts come and go,
-:mod:`addresses` has them looked up, :mod:`stopping` and :mod:`prospects` say when a crawl stops.
+:mod:`addresses` has them looked up, :mod:`going_on` says whether the frontier hands out, waits or ends.
 """
 
 import asyncio
@@ -37,8 +37,9 @@ from gossamer.stages.frontier.alarm import Alarm
 from gossamer.stages.frontier.announcing import Announcing
 from gossamer.stages.frontier.choosing import Choosing
 from gossamer.stages.frontier.deciding import TaskDecisions
+from gossamer.stages.frontier.going_on import GoingOn
 from gossamer.stages.frontier.hosts import FrontierHost, FrontierHosts
-from gossamer.stages.frontier.limits import CrawlLimits
+from gossamer.stages.frontier.lent import LentOut
 from gossamer.stages.frontier.lingering import Failures, RetriesWaiting
 from gossamer.stages.frontier.parting import keep_waits
 from gossamer.stages.frontier.probing import Probing
@@ -86,19 +87,26 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def __init__(self, sheet: FrontierSheet | None = None) -> None:
         super().__init__(sheet)
-        self.is_paused = False
-        self.has_lingered = False
-        """It ended because all that was left waits for longer than it lingers."""
-        self._draining = False
         self._sources = {"seeds"}
         """Inputs that may bring tasks yet."""
         self._hosts = FrontierHosts()
-        self._stopping = Stopping(_limits(self.sheet), self.sheet.directory)
+        self._stopping = Stopping(self.sheet.limits, self.sheet.directory)
         self._failures = Failures()
         self._prospects = Prospects(self, self._sources, self._stopping, self._failures)
         self._slots = Slots(self)
         self._turns = HostTurns(self, self._hosts, self._prospects.aside, self.crowded)
         self._addresses = HostAddresses(self, self._stopping, self._failures, self._known, self._count_broken)
+        self._lent = LentOut(self)
+        self._going_on = GoingOn(
+            self,
+            self._sources,
+            self._slots,
+            self._addresses,
+            self._lent,
+            self._stopping,
+            self._prospects,
+            self._stir,
+        )
         self._probing: Probing | None = None
         self._choosing: Choosing | None = None
         self._announcing: Announcing | None = None
@@ -118,6 +126,16 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def goal(self) -> str:
         """The URL that the crawl was to end at (`--until`), where that ended it; empty otherwise."""
         return self._stopping.goal
+
+    @property
+    def has_lingered(self) -> bool:
+        """It ended because all that was left waits for longer than it lingers."""
+        return self._going_on.has_lingered
+
+    @property
+    def is_paused(self) -> bool:
+        """It hands out no more until :meth:`go_on`."""
+        return self._going_on.is_paused
 
     @property
     def time_limit(self) -> str:
@@ -146,35 +164,21 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self._addresses,
             TaskDecisions(self, self._addresses, self._probing),
         )
+        self._going_on.begin(self._announcing, self._probing)
         if not self.ledger.is_clean:
             self.politeness.hush()
-        for lent in self._lent:
-            lent.watch(self._told_of_lent, self._room)
+        self._lent.watch(self._told_of_lent, self._going_on.room)
         self.signal("tasks")
-
-    @property
-    def _lent(self) -> Sequence[LentHosts]:
-        return self.lent.get("hosts", ())
-
-    @property
-    def _is_lent_out(self) -> bool:
-        """Whether URLs are with crawlers elsewhere, or wait for one."""
-        return any(lent.is_out for lent in self._lent)
 
     def _told_of_lent(self) -> None:
         """There is news of crawlers that were sent: tasks to fetch from here, or nothing more to wait for."""
-        self._turns.is_stirred = True
-        self.signal("tasks")
+        self._stir()
         self._end_if_done()
 
-    def _room(self) -> int | None:
-        """Pages that are nobody's yet: neither had, nor in flight, nor lent; None where there is no limit."""
-        return self._stopping.room(self._reserved)
-
-    @property
-    def _reserved(self) -> int:
-        """Visits under way that may each turn out to be a page, here and elsewhere."""
-        return self._slots.taken + sum(lent.pages for lent in self._lent)
+    def _stir(self) -> None:
+        """There may be tasks in the queues that were not there before."""
+        self._turns.is_stirred = True
+        self.signal("tasks")
 
     def recount(self) -> None:
         """Go on from what the ledger has counted: before the first task, again where records were given up meanwhile."""
@@ -190,21 +194,21 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
-        self._stopping.rules = _limits(self.sheet)
+        self._stopping.rules = self.sheet.limits
         self.signal("tasks")
 
     def drain(self) -> None:
         """Hand out no more; the crawl ends when everything in flight is committed."""
-        self._draining = True
+        self._going_on.is_draining = True
         self._end_if_done()
 
     def pause(self) -> None:
         """Hand out no more until :meth:`go_on`; what is in flight is finished."""
-        self.is_paused = True
+        self._going_on.is_paused = True
 
     def go_on(self) -> None:
         """Hand out again."""
-        self.is_paused = False
+        self._going_on.is_paused = False
         self.signal("tasks")
 
     # -- inputs
@@ -224,8 +228,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 new = announced(followed, group, limit)
             group.push([with_level(task, sooner(task, self.traversal.level(task, 0))) for task in new])
             group.count("hosts", sum(group.tally("host", task.host, 1) == 1 for task in new))
-        self._turns.is_stirred = True
-        self.signal("tasks")
+        self._stir()
 
     def on_answers(self, answer: Answer) -> None:
         """The host is free again, or waits."""
@@ -252,20 +255,19 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._turns.look_around(committed.task.host)
             if committed.site:
                 self._turns.settle(committed.site)
-        self._draining = self._draining or bool(self._stopping.goal)
+        if self._stopping.goal:
+            self._going_on.is_draining = True
         for host in dict.fromkeys(committed.task.host for committed in group if not committed.is_brought):
             self._turns.put(host)
         if self._probing is not None:
             self._probing.committed(len(group))
-        self._turns.is_stirred = True
-        self.signal("tasks")
+        self._stir()
         self._end_if_done()
 
     def on_arrived_many(self, group: Sequence[Arrived]) -> None:
         """Other agents found URLs of our hosts; they are queued already."""
         if any(one.new for one in group):
-            self._turns.is_stirred = True
-            self.signal("tasks")
+            self._stir()
 
     def on_returned_many(self, tasks: Sequence[Task]) -> None:
         """Nobody fetches these: they go back to their hosts, which may have been asked all the same."""
@@ -278,8 +280,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self.queues.put_back(task)
                 self._turns.look_around(task.host)
             self._turns.put(task.host)
-        self._turns.is_stirred = True
-        self.signal("tasks")
+        self._stir()
         self.signal("refused")
         self._end_if_done()
 
@@ -298,9 +299,9 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self._bring_in()
         choosing, found = self._choosing, list[Task]()
         assert choosing is not None
-        until = choosing.choose(found, free, now, self._may_hand_out)
+        until = choosing.choose(found, free, now, self._going_on.may_hand_out)
         if until is not None and self._turns.admit():
-            until = choosing.choose(found, free, now, self._may_hand_out)
+            until = choosing.choose(found, free, now, self._going_on.may_hand_out)
             if until is not None and self._turns.is_stirred:
                 # A page may name thousands of hosts: the others go on before more of them come in.
                 self._come_back()
@@ -320,10 +321,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """What is due comes into the queues, and hosts that waited for slots take turns again."""
         self._addresses.write()
         self._turns.wake_due()
-        if not (self._draining or self.is_paused):
+        going_on = self._going_on
+        if not (going_on.is_draining or going_on.is_paused):
             self._turns.wake_known()
         self._announce()
-        if self._probing is not None and not self._draining and self._probing.step():
+        if self._probing is not None and not going_on.is_draining and self._probing.step():
             self._turns.is_stirred = True
             self._come_back()  # a family may have a million URLs: they come in steps
         for name in self._prospects.aside.next_round(self._slots.free_for_all):
@@ -339,7 +341,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def _announce(self) -> None:
         """Where the limit of depth rose, the links of visited pages are announced again: they take the way of what is refused."""
-        if self._announcing is None or self._draining or self.is_paused:
+        going_on = self._going_on
+        if self._announcing is None or going_on.is_draining or going_on.is_paused:
             return
         for task in self._announcing.take(self._slots.free):
             self._slots.end(task, Outcome.OK)
@@ -356,32 +359,10 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     # -- when to stop
 
-    def _may_hand_out(self, now: float) -> bool:
-        if self._draining or self.is_paused or self._slots.free <= 0:
-            return False
-        has_more = len(self.queues) > 0 or self._prospects.comes_back or self._is_lent_out
-        allowed = self._stopping.allows(self._reserved, has_more, now)
-        self._draining = bool(self._stopping.reached)
-        return allowed
-
     def _wait(self, until: float, now: float) -> None:
         """Nothing can be handed out now: see whether anything ever can, and ask again when it may."""
-        if self._is_idle():
-            if self._prospects.is_hopeless:
-                self._draining = True
-                return
-            if self._prospects.is_over(now):
-                if not self._probe_last():
-                    self.has_lingered = self._draining = True
-                return
-        if self._alarm is not None:
+        if self._going_on.is_worth_waiting(now) and self._alarm is not None:
             self._alarm.set(min(until, self._prospects.next_due(now), self._stopping.ends_at()))
-
-    def _is_idle(self) -> bool:
-        """Whether all that happens is that queued tasks wait."""
-        is_announcing = self._announcing is not None and not self._announcing.is_over
-        is_busy = self._slots.taken or len(self._addresses) or is_announcing or self._is_lent_out
-        return not is_busy and not self._sources and len(self.queues) > 0
 
     def waiting(self) -> RetriesWaiting | None:
         """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
@@ -404,49 +385,15 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def is_at_rest(self) -> bool:
         """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
-        if not self._prospects.is_sown or self._slots.taken or len(self._addresses) or self._is_lent_out:
-            return False
-        if self._draining:
-            return True
-        if len(self.queues) and (self._stopping.is_short_of_pages(0) or self._stopping.is_short_of_bytes(0)):
-            return False  # it goes on as soon as it may have more
-        if self._prospects.comes_back:
-            return False
-        if len(self.queues) and not (self._prospects.is_hopeless or self._prospects.is_over(self.clock.monotonic())):
-            return False
-        return not self._probe_last()
+        return self._going_on.is_at_rest()
 
     def _end_if_done(self) -> None:
-        is_over = not (self._sources or len(self.queues) or self._prospects.comes_back or self._is_lent_out)
-        nothing_left = self._draining or is_over
-        if not nothing_left or self._slots.taken:
+        going_on = self._going_on
+        if not going_on.has_nothing_left:
             return
-        if not self._draining and self._announcing is not None and not self._announcing.is_over:
-            if not self.is_paused:
+        if going_on.is_announcing and not going_on.is_draining:
+            if not going_on.is_paused:
                 self.signal("tasks")
-            return
-        if not self._draining and self._probe_last():
-            return
-        for lent in self._lent:
-            lent.end()
-        self.finish()
-
-    def _probe_last(self) -> bool:
-        """Before a crawl ends by itself, queue what was freed of what is set aside, or probe it; False for nothing."""
-        if self._probing is None or not self._probing.last_round():
-            return False
-        self._turns.is_stirred = True
-        self.signal("tasks")
-        return True
-
-
-def _limits(sheet: FrontierSheet) -> CrawlLimits:
-    return CrawlLimits(
-        sheet.max_pages,
-        sheet.max_time,
-        sheet.total_time,
-        max_bytes=sheet.max_bytes,
-        min_free_disk=sheet.min_free_disk,
-        page_share=sheet.page_share,
-        byte_share=sheet.byte_share,
-    )
+        elif going_on.ends():
+            self._lent.end()
+            self.finish()

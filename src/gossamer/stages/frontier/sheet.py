@@ -3,11 +3,25 @@
 from typing import Annotated, Literal
 
 from gossamer.flow.sheet import Sheet, setting
+from gossamer.stages.frontier.limits import CrawlLimits
 from gossamer.stages.frontier.lingering import USUAL
 
 
 class FrontierSheet(Sheet, frozen=True):
     """How many at once, and when to stop."""
+
+    @property
+    def limits(self) -> CrawlLimits:
+        """When the crawl stops of itself."""
+        return CrawlLimits(
+            self.max_pages,
+            self.max_time,
+            self.total_time,
+            max_bytes=self.max_bytes,
+            min_free_disk=self.min_free_disk,
+            page_share=self.page_share,
+            byte_share=self.byte_share,
+        )
 
     concurrency: Annotated[
         int,

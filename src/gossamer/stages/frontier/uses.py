@@ -9,6 +9,7 @@ from typing import Protocol
 from gossamer.contracts.filtering import TaskFilter
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger, TaskQueues
+from gossamer.contracts.lending import LentHosts
 from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.resolving import Resolver
 from gossamer.contracts.revisiting import Revisits
@@ -31,6 +32,7 @@ class FrontierUses(Protocol):
     resolver: Resolver
     gates: Mapping[str, Sequence[TaskFilter]]
     revisits: Mapping[str, Sequence[Revisits]]
+    lent: Mapping[str, Sequence[LentHosts]]
     flights: Flights
     sheet: FrontierSheet
     metrics: Metrics

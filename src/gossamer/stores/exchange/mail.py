@@ -6,20 +6,18 @@
 Place in the flow: the mass communicator of a master is a component that posts, this provider, and a sender for each agent. A URL is
 owed by the agent that found it until its receipt is released, so that a master that dies takes nothing with it. An agent is away
 when it has committed nothing of what it was sent for `patience` seconds. Then everything that waits for it goes to the disk, so
-that nobody else waits for it too. The file is shared by all masters: the mail of one that is gone is sent by another.
+that nobody else waits for it too. The file (:mod:`mail_on_disk`) is shared by all masters: the mail of one that is gone is sent by
+another.
 """
 
 import asyncio
-import sqlite3
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
-
-import msgspec
 
 from gossamer.contracts.exchanging import OwedTask
 from gossamer.contracts.marshaling import DesignationTable
-from gossamer.contracts.sharing import SharedState, as_json
+from gossamer.contracts.sharing import SharedState
 from gossamer.flow.ports import Uses
 from gossamer.flow.receipt import Receipt, current
 from gossamer.flow.sheet import Sheet, setting
@@ -27,17 +25,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.agents import Designated
 from gossamer.model.domains import Division, DomainRule, domain_rule
 from gossamer.model.errors import DiskFull
-from gossamer.model.mailed import as_mailed
-from gossamer.model.task import Task
-
-#: Numbers of mail are never used again: a master may be about to delete one that another master has deleted already.
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS mail (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, master TEXT NOT NULL, task BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS mail_by_agent ON mail (master, agent, id);
-CREATE TABLE IF NOT EXISTS leases (master TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
-"""
+from gossamer.stores.exchange.mail_on_disk import MailOnDisk
 
 #: URLs that wait in memory for one agent: what a connector takes in two turns, about 5 MB.
 WAITING = 8_192
@@ -45,11 +33,8 @@ WAITING = 8_192
 #: Seconds between two looks at who is away.
 _LOOK = 0.25
 
-#: Seconds for which a master has its mail, and between two times when it says that it is still there.
-LEASE, _RENEWED = 5.0, 1.0
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Task).decode
+#: Seconds between two times when a master says that it is still there: a small part of its lease.
+_RENEWED = 1.0
 
 #: Key and value of mail: it lies in no ledger.
 _NOWHERE = b""
@@ -117,11 +102,8 @@ class MassMail(Provider[MassMailSheet]):
         self._queues: defaultdict[str, deque[_Posted]] = defaultdict(deque)
         self._more: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._sent: defaultdict[str, dict[int, _Batch]] = defaultdict(dict)
-        self._marks: dict[str, int] = {}
-        """Agent -> number of the last piece that was read from the disk; none where nothing is there."""
         self._away: set[str] = set()
-        self._done: set[int] = set()
-        """Numbers of delivered pieces that are still on the disk."""
+        self._disk = MailOnDisk(lambda: self.shared, self.sheet.master)
         self._looking: asyncio.Task[None] | None = None
         self._renewed = 0.0
         self._rule: DomainRule = domain_rule(self.sheet.division, self.sheet.together)
@@ -134,13 +116,13 @@ class MassMail(Provider[MassMailSheet]):
         Raises:
             CrawlDirectoryError: the shared file cannot be used.
         """
-        self.shared.open(SCHEMA)
+        self._disk.open()
         self._renew()
         await self._redesignate()
         self._find_waiting()
         self.metrics.gauge("waiting", lambda: sum(map(len, self._queues.values())))
         self.metrics.gauge("away", lambda: len(self._away))
-        self.metrics.gauge("on_disk", self._on_disk)
+        self.metrics.gauge("on_disk", self._disk.count)
         self._looking = asyncio.create_task(self._look_on())
 
     async def stop(self) -> None:
@@ -149,22 +131,19 @@ class MassMail(Provider[MassMailSheet]):
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
         self._forget()
-        with self.shared.writing() as connection:
-            connection.execute("UPDATE leases SET until = 0 WHERE master = ?", (self.sheet.master,))
+        self._disk.give_back()
 
     @property
     def is_empty(self) -> bool:
         """Nothing waits, here or on the disk for any master, and nothing is on its way."""
         is_idle = not any(self._queues.values()) and not any(self._sent.values())
-        return is_idle and not has_mail(self.shared.reading)
+        return is_idle and self._disk.is_empty
 
     @property
     def waiting(self) -> int:
         """URLs that this master has yet to bring to agents, in memory, on their way, and on the disk."""
         on_way = sum(1 for one in self._all_sent() for piece in one.posted if not piece.row)
-        mine = "SELECT count(*) FROM mail WHERE master = ?"
-        (on_disk,) = self.shared.reading.execute(mine, (self.sheet.master,)).fetchone()
-        return sum(map(len, self._queues.values())) + on_way + int(on_disk) - len(self._done)
+        return sum(map(len, self._queues.values())) + on_way + self._disk.waiting
 
     @property
     def lag(self) -> float:
@@ -175,10 +154,6 @@ class MassMail(Provider[MassMailSheet]):
     def _all_sent(self) -> Iterator[_Batch]:
         for batches in self._sent.values():
             yield from batches.values()
-
-    def _on_disk(self) -> int:
-        (count,) = self.shared.reading.execute("SELECT count(*) FROM mail").fetchone()
-        return int(count)
 
     # -- the communicator
 
@@ -235,49 +210,26 @@ class MassMail(Provider[MassMailSheet]):
         now = self.clock.monotonic()
         # The agent goes on: those behind have waited for this one.
         self._sent[agent] = {key: _Batch(now, other.posted) for key, other in self._sent[agent].items()}
-        for one in batch.posted:
-            if one.row:
-                self._done.add(one.row)
-            elif one.receipt is not None:
-                one.receipt.release()
-        if agent in self._marks:
+        self._disk.delivered(one.row for one in batch.posted if one.row)
+        _release(batch.posted)
+        if self._disk.may_have(agent):
             self._more[agent].set()
 
     # -- the disk
 
     def _write(self, posted: Sequence[_Posted]) -> None:
         """Put pieces on the disk. Raises DiskFull."""
-        master = self.sheet.master
-        marks: dict[str, int] = {}
-        with self.shared.writing() as connection:
-            for one in posted:
-                row = connection.execute(
-                    "INSERT INTO mail (agent, master, task) VALUES (?, ?, ?)", (one.agent, master, _encode(one.task))
-                )
-                marks.setdefault(one.agent, int(row.lastrowid or 0) - 1)
-        self._marks = {**marks, **self._marks}
+        self._disk.write((one.agent, one.task) for one in posted)
         self.commits += 1
         self.metrics.count("spilled", len(posted))
 
     def _read(self, agent: str, most: int) -> list[_Posted]:
         """The next pieces for an agent that are on the disk, and not on their way."""
-        on_way = {one.row for batch in self._sent[agent].values() for one in batch.posted} | self._done
-        while (mark := self._marks.get(agent)) is not None:
-            rows = self.shared.reading.execute(
-                "SELECT id, task FROM mail WHERE master = ? AND agent = ? AND id > ? ORDER BY id LIMIT ?",
-                (self.sheet.master, agent, mark, most),
-            ).fetchall()
-            if not rows:
-                del self._marks[agent]
-                break
-            self._marks[agent] = rows[-1][0]
-            if found := [
-                _Posted(agent, as_mailed(_decode(task)), _NOWHERE, _NOWHERE, None, number)
-                for number, task in rows
-                if number not in on_way
-            ]:
-                return found
-        return []
+        if not self._disk.may_have(agent):
+            return []
+        on_way = {one.row for batch in self._sent[agent].values() for one in batch.posted}
+        found = self._disk.read(agent, most, on_way)
+        return [_Posted(agent, task, _NOWHERE, _NOWHERE, None, number) for number, task in found]
 
     def _spill(self, agent: str) -> None:
         """Put what waits for an agent that is away on the disk, and what is on its way: its finder owes it no more then, so that it
@@ -298,15 +250,7 @@ class MassMail(Provider[MassMailSheet]):
 
     def _forget(self) -> None:
         """Take what was delivered off the disk."""
-        if not self._done or self.sheet.holds:
-            return
-        done, self._done = self._done, set()
-        try:
-            with self.shared.writing() as connection:
-                connection.executemany("DELETE FROM mail WHERE id = ?", [(number,) for number in done])
-        except DiskFull:
-            self._done |= done
-        else:
+        if not self.sheet.holds and self._disk.forget():
             self.commits += 1
 
     # -- who is away, and whose lease is over
@@ -338,62 +282,23 @@ class MassMail(Provider[MassMailSheet]):
 
     def _renew(self) -> None:
         """Say that this master is at work, and take the mail of those that have not said so for too long."""
-        master, now = self.sheet.master, self.clock.now()
-        with self.shared.writing() as connection:
-            connection.execute(
-                "INSERT INTO leases VALUES (?, ?) ON CONFLICT (master) DO UPDATE SET until = excluded.until",
-                (master, now + LEASE),
-            )
-            gone = connection.execute(
-                "SELECT DISTINCT master FROM mail WHERE master NOT IN (SELECT master FROM leases WHERE until > ?)",
-                (now,),
-            ).fetchall()
-            for (other,) in gone:
-                connection.execute("UPDATE mail SET master = ? WHERE master = ?", (master, other))
+        gone = self._disk.renew(self.clock.now())
         if gone:
             self.commits += 1
-            self.metrics.count("taken_over", len(gone))
+            self.metrics.count("taken_over", gone)
             self._find_waiting()
 
     def _find_waiting(self) -> None:
-        """Learn for whom something is on the disk. What is read twice is delivered twice, which does no harm."""
-        rows = self.shared.reading.execute(
-            "SELECT agent, min(id) FROM mail WHERE master = ? GROUP BY agent", (self.sheet.master,)
-        )
-        for agent, first in rows.fetchall():
-            self._marks[agent] = min(first - 1, self._marks.get(agent, first))
+        """Let the senders go on for whom something is on the disk."""
+        for agent in self._disk.find_waiting():
             self._more[agent].set()
 
     async def _redesignate(self) -> None:
         """Give the mail of agents that have left to those that have their domains now."""
-        question = "SELECT id, task FROM mail WHERE agent NOT IN (SELECT value FROM json_each(?)) LIMIT 1000"
-        while rows := self.shared.reading.execute(question, (as_json(self.sheet.agents),)).fetchall():
-            hosts = [_decode(task).host for _, task in rows]
-            given = await self.designations.designate([self._rule.assignable(host) for host in hosts])
-            with self.shared.writing() as connection:
-                connection.executemany(
-                    "UPDATE mail SET agent = ? WHERE id = ?",
-                    [(agent, number) for agent, (number, _) in zip(given, rows, strict=True)],
-                )
-            self.metrics.count("redesignated", len(rows))
-
-
-def has_mail(connection: sqlite3.Connection) -> bool:
-    """Whether mail waits on the disk."""
-    (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM mail)").fetchone()
-    return bool(found)
-
-
-def delete_mail(connection: sqlite3.Connection, has: Callable[[str], bool]) -> None:
-    """Take mail off the disk whose URL is deleted, or was found on one that is, within a transaction."""
-    rows = connection.execute("SELECT id, task FROM mail")
-    gone = [(number,) for number, data in rows if has((task := _decode(data)).url) or has(task.source)]
-    connection.executemany("DELETE FROM mail WHERE id = ?", gone)
-
-
-def leases(connection: sqlite3.Connection) -> dict[str, float]:
-    """Until when each master has said that it is at work, in seconds since the epoch; 0 of one that ended in order."""
-    return dict(connection.execute("SELECT master, until FROM leases").fetchall())
+        while pieces := self._disk.of_others(self.sheet.agents):
+            given = await self.designations.designate([self._rule.assignable(host) for _, host in pieces])
+            self._disk.redirect([(agent, number) for agent, (number, _) in zip(given, pieces, strict=True)])
+            self.metrics.count("redesignated", len(pieces))
 
 
 def _release(posted: Sequence[_Posted]) -> None:

@@ -1,0 +1,107 @@
+"""What the attributes of one element name, by the rules of RDFa Core (sections 5, 7.4 and 7.5) and of the language around it.
+
+Place in the flow: the reader of a page (:mod:`rdfa`) asks here for each element that says something, and keeps what holds for the
+elements in it. Nothing is remembered here from one element to the next.
+"""
+
+from collections.abc import Mapping
+
+from gossamer.rdf.frames import HostLanguage
+from gossamer.rdf.initial import PREFIXES
+from gossamer.rdf.names import Names, declared, is_name, resolved
+from gossamer.rdf.terms import MAX_IRI, USES_VOCABULARY, Gathered
+
+#: Attributes of an element: name -> value, None where it has only a name.
+Attributes = Mapping[str, str | None]
+
+
+class AttributeReader:
+    """Reads attributes of one page."""
+
+    def __init__(self, base: str, host: HostLanguage, gathered: Gathered, *, has_namespaces: bool) -> None:
+        """Nothing is read yet.
+
+        Args:
+            base: URL of the page, without a fragment.
+            host: whose rules hold besides those of RDFa Core.
+            gathered: takes warnings, and triples that say which vocabulary is used.
+            has_namespaces: `xmlns:` declares prefixes.
+        """
+        self._base = base
+        self._host = host
+        self._gathered = gathered
+        self._has_namespaces = has_namespaces
+
+    def names(self, names: Names, attributes: Attributes) -> Names:
+        """The names that hold in the element: steps 2 and 3, default vocabulary and prefixes."""
+        vocabulary = attributes.get("vocab") if "vocab" in attributes else None
+        if vocabulary is not None:
+            iri = resolved(vocabulary, self._base) if vocabulary.strip() else ""
+            if len(iri) > MAX_IRI:
+                self._gathered.counts["iri_too_long"] += 1
+                iri = ""
+            if iri:
+                self._gathered.add(self._base, USES_VOCABULARY, iri)
+            names = names.speaking(iri)
+        pairs: list[tuple[str, str]] = []
+        if self._has_namespaces:
+            pairs = [(name[6:], value or "") for name, value in attributes.items() if name.startswith("xmlns:")]
+            pairs = [(name, value) for name, value in pairs if name != "_"]
+        prefix = attributes.get("prefix")
+        if prefix:
+            more, stray = declared(prefix)
+            pairs += more
+            for word in stray:
+                self._gathered.warn("UnresolvedCURIE", f"prefix {word}")
+        return names.declaring(pairs, self._gathered, PREFIXES) if pairs else names
+
+    def language(self, language: str, attributes: Attributes) -> str:
+        """The language of text in the element, where `language` holds around it: step 4."""
+        first, second = ("lang", "xml:lang") if self._host is HostLanguage.HTML else ("xml:lang", "lang")
+        if first in attributes:
+            return attributes[first] or ""
+        return (attributes[second] or "") if second in attributes else language
+
+    def relations(self, attributes: Attributes, names: Names) -> tuple[list[str] | None, list[str] | None]:
+        """What `rel` and `rev` name, or that they do not count: in HTML, terms beside `property` are for browsers."""
+        found = []
+        for attribute in ("rel", "rev"):
+            value = attributes.get(attribute) if attribute in attributes else None
+            if attribute in attributes and value is None:
+                value = ""
+            if value is not None and "property" in attributes and self._host is not HostLanguage.XHTML1:
+                value = " ".join(word for word in value.split() if is_name(word)) or None
+            found.append(None if value is None else names.named(value, self._gathered))
+        return found[0], found[1]
+
+    def about(self, names: Names, attributes: Attributes) -> str | None:
+        """The IRI or blank node that `about` names; None where it names none."""
+        value = attributes.get("about")
+        return (
+            None
+            if value is None and "about" not in attributes
+            else names.resource(value or "", self._base, self._gathered)
+        )
+
+    def target(self, names: Names, attributes: Attributes) -> str | None:
+        """What `resource`, `href` or `src` names, the first that counts."""
+        if "resource" in attributes:
+            found = names.resource(attributes["resource"] or "", self._base, self._gathered)
+            if found is not None:
+                return found
+        for attribute in ("href", "src"):
+            if attribute in attributes:
+                return resolved(attributes[attribute] or "", self._base)
+        return None
+
+    def given(self, tag: str, attributes: Attributes) -> str | None:
+        """The literal as an attribute gives it: `content`, or what HTML has for it."""
+        if "content" in attributes:
+            return attributes["content"] or ""
+        if self._host is HostLanguage.XHTML1:
+            return None
+        if "datetime" in attributes:
+            return attributes["datetime"] or ""
+        if tag == "data" and "value" in attributes:
+            return attributes["value"] or ""
+        return None
