@@ -148,7 +148,7 @@ def test_a_mirror_is_written_later_from_the_archive_and_again(
     (folder / "mine.txt").write_text("mine")
     capsys.readouterr()
     assert main(["export", str(directory), "--to", "folder", "-o", str(folder)]) == 2
-    assert "mine.txt is no part of the mirror" in capsys.readouterr().err
+    assert "mine.txt is not part of the mirror" in capsys.readouterr().err
     assert (folder / "mine.txt").read_text() == "mine"
 
 
