@@ -252,7 +252,7 @@ def test_a_crawl_that_comes_to_nothing_gives_back_what_it_was_to_replace(tmp_pat
     before = sorted(path.name for path in (tmp_path / "c" / "warc").iterdir())
     status, _, err = gossamer("crawl", seed, "-o", folder, "--overwrite")
     assert status == 4
-    assert "what it held stays" in err
+    assert "keeps what it held" in err
     assert sorted(path.name for path in (tmp_path / "c" / "warc").iterdir()) == before
     assert gossamer("cat", folder, seed)[0] == 0
     assert not (tmp_path / "c.replaced").exists()
@@ -411,7 +411,7 @@ def test_a_running_crawl_is_steered_by_commands_and_resumed(tmp_path: Path) -> N
         assert json.loads(out)["state"] == "running"
         assert gossamer("pause", folder)[:2] == (
             0,
-            "paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on\n",
+            "paused: the crawl makes no new requests and finishes those in flight; `gossamer continue` goes on\n",
         )
         assert gossamer("status", folder)[1].startswith(f"{folder}: paused, process {process.pid}\n")
         assert gossamer("set", folder, "concurrency=2", "delay=50ms")[0] == 0

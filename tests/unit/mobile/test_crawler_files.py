@@ -72,7 +72,7 @@ def test_the_digest_is_of_the_program_alone_and_however_it_was_written() -> None
         ('"10m"', '"10x"', "c.toml, line 8: limits.seconds: '10x' is not a quantity; write 10m"),
         ("$least", "$lest", "c.toml, line 4: store: no value is given under the name 'lest'; did you mean 'least'?"),
         ("keywords(", "keyword(", "c.toml, line 4: store: there is no predicate 'keyword'; did you mean 'keywords'?"),
-        ('"h1"', '"h1["', "c.toml, line 13: bring.elements[0]: 'h1[' is no selector for a crawler; write tags"),
+        ('"h1"', '"h1["', "c.toml, line 13: bring.elements[0]: 'h1[' is not a selector that crawlers know; write tags"),
         (
             '["whole", "text"]',
             '["whole", "txt"]',
@@ -84,7 +84,7 @@ def test_the_digest_is_of_the_program_alone_and_however_it_was_written() -> None
         (
             'https://clinic.example/"]\nexp',
             'ftp://clinic.example/"]\nexp',
-            "line 2: seeds[0]: 'ftp://clinic.example/' is no http",
+            "line 2: seeds[0]: 'ftp://clinic.example/' is not an http",
         ),
         (
             '["health", "health care"]',
