@@ -22,7 +22,7 @@ from typing import Any, Literal, TypedDict
 
 
 class CrawlKeywords(TypedDict, total=False):
-    """What a crawl takes beside its seeds. An option that is left out has its default."""
+    """The options of a crawl beside its seeds. An option that is left out has its default."""
 '''
 
 #: Units whose values people write with a unit of their own.

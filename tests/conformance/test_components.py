@@ -294,7 +294,7 @@ class NoHandler(Merge):
         (Silent, check_asynchronous, SOUND[11][2], "0 items are out, and there is one slot"),
         (Stubborn, check_asynchronous, SOUND[11][2], "inputs wait for outputs"),
         (Overflowing, check_asynchronous, SOUND[11][2], "outbox: made"),
-        (NoHandler, check_semi_synchronous, SOUND[10][2], "defines none of: on_left, on_left_many"),
+        (NoHandler, check_semi_synchronous, SOUND[10][2], "has to define one of these: on_left, on_left_many"),
     ],
     ids=lambda case: getattr(case, "__name__", ""),
 )

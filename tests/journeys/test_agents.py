@@ -476,7 +476,7 @@ def test_verbose_says_where_the_line_of_each_url_is_when_several_agents_crawl(
         words = ["crawl", seed_of(web), "-o", str(directory), "--scope", "any", "--delay", "0", "--agents", "2"]
         words += ["--resolve", web.resolve, "--allow-network", "127.0.0.0/8", "--contact", "me@example.org"]
         assert main([*words, "--max-pages", "9", "--verbose", "--quiet"]) == 0
-    assert f"follow {directory}/logs/crawl.jsonl" in capsys.readouterr().err
+    assert f"read these lines in {directory}/logs/crawl.jsonl" in capsys.readouterr().err
     assert (directory / "logs" / "crawl.jsonl").read_text(encoding="utf-8").count('"event":"page"') >= 9
 
 

@@ -107,7 +107,7 @@ def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: Fake
     begun(web, directory)
     done = resumed(directory, "--agents", "4")
     assert done.returncode == 0, done.stderr
-    assert "agent-02 and agent-03 joined, and took" in done.stderr
+    assert "agent-02 and agent-03 joined and took" in done.stderr
     assert members_of(directory) == ("agent-00", "agent-01", "agent-02", "agent-03")
     check_whole(web, directory)
     assert (directory / "logs/agent-02.jsonl").stat().st_size
@@ -144,7 +144,7 @@ def test_agents_that_leave_give_their_part_to_the_others(web: FakeWeb, tmp_path:
     begun(web, directory, agents=agents)
     done = resumed(directory, "--agents", str(then))
     assert done.returncode == 0, done.stderr
-    assert f"agent-{agents - 1:02d} left, and gave away" in done.stderr
+    assert f"agent-{agents - 1:02d} left and gave away" in done.stderr
     assert sum(name.endswith("=0") for name in members_of(directory)) == agents - then
     check_whole(web, directory)
     assert not list((directory / "state/supervisor").glob("changing*"))
@@ -156,7 +156,7 @@ def test_agents_join_a_crawl_that_one_process_began(web: FakeWeb, tmp_path: Path
     begun(web, directory, agents=1)
     done = resumed(directory, "--agents", "3")
     assert done.returncode == 0, done.stderr
-    assert "agent-01 and agent-02 joined, and took" in done.stderr
+    assert "agent-01 and agent-02 joined and took" in done.stderr
     check_whole(web, directory)
 
 
@@ -213,7 +213,7 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     assert "state/agent-01/ledger is missing; bring state/agent-01 back from a copy" in refused.stderr
     done = resumed(directory, "--accept-loss")
     assert done.returncode == 0, done.stderr
-    assert "gone on without: the ledger of agent-01; 2 files of its archive and logs stay" in done.stderr
+    assert "the crawl goes on without the ledger of agent-01; 2 files of its archive and logs stay" in done.stderr
     assert "are fetched again, since pages of other agents lead to them" in done.stderr
     after = pages_in(directory)
     assert len(after) == HOSTS * PAGES, "nothing is missing"

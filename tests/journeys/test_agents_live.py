@@ -59,8 +59,8 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
         asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
     assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
     assert members_of(directory) == ("agent-00", "agent-01=0", "agent-02=0")
-    assert any("agent-02 joined, and took" in line for line in told)
-    assert any("agent-01 and agent-02 left, and gave away" in line for line in told)
+    assert any("agent-02 joined and took" in line for line in told)
+    assert any("agent-01 and agent-02 left and gave away" in line for line in told)
     assert now[0].pages >= 40, "those of the agents that left count"
     check_whole(asked, directory)
 

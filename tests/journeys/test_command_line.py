@@ -59,7 +59,7 @@ def test_a_report_says_what_another_order_would_have_cut_elsewhere(tmp_path: Pat
     with FakeWeb.tree(1, 2) as web:
         status, out, _ = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--max-pages", "1")
     assert status == 0
-    assert "cut:      2 by limit:max_pages; another order of events would have cut other URLs\n" in out
+    assert "cut:      2 by limit:max_pages; the order in which pages come decides which URLs are cut\n" in out
 
 
 def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["http://"], "not a URL: 'http://'; write it in full"),
+        (["http://"], "'http://' is not a URL; write it in full"),
         (["docs.example", "--resolve", "docs.example=192.0.2.7"], "--contact"),
         (["http://127.0.0.1:9/", "--delay", "-1"], "at least 0"),
         (["http://127.0.0.1:9/", "--user-agent", ""], "--user-agent"),
@@ -88,7 +88,7 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
         (["http://127.0.0.1:9/", "--max-time", "10 parsecs"], "10m"),
         (["http://127.0.0.1:9/", "--linger", "never"], "1h30m, or forever"),
         (["http://127.0.0.1:9/", "--user-agent", "\udcff"], "LC_ALL=C.UTF-8"),
-        (["http://127.0.0.1:9/\udce9"], "is no text in utf-8"),
+        (["http://127.0.0.1:9/\udce9"], "is not text in utf-8"),
         (["http://127.0.0.1:9/", "--set", "politeness.per_hots=2"], "per_host"),
         (["http://127.0.0.1:9/", "--set", "fontier.per_host=2"], "frontier"),
         (["http://127.0.0.1:9/", "--wiring", "no-such"], "default"),
@@ -260,7 +260,7 @@ def test_a_crawl_that_comes_to_nothing_gives_back_what_it_was_to_replace(tmp_pat
     before = sorted(path.name for path in (tmp_path / "c" / "warc").iterdir())
     status, _, err = gossamer("crawl", seed, "-o", folder, "--overwrite")
     assert status == 4
-    assert "what it held stays" in err
+    assert "keeps what it held" in err
     assert sorted(path.name for path in (tmp_path / "c" / "warc").iterdir()) == before
     assert gossamer("cat", folder, seed)[0] == 0
     assert not (tmp_path / "c.replaced").exists()
@@ -349,7 +349,7 @@ def test_a_stop_does_not_wait_for_an_answer_that_never_comes(tmp_path: Path) -> 
         web.wait_for(2)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=HUNG_AFTER)
-    assert "what is in flight did not end within" in err
+    assert "the requests in flight did not end within" in err
     assert (process.returncode, json.loads(out)["state"]) == (3, "stopped")
 
 
@@ -419,7 +419,7 @@ def test_a_running_crawl_is_steered_by_commands_and_resumed(tmp_path: Path) -> N
         assert json.loads(out)["state"] == "running"
         assert gossamer("pause", folder)[:2] == (
             0,
-            "paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on\n",
+            "paused: the crawl makes no new requests and finishes those in flight; `gossamer continue` goes on\n",
         )
         assert gossamer("status", folder)[1].startswith(f"{folder}: paused, process {process.pid}\n")
         assert gossamer("set", folder, "concurrency=2", "delay=50ms")[0] == 0

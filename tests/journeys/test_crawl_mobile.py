@@ -66,6 +66,7 @@ def crawled(
     folder: Path,
     runtime: RuntimeLink | None = None,
     manager: dict[str, Any] | None = None,
+    blocked: tuple[str, ...] = (),
     **given: Any,
 ) -> Summary:
     """A crawl over the sites; it sends crawlers if there is a runtime."""
@@ -95,6 +96,8 @@ def crawled(
         **given,
     }
     known, settings = catalog(), dict[str, dict[str, Any]]()
+    if blocked:
+        settings["politeness"] = {"blocked": list(blocked)}
     if runtime is not None:
         known.add("configured-runtimes", TheRuntime)
         options |= {"mobile": True, "runtime": (f"*.test={folder.parent}",)} if not given.get("resume") else {}

@@ -122,7 +122,7 @@ def test_what_is_lost_is_named_and_gone_on_without_where_that_is_said(
         assert len(web.requests) == asked
     assert main(["resume", str(crawl), "--json", "--accept-loss"]) == 0
     out, err = capsys.readouterr()
-    assert "gone on without: " in err
+    assert "the crawl goes on, although " in err
     summary = json.loads(out)
     assert (summary["state"], summary["queued"]) == ("finished", 0)
     least, most = case.again
@@ -186,7 +186,7 @@ def test_a_crawl_whose_ledger_is_lost_begins_again_beside_what_it_has(
     assert len(web.requests) == asked
     assert main(["resume", str(crawl), "--json", "--accept-loss"]) == 0
     out, err = capsys.readouterr()
-    assert "gone on without: the ledger of agent-00" in err
+    assert "the crawl goes on without the ledger of agent-00" in err
     assert json.loads(out)["queued"] == 0
     assert {request.target for request in web.requests[asked:]} >= set(PAGES)
     assert archive.read_bytes() == records

@@ -449,7 +449,7 @@ def test_a_question_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with FakeWeb(PAGES) as web:
         folder = rested(web, tmp_path / "c")
     endless = "SELECT count(*) FROM range(10000000000) a, range(1000) b WHERE a.range % 7 = b.range % 5"
-    with pytest.raises(UsageError, match="no answer within 1 seconds"):
+    with pytest.raises(UsageError, match="there was no answer within 1 seconds"):
         asyncio.run(TableConsole(seconds=1.0).ask(folder, endless))
 
 

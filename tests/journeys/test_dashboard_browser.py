@@ -300,7 +300,7 @@ def test_a_crawl_is_started_and_exported_by_forms_and_a_refusal_is_shown(
             page.click("td a[download]")
         assert Path(download.value.path()).read_text() == f"{web.url('/')}\n"
         page.click("button:text-is('Remove')")
-        page.wait_for_selector("main p:text('There is none yet.')")
+        page.wait_for_selector("main p:text('There are no exports yet.')")
         assert [one for one in page.errors if "400" not in one] == []
 
 

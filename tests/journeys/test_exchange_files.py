@@ -87,7 +87,7 @@ def test_disconnected_agents_fetch_the_pages_that_one_fetches_and_tell_both_side
     there = standing_at_rest(folder / str(first)).exchange
     assert there is not None
     assert (there.owed, there.written) == (0, 0), "everything was confirmed"
-    assert "has said that it has it" in story_of(folder / str(first), owed).told
+    assert "has confirmed that it has it" in story_of(folder / str(first), owed).told
     other = int(ring.owner(host_of(owed))[-1])
     assert story_of(folder / str(other), owed).found_by == f"agent-0{first}"
     assert verify(folder / "2", deep=True).findings == []
@@ -177,7 +177,7 @@ def test_options_that_do_not_fit_are_refused_and_touch_nothing(pair: Path, capsy
         (["--exchange", "files", "--agents", "3", "--agent", "4"], "has 3 agents"),
         (["--exchange", "files", "--agents", "3", "--agent", "2"], "needs the key"),
         (["--exchange", "files", "--agents", "2", "--agent", "2", "--exchange-key", key], "leave --agents out"),
-        (["--exchange", "files", "--agent", "2", "--exchange-key", str(pair / "1/crawl.toml")], "no exchange key"),
+        (["--exchange", "files", "--agent", "2", "--exchange-key", str(pair / "1/crawl.toml")], "not an exchange key"),
         (["--agent", "2"], "add --exchange files"),
         (["--exchange", "files", "--agents", "2", "--agent", "1", "--strategy", "random-walk"], "cannot be divided"),
     ):

@@ -135,7 +135,7 @@ def test_a_trap_is_set_aside_and_can_be_asked_about(tmp_path: Path) -> None:
     assert "looks like a trap (trap:calendar: " in story.told and "--release" in story.told
     assert (elsewhere.state, elsewhere.told) == (
         "unknown",
-        "nobody has met it: no page that was processed so far links to it; its host has likely traps (trap:calendar)",
+        "it was not found: no page that was processed so far links to it; its host has likely traps (trap:calendar)",
     )
 
 

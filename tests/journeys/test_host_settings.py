@@ -90,7 +90,7 @@ def test_a_host_has_its_own_budget_and_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hosts", "told"),
     [
-        ({"a*": {"delay": 1}}, "is no host"),
+        ({"a*": {"delay": 1}}, "is not a host"),
         ({"a.test": {"dealy": 1}}, "did you mean 'delay'"),
         ({"a.test": {"delay": "soon"}}, "delay"),
         ({"a.test": {"per-host": 0}}, "at least 1"),

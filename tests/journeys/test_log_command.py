@@ -61,7 +61,7 @@ def test_wrong_uses_of_the_log_are_one_line(tmp_path: Path, capsys: pytest.Captu
     assert main(["log", str(tmp_path)]) == 2
     (tmp_path / "crawl.toml").write_text("")
     assert main(["log", str(tmp_path), "--agent", "agent-07"]) == 2
-    assert "no agent 'agent-07'" in capsys.readouterr().err
+    assert "has no agent 'agent-07'" in capsys.readouterr().err
     assert main(["log", str(tmp_path), "--kind", "nothing"]) == 2
     capsys.readouterr()
     (tmp_path / "logs").mkdir()

@@ -138,7 +138,7 @@ def test_domains_move_where_a_person_says_and_where_agents_leave_and_join(web: F
     assert dict(designations(directory, ["new.test", moved])) == {"new.test": "agent-02", moved: "agent-00"}
     done = resumed(directory, "--agents", "2")
     assert done.returncode == 0, done.stderr
-    assert "agent-02 left, and gave away" in done.stderr
+    assert "agent-02 left and gave away" in done.stderr
     after = dict(designations(directory))
     assert after[moved] == "agent-01", "a person has said so"
     assert set(after.values()) == {"agent-00", "agent-01"}, "agent-02 has left"
@@ -237,7 +237,7 @@ def test_a_shared_table_that_is_anothers_is_refused_and_one_that_is_gone_is_made
         forget_seen(ledger, [(point, point)])
     done = resumed(directory, "--accept-loss")
     assert done.returncode == 0, done.stderr
-    assert "made again: which agent has which of" in done.stderr
+    assert "the table of agents and their" in done.stderr
     assert "URLs that no agent has are queued again" in done.stderr
     owners = dict(designations(directory))
     assert {owners[domain] for domain in kept[:-1]} == {"agent-01"}

@@ -148,7 +148,7 @@ def test_a_mirror_is_written_later_from_the_archive_and_again(
     (folder / "mine.txt").write_text("mine")
     capsys.readouterr()
     assert main(["export", str(directory), "--to", "folder", "-o", str(folder)]) == 2
-    assert "mine.txt is no part of the mirror" in capsys.readouterr().err
+    assert "mine.txt is not part of the mirror" in capsys.readouterr().err
     assert (folder / "mine.txt").read_text() == "mine"
 
 
@@ -162,7 +162,7 @@ def test_a_folder_that_is_somebody_elses_is_refused_before_anything_is_asked(
         for folder, more, told in (
             (mine, (), "holds no mirror"),
             (tmp_path / "crawl" / "in", (), "cannot lie in each other"),
-            (mine / "a", (), "is no folder"),
+            (mine / "a", (), "is not a folder"),
             (tmp_path / "new", ("--no-warc",), "leave out --no-warc"),
         ):
             assert mirrored(web, tmp_path / "crawl", folder, *more) == 2

@@ -171,7 +171,7 @@ def test_the_page_for_site_owners_says_what_the_crawl_does(tmp_path: Path, capsy
     assert "7 s" in page.text
     assert "mailto:me@b.test" in page.links
     assert main(["about", "--robots", "ignore", "--i-own-these-hosts"]) == 0
-    assert "does not ask robots.txt" in Words(capsys.readouterr().out).text
+    assert "does not ask for robots.txt" in Words(capsys.readouterr().out).text
 
 
 def test_the_page_for_site_owners_is_that_of_a_crawl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

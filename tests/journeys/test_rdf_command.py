@@ -37,7 +37,7 @@ def test_a_server_is_asked_for_the_page(capsys: pytest.CaptureFixture[str]) -> N
         assert main(["rdf", web.url("/"), "--format", "turtle"]) == 0
         assert f'<{web.url("/")}> <http://s.test/name> "N"' in capsys.readouterr().out
         assert main(["rdf", web.url("/plain")]) == 2
-        assert "no HTML" in capsys.readouterr().err
+        assert "is not an HTML page" in capsys.readouterr().err
     assert main(["rdf", "http://127.0.0.1:9/"]) == 4
 
 

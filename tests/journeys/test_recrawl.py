@@ -122,7 +122,7 @@ def test_a_limit_of_time_ends_a_crawl_that_only_waits_for_known_pages(
     with FakeWeb(site) as web:
         summary = crawl(web, tmp_path / "c", recrawl="every=1h", linger=30.0, max_time=1.0)
     assert summary.state == "limit" and summary.limit == "max_time"
-    assert "is cut" not in capsys.readouterr().err, "nothing is in flight when the time is up"
+    assert "were cut" not in capsys.readouterr().err, "nothing is in flight when the time is up"
 
 
 def test_sitemaps_are_believed_when_they_say_that_a_page_changed(tmp_path: Path) -> None:

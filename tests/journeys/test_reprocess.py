@@ -180,7 +180,7 @@ def test_a_run_beside_a_crawl_says_how_far_it_read(tmp_path: Path, capsys: pytes
     ledger.open()  # as the crawl has it while it runs
     assert main(["reprocess", directory]) == 0
     ledger.close()
-    told = f"at work:  the crawl runs; what was fetched until {newest[0]} was read, and it processes later pages itself"
+    told = f"running:  the crawl is running; documents fetched until {newest[0]} were read"
     assert told in capsys.readouterr().out
     assert not again(directory).is_at_work
 

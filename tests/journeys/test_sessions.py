@@ -235,7 +235,7 @@ def test_a_failing_log_in_ends_the_crawl_with_one_line_that_leads_to_it(tmp_path
     ("url", "reason"),
     [
         ("http://elsewhere.test/in", "a log-in asks its own host alone"),
-        ("http://[", "is no URL"),
+        ("http://[", "is not a URL"),
         ("/round", "redirect"),
     ],
 )

@@ -117,9 +117,9 @@ def test_rdf_xml_is_xml_and_says_what_it_cannot_name(crawl: tuple[Path, str], ca
 @pytest.mark.parametrize(
     ("query", "options", "status", "told"),
     [
-        ("SELEC", (), 2, "no SPARQL query"),
-        ("SELECT * { ?s nobody:knows ?o }", (), 2, "prefix that nobody declared"),
-        ("INSERT DATA { <http://a> <http://b> <http://c> }", (), 2, "no SPARQL query"),
+        ("SELEC", (), 2, "not a SPARQL query"),
+        ("SELECT * { ?s nobody:knows ?o }", (), 2, "prefix is not declared"),
+        ("INSERT DATA { <http://a> <http://b> <http://c> }", (), 2, "not a SPARQL query"),
         ("SELECT * { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }", (), 2, "SERVICE"),
         ("SELECT * { ?s ?p ?o }", ("-f", "turtle"), 2, "the answer is rows"),
         ("DESCRIBE ?s { ?s ?p ?o }", ("-f", "csv"), 2, "the answer is a graph"),

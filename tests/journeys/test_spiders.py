@@ -556,7 +556,7 @@ def test_a_file_runs_with_python_and_with_the_command_line_and_goes_on(tmp_path:
         ),
         (
             "import gossamer\ns = gossamer.Spider('http://a.test/')\n@s.page(url='(')\nasync def f(page): pass",
-            "is no RE2 pattern",
+            "is not an RE2 pattern",
         ),
     ],
 )

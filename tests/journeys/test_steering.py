@@ -205,7 +205,7 @@ REFUSED = [
     ({"delay": "0", "concurrency": "0"}, "at least 1"),
     ({"delay": "0", "concurrency": "many"}, "not a quantity"),
     ({"delay": "0", "ledger.cache": "1GB"}, "only with a restart"),
-    ({"delay": "0", "politeness.blocked": "a b"}, "no host or domain"),
+    ({"delay": "0", "politeness.blocked": "a b"}, "is not a host or domain"),
 ]
 
 
@@ -350,7 +350,7 @@ def test_when_every_host_is_blocked_the_crawl_ends_with_nothing_queued(tmp_path:
 
 def test_what_is_no_host_is_not_blocked(tmp_path: Path) -> None:
     def script(control: Control) -> None:
-        with pytest.raises(SteeringRefused, match="no host or domain"):
+        with pytest.raises(SteeringRefused, match="is not a host or domain"):
             control.do(BlockHosts(["a.test", "http://b.test/x"]))
         assert look(control).blocked == []
 
@@ -377,7 +377,7 @@ def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what
         whole = crawl([web.url("/")], folder, script)
         assert whole.pages == len(web.expected)
         archived = len(records(folder))
-        with pytest.raises(UsageError, match="no checkpoint 'late'; there are: early"):
+        with pytest.raises(UsageError, match="there is no checkpoint 'late'; known: early"):
             resting.restore(folder, "late")
         resting.restore(folder, "early")
         back = standing_at_rest(folder)

@@ -69,7 +69,7 @@ def test_what_lies_too_deep_names_the_page_and_the_depth(told: Any) -> None:
 
 def test_a_url_that_nobody_has_met_is_told_as_such(told: Any) -> None:
     assert told("/nowhere")[0].state == told("/never/x")[0].state == "unknown"
-    assert told("/nowhere")[1] == "nobody has met it: no page that was processed so far links to it"
+    assert told("/nowhere")[1] == "it was not found: no page that was processed so far links to it"
     assert told("/never/x")[1].endswith("; filter patterns would refuse it at gate follow: exclude")
 
 
@@ -82,17 +82,17 @@ def test_a_redirect_tells_where_it_leads(told: Any) -> None:
 
 
 def test_a_loop_of_redirects_is_told_as_one(told: Any) -> None:
-    assert told("/round")[1].endswith("; it leads to /and, then back to /round: a loop")
-    assert told("/self")[1].endswith("; it leads to itself: a loop")
+    assert told("/round")[1].endswith("; it leads to /and, then back to /round, which is a loop")
+    assert told("/self")[1].endswith("; it leads to itself, which is a loop")
 
 
 def test_duplicates_name_the_first_url_of_their_like(told: Any) -> None:
     stories = [told(path) for path in ("/a", "/copy", "/like")]
     copies = [(story, words) for story, words in stories if story.duplicate_of]
     assert len(copies) == 1
-    assert "; its document is that of /" in copies[0][1] and copies[0][1].endswith(", byte for byte")
+    assert "; its document is the same as that of /" in copies[0][1] and copies[0][1].endswith(", byte for byte")
     likes = [words for story, words in stories if story.near_duplicate_of]
-    assert likes and all("; its text is nearly that of /" in words for words in likes)
+    assert likes and all("; its text is nearly the same as that of /" in words for words in likes)
     assert any(line.startswith("same as: ") for line in lines_of(copies[0][0]))
 
 

@@ -86,8 +86,8 @@ STORIES = {
     "http://a.test/": ("done", "ok, status 200"),
     "http://a.test/robots.txt": ("done", "to know the rules of its site"),
     "http://a.test/original": ("done", "ok, status 200"),
-    "http://a.test/copy": ("done", "; its document is that of http://a.test/original, byte for byte"),
-    "http://a.test/like": ("done", "; its text is nearly that of http://a.test/original"),
+    "http://a.test/copy": ("done", "; its document is the same as that of http://a.test/original, byte for byte"),
+    "http://a.test/like": ("done", "; its text is nearly the same as that of http://a.test/original"),
     "http://a.test/document": ("done", "ok, status 200"),
     "http://a.test/quiet": ("done", "ok, status 200"),
     "http://a.test/behind": ("refused", "http://a.test/quiet links to it by `a href`, and filter nofollow refuses it"),
@@ -95,9 +95,12 @@ STORIES = {
     "http://a.test/moved": ("done", "status 301", "; it leads to http://a.test/new, then http://a.test/newest"),
     "http://a.test/new": ("done", "status 302", "; it leads to http://a.test/newest"),
     "http://a.test/newest": ("done", "ok, status 200"),
-    "http://a.test/round": ("done", "; it leads to http://a.test/and, then back to http://a.test/round: a loop"),
-    "http://a.test/and": ("done", "; it leads to http://a.test/round, then back to http://a.test/and: a loop"),
-    "http://a.test/self": ("done", "; it leads to itself: a loop"),
+    "http://a.test/round": (
+        "done",
+        "; it leads to http://a.test/and, then back to http://a.test/round, which is a loop",
+    ),
+    "http://a.test/and": ("done", "; it leads to http://a.test/round, then back to http://a.test/and, which is a loop"),
+    "http://a.test/self": ("done", "; it leads to itself, which is a loop"),
     "http://a.test/left": ("done", "; it leads to http://outside.example/; the crawl does not follow it: never"),
     "http://outside.example/": (
         "refused",
@@ -113,14 +116,14 @@ STORIES = {
     "http://a.test/1": ("done", "ok, status 200"),
     "http://a.test/2": ("done", "ok, status 200"),
     "http://a.test/3": ("refused", "http://a.test/2 links to it", "at depth 2, and the crawl goes no deeper than 2"),
-    "http://a.test/4": ("unknown", "nobody has met it"),
+    "http://a.test/4": ("unknown", "it was not found"),
     "http://a.test/private/x": ("done", "it was not asked for, since robots.txt denies it, line 2 (robots_denied"),
     "http://a.test/cgi/x": (
         "refused",
         "http://a.test/ links to it",
         "filter patterns refuses it at gate follow: exclude",
     ),
-    "http://a.test/nowhere": ("unknown", "nobody has met it: no page that was processed so far links to it"),
+    "http://a.test/nowhere": ("unknown", "it was not found: no page that was processed so far links to it"),
     "http://broken.test/": ("later", "it failed 2 times (server_error, status 500", "is tried again", ", not before "),
     "http://rude.test/": ("later", "it failed 2 times (protocol_failed", "is tried again", ", not before "),
     "http://silent.test/": ("later", "it failed 2 times (timed_out", "is tried again", ", not before "),
@@ -145,7 +148,7 @@ STORIES = {
     "http://small.test/second": (
         "refused",
         "http://small.test/first links to it",
-        "a budget of its host or domain left no room",
+        "the budget of its host or domain was used up",
     ),
 }
 

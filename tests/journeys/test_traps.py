@@ -273,7 +273,7 @@ def test_what_is_set_aside_is_told_and_fetched_when_a_person_says_so(tmp_path: P
         assert [(one.id, one.state, one.set_aside) for one in listed.families] == [
             (name, "suspected", summary.set_aside)
         ]
-        assert "said nothing of their own" in listed.families[0].evidence and listed.families[0].samples
+        assert "had no text of their own" in listed.families[0].evidence and listed.families[0].samples
         known = story_of(tmp_path / "c", aside[name][0])
         assert known.state == "set_aside" and f"--release {name}" in known.told
         with pytest.raises(UsageError, match="nothing is set aside under"):

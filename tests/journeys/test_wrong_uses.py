@@ -44,7 +44,7 @@ REFUSED = {
     ),
     "a type for a label": Use("@spider.page('application/pdf')\ndef f(page): pass", 3, "write mime='application/pdf'"),
     "a label that is no text": Use("@spider.page(7)\ndef f(page): pass", 3, "label=7 is not one line of text"),
-    "a pattern that is none": Use("@spider.page(url='(')\ndef f(page): pass", 3, "url='(' is no RE2 pattern"),
+    "a pattern that is none": Use("@spider.page(url='(')\ndef f(page): pass", 3, "url='(' is not an RE2 pattern"),
     "a place that is none": Use("@spider.page(run='fiber')\ndef f(page): pass", 3, "run='fiber'; a handler runs in"),
     "async in a process": Use(
         "@spider.page(run='process')\nasync def f(page): pass", 3, "is async, so it runs in the loop"
@@ -53,7 +53,7 @@ REFUSED = {
         "@spider.page(run='thread')\nasync def f(page): pass", 3, "is async, so it runs in the loop"
     ),
     "failures in a process": Use(
-        "@spider.failed(run='process')\ndef f(page): pass", 3, "it runs in a thread or in the loop"
+        "@spider.failed(run='process')\ndef f(page): pass", 3, "let it run in a thread or in the loop"
     ),
     "a deadline of 0": Use("@spider.page(deadline=0)\ndef f(page): pass", 3, "deadline=0; give seconds, more than 0"),
     "a deadline in words": Use("@spider.page(deadline='5s')\ndef f(page): pass", 3, "deadline='5s'; give seconds"),
@@ -100,7 +100,7 @@ REFUSED = {
 #: Told while the crawl runs, which goes on: the line of the handler, or within it.
 RAISED = {
     "an unknown label": Use("@spider.page()\ndef f(page):\n    yield page.follow('a.n', label='bok')", 5, "label 'bok'"),
-    "a selector that is none": Use("@spider.page()\ndef f(page):\n    yield page.follow_all('a[')", 5, "is no CSS selector"),
+    "a selector that is none": Use("@spider.page()\ndef f(page):\n    yield page.follow_all('a[')", 5, "is not a CSS selector"),
     "a form that is not there": Use("@spider.page()\ndef f(page):\n    page.form('#g').submit()", 5, "finds nothing on"),
     "a control that is not there": Use(
         "@spider.page()\ndef f(page):\n    yield page.form().submit(r='x')", 5, "the form has no control 'r'"

@@ -89,7 +89,7 @@ def make_crawl(
         made: seeds, options and spider.
         reader: a subscriber of its records.
         report: takes what it tells.
-        more: what :class:`~gossamer.assembly.crawl.Crawl` takes beside.
+        more: further arguments of :class:`~gossamer.assembly.crawl.Crawl`.
 
     Raises:
         GossamerError: the crawl cannot be made; the message gives the reason.

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 
 class CrawlKeywords(TypedDict, total=False):
-    """What a crawl takes beside its seeds. An option that is left out has its default."""
+    """The options of a crawl beside its seeds. An option that is left out has its default."""
 
     output: str
     """Keep the crawl in this directory; default: ./crawl-HOST-DATE."""

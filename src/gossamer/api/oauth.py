@@ -29,8 +29,8 @@ class TokenGrant:
         """Check what a person gave; the two secrets are references, `$NAME` or `@FILE`.
 
         Raises:
-            UsageError: the URL is none, or one that a secret must not go to.
-            SettingError: a secret is not there.
+            UsageError: the URL is not valid, or a secret must not be sent to it.
+            SettingError: a secret is missing.
         """
         try:
             self.url = canonical(token_url)
@@ -54,7 +54,7 @@ class TokenGrant:
         """Ask for a token, and bear it.
 
         Raises:
-            UsageError: the server refuses, or answers something else; says what it says of it.
+            UsageError: the server refuses, or its answer holds no token. The message quotes the answer.
         """
         fields = {"grant_type": "client_credentials"}
         if self._refresh:

@@ -76,15 +76,15 @@ class Spider:
         """Describe a crawl. It fetches nothing before :meth:`run` or :meth:`crawl`.
 
         Args:
-            seeds: one URL or several; a :class:`~gossamer.model.request.Request` where more is asked than its page.
+            seeds: one URL or several; a :class:`~gossamer.model.request.Request` for more than a plain page.
             wiring: a file with a wiring, or the name of a shipped one.
             deadline: seconds that a handler may take for a page, unless it says otherwise.
-            sessions: so many ask in turn, each with cookies, log-ins and a proxy of its own; :class:`Sessions` says more.
+            sessions: use this many sessions in turn, each with its own cookies, log-ins and proxy; :class:`Sessions` says more.
             options: of the crawl, as :func:`gossamer.crawl` takes them.
 
         Raises:
             SettingError: there is no such option.
-            UsageError: a method that is marked as a handler is none, or there cannot be such sessions.
+            UsageError: a method that is marked as a handler is not one, or the sessions are not valid.
         """
         self._place = place_in(sys._getframe(1))
         self.seeds = _several(seeds)
@@ -275,11 +275,11 @@ class Spider:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """Its options, with those that follow from them: a spider with log-ins or sessions keeps cookies."""
+        """Return the options, with those that follow from them: a spider with log-ins or sessions keeps cookies."""
         return {**({"cookies": "keep"} if len(self.logins) or self.sessions.count else {}), **self.options}
 
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
-        """A crawl of this spider that somebody else runs; `more` is what :class:`~gossamer.assembly.crawl.Crawl` takes beside."""
+        """A crawl of this spider that somebody else runs; `more`: further arguments of :class:`~gossamer.assembly.crawl.Crawl`."""
         return make_crawl(self._made(seeds, options), **more)
 
     def _made(self, seeds: Iterable[str | Request], options: Mapping[str, Any]) -> Made:

@@ -89,7 +89,7 @@ def shipped(name: str) -> Wiring:
     """
     known = sorted(path.stem for path in WIRINGS.glob("*.toml"))
     if name not in known:
-        raise WiringError(f"no shipped wiring {name!r}; known: {', '.join(known)}")
+        raise WiringError(f"there is no shipped wiring {name!r}; known: {', '.join(known)}")
     return wirings.parse((WIRINGS / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
 
 

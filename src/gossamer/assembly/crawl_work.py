@@ -112,7 +112,7 @@ class CrawlWork:
     def _lose_patience(self) -> None:
         if self.is_going:
             self._report(
-                f"what is in flight did not end within {GRACE:g} s; it is fetched again when the crawl goes on"
+                f"the requests in flight did not end within {GRACE:g} s; their URLs are fetched again when the crawl goes on"
             )
             self.abort()
 
@@ -123,8 +123,8 @@ class CrawlWork:
             if left <= 0.0:
                 self.cut_by = frontier.time_limit
                 self._report(
-                    f"what was in flight {BEYOND:g} s after the end of {option_name(self.cut_by)} is cut; "
-                    "it is fetched when the crawl goes on"
+                    f"the requests in flight {BEYOND:g} s after the end of {option_name(self.cut_by)} were cut; "
+                    "their URLs are fetched when the crawl goes on"
                 )
                 self._tear()
                 return

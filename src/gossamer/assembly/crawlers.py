@@ -264,7 +264,7 @@ def _check(wiring: Wiring, fetch: str) -> None:
         if plan.settings.get("cookies", "off") != "off":
             raise UsageError("--crawlers: cookies are in the memory of one process; leave out --cookies, or --crawlers")
         if plan.use in _WITH_MEMORY:
-            raise UsageError("--crawlers: who has logged in is in the memory of one process; leave out --crawlers")
+            raise UsageError("--crawlers: the log-ins are in the memory of one process; leave out --crawlers")
     if any(plan.use == "random-walk" for plan in wiring.providers.values()):
         raise UsageError("--crawlers: walks return to pages that are on lease; choose another --strategy")
 

@@ -123,14 +123,14 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
 def restored_lines(done: Restored, accepted: Accepted, directory: Path) -> Iterator[str]:
     """What a person is told of :func:`bring_back`: nothing where nothing was amiss."""
     for loss in accepted.what:
-        yield f"gone on without: {loss}"
+        yield f"the crawl goes on, although {loss}"
     if accepted.again:
-        urls = "1 URL whose record is" if accepted.again == 1 else f"{accepted.again} URLs whose records are"
+        urls = "1 URL, whose record is" if accepted.again == 1 else f"{accepted.again} URLs, whose records are"
         yield f"fetching again {urls} lost"
     if files := len(done.cut) + len(done.removed):
         yield (
-            f"{files} {'file' if files == 1 else 'files'} held what was never committed; "
-            f"it is in {directory / QUARANTINE}, and fetched again"
+            f"{files} {'file' if files == 1 else 'files'} held data that was never committed; "
+            f"the data is in {directory / QUARANTINE}, and its URLs are fetched again"
         )
     if done.lost:
         yield f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"

@@ -105,7 +105,7 @@ def behind_process(wiring: Wiring, name: str, outbox: str, stage: ComponentPlan)
     """
     process = wiring.components.get("process")
     if process is None or "outbox" not in process.ports:
-        raise WiringError(f"--{name} stands behind unit 'process', but {wiring.source} has none")
+        raise WiringError(f"--{name} needs unit 'process', but {wiring.source} has none")
     taker = _first_at_home(wiring, process)
     before = wiring.components[taker].ports["inbox"] if taker else process.ports["outbox"]
     components = {

@@ -115,7 +115,7 @@ def _reason(row: Mapping[str, Any]) -> str:
         line = _LINE.search(error)
         return f"robots.txt denies it, line {line[1]}" if line else f"robots.txt denies it; {error}".rstrip("; ")
     if outcome == Outcome.REDIRECT:
-        return f"{status}, and where it leads brought no document"
+        return f"{status}, and its target brought no document"
     rule, _, part = error.partition(": ")
     if outcome == Outcome.BLOCKED and rule in _OPTIONS:
         return f"{option_name(rule)} excludes it{f' ({part})' if part else ''}"

@@ -168,6 +168,4 @@ class ExchangeNote:
         others = " and ".join(
             str(number) for number in range(1, len(self._key.members) + 1) if agent_name(number) != self._agent
         )
-        return [
-            f"take a copy of {self._path} to agent {others}: --exchange-key FILE; who has it can send this crawl URLs"
-        ]
+        return [f"take a copy of {self._path} to agent {others}, for --exchange-key FILE; keep it secret"]

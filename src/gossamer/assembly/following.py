@@ -35,7 +35,7 @@ _PLACES = {
     "triples": (TRIPLES, "the triple store is not complete"),
     "endpoints": (ENDPOINTS, "the triple store elsewhere is not complete"),
     "index": (FOLLOWING_INDEX, "the index is not complete"),
-    "packages": (PACKAGE_FOLLOWERS, "what packages make of the crawl is not complete"),
+    "packages": (PACKAGE_FOLLOWERS, "data that packages derive from the crawl is not complete"),
 }
 
 #: What has nothing to do before the table `triples` has a row, by the name of its follower: where notes show that it ever had

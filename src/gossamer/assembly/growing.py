@@ -92,7 +92,7 @@ class GrowingCrawl:
                 self._growth.postpone(time.monotonic())
                 if self._wish:
                     self._report(
-                        f"the crawl does not come to rest for {number} agents; it is asked again in {AGAIN:g} s"
+                        f"the crawl did not come to rest, so {number} agents cannot share it yet; it tries again in {AGAIN:g} s"
                     )
                     await asyncio.sleep(AGAIN)
 
@@ -233,7 +233,7 @@ class GrowingCrawl:
     def tell_each(self, told: "Callable[[Record], None]") -> None:
         """Call this with the record of each URL. Several agents keep theirs to themselves, so nobody joins by himself."""
         self._lone.told = told
-        self.stay("--verbose tells each URL")
+        self.stay("--verbose prints each URL")
 
     @property
     def warnings(self) -> list[str]:

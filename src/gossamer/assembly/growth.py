@@ -81,7 +81,7 @@ def why_fixed(graph: Graph) -> str:
     if any(plan.use == "crawlers" for plan in graph.wiring.components.values()):
         return "mobile crawlers come home to its process"
     if has_application(graph.wiring):
-        return "a program of its own says what to fetch, and expects so many agents as it was told"
+        return "a program of its own chooses the URLs, and expects the number of agents that it was told"
     return ""
 
 

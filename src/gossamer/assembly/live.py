@@ -35,7 +35,7 @@ def option_of(key: str) -> str:
     """
     option, known = key.replace("-", "_"), [prop.name for prop in properties(CrawlOptions)]
     if option not in known:
-        raise UsageError(f"no option {key!r}{nearest(option, known)}; or write UNIT.SETTING")
+        raise UsageError(f"there is no option {key!r}{nearest(option, known)}; or write UNIT.SETTING")
     return option
 
 

@@ -44,7 +44,7 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
             )
         files = begin_ledger_anew(directory, ledger)
         aside = next(reversed(lost_ledgers(directory)), None)
-        yield f"gone on without: the ledger of {sheet.agent}" + (f", which is in {aside}" if aside else "")
+        yield f"the crawl goes on without the ledger of {sheet.agent}" + (f", which is in {aside}" if aside else "")
         yield f"fetching every URL again, from the seeds on; {files} files of archive and logs stay"
 
 

@@ -52,7 +52,7 @@ _AT_ONCE = 2_000
 _INTAKE = ("ledger", "seen", "traversal", "prioritizer", "task_gates", "keepers")
 
 #: What is said of a crawl that this is nothing for.
-_NO_FILES = "this crawl exchanges no files; one does that was begun with --exchange files"
+_NO_FILES = "this crawl exchanges no files; only a crawl that began with --exchange files does"
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -150,8 +150,8 @@ class FileExchange:
                 self._report(line)
         except (OSError, DiskFull) as error:
             self._report(
-                f"what is owed to other agents stays owed: no file can be written ({error}); "
-                f"gossamer exchange {self._directory} writes it later"
+                f"URLs for other agents cannot be written into files now ({error}); "
+                f"gossamer exchange {self._directory} writes them later"
             )
 
     async def merge(self, units: "UnitsAtWork") -> Merged:

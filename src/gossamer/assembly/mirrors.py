@@ -57,7 +57,7 @@ def check_folder(folder: Path, directory: Path) -> None:
     if inside == outside or inside in outside.parents or outside in inside.parents:
         raise UsageError(f"{folder}: the mirror and the crawl directory cannot lie in each other; name another folder")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UsageError(f"{folder} is no folder; name another one")
+        raise UsageError(f"{folder} is not a folder; name another one")
     if not folder.exists() or not any(folder.iterdir()):
         return
     try:
@@ -68,7 +68,7 @@ def check_folder(folder: Path, directory: Path) -> None:
     strange = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
     other = next((path for path in strange if path.relative_to(folder).as_posix() not in known), None)
     if other is not None:
-        raise UsageError(f"{other} is no part of the mirror in {folder}; move it away, or name another folder")
+        raise UsageError(f"{other} is not part of the mirror in {folder}; move it away, or name another folder")
 
 
 class MirrorFolder:

@@ -33,20 +33,20 @@ LENT, LENDING, LINKS, CRAWLERS = "lent", "lending", "runtimes", "crawlers"
 #: Gates that a program has.
 _GATES = ("follow", "expand", "store")
 
-#: Options that say something of pages at a runtime that no program can say, with the reason in a few words.
+#: Options that say something of pages at a runtime that no program can say, with the reason; docs/mobile.md lists them.
 _UNSAYABLE: Mapping[str, str] = {
-    "normalise": "crawlers know the usual normal form alone",
-    "noise": "crawlers leave out the usual noise",
-    "max_links": "crawlers keep the usual number of links",
+    "normalise": "crawlers know only the usual normal form",
+    "noise": "crawlers always leave out the usual noise",
+    "max_links": "crawlers always keep the usual number of links",
     "max_page_size": "the owner of a runtime says how large a page may be",
-    "sitemaps": "crawlers follow sitemaps that are seeds or links",
+    "sitemaps": "home does not read the robots.txt of hosts with a runtime; give their sitemaps as seeds",
     "follow_nofollow": "crawlers do not follow such links",
-    "page_requisites": "crawlers follow links of pages",
+    "page_requisites": "crawlers follow the links of pages alone",
     "mirror": "it needs page requisites",
-    "language": "crawlers do not look for languages before a page is home",
-    "topic": "crawlers know gates; give --filter 'store: keywords(...)'",
-    "topic_page": "crawlers know gates; give --filter 'store: keywords(...)'",
-    "relevance": "crawlers know gates; give --filter 'store: keywords(...)'",
+    "language": "crawlers follow the links of a page before anybody looks for its language",
+    "topic": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
+    "topic_page": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
+    "relevance": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
     "recrawl": "crawlers do not come back to known pages",
 }
 
@@ -211,6 +211,7 @@ def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], se
             "ledger": LENDING,
             **{role: roles[role] for role in ("flights", "seen", "traversal", "prioritizer", "task_gates")},
             "contents": components[contents].providers["contents"],
+            "politeness": components[frontier].providers["politeness"],
             "filters": components[filters].providers["filters"],
         },
         settings,

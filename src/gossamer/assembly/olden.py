@@ -28,6 +28,9 @@ _GONE = frozenset({"trap-shapes"})
 #: Settings that are gone, by the provider that had them.
 _SETTINGS_GONE = MappingProxyType({"ledger": frozenset({"depths"})})
 
+#: Component -> the roles that it has got since, which the frontier fills in the same way.
+_ROLES_OF_THE_FRONTIER = MappingProxyType({"crawlers": ("politeness",)})
+
 #: Components that had a limit of depth: the ledger alone has it since.
 _LIMITED = frozenset({"url-seen", "commit", "frontier"})
 
@@ -51,7 +54,7 @@ def with_roles(wiring: Wiring) -> Wiring:
     if limit is not None:
         providers = {name: _with_depth(plan, limit) for name, plan in providers.items()}
     components = {
-        name: _with_linger(_with_keepers(_without_depth(_bound(plan, gone))))
+        name: _as_the_frontier(_with_linger(_with_keepers(_without_depth(_bound(plan, gone)))), wiring)
         for name, plan in wiring.components.items()
     }
     return msgspec.structs.replace(wiring, providers=providers, components=components)
@@ -102,6 +105,14 @@ def _with_linger(plan: ComponentPlan) -> ComponentPlan:
     if plan.settings["keep_trying"]:
         settings["linger"] = "forever"
     return msgspec.structs.replace(plan, settings=settings)
+
+
+def _as_the_frontier(plan: ComponentPlan, wiring: Wiring) -> ComponentPlan:
+    """A component that has roles since; the frontier's providers fill them."""
+    new = _ROLES_OF_THE_FRONTIER.get(plan.use, ())
+    filled = next((one.providers for one in wiring.components.values() if one.use == "frontier"), {})
+    roles = {role: filled[role] for role in new if role in filled and role not in plan.providers}
+    return msgspec.structs.replace(plan, providers={**plan.providers, **roles}) if roles else plan
 
 
 def _without_depth(plan: ComponentPlan) -> ComponentPlan:

@@ -135,7 +135,7 @@ class CrawlPlace:
     @property
     def told_vain(self) -> str:
         """What becomes of the directory when nothing came, in words."""
-        rest = "what it held stays" if self.holds_another else f"{self.path} is removed"
+        rest = f"{self.path} keeps what it held" if self.holds_another else f"{self.path} is removed"
         return f"nothing came, so nothing is kept: {rest}"
 
     def settle(self, made: bool, has_begun: bool) -> None:

@@ -107,7 +107,7 @@ def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
     """
     for name in components:
         if name not in wiring.components:
-            raise WiringError(f"{wiring.source}: no component {name!r}{nearest(name, wiring.components)}")
+            raise WiringError(f"{wiring.source}: there is no component {name!r}{nearest(name, wiring.components)}")
     moved = {
         name: msgspec.structs.replace(plan, process=process) if name in components else plan
         for name, plan in wiring.components.items()

@@ -154,7 +154,7 @@ def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
         wiring, STAGE, "compared-with-before", ComponentPlan(use=STAGE, providers={"pages": SCHEDULE, "texts": TEXTS})
     )
     if not is_home:
-        raise WiringError(f"{wiring.source}: no stage behind 'process' stands in the main process; --recrawl needs one")
+        raise WiringError(f"{wiring.source}: no stage behind 'process' runs in the main process; --recrawl needs one")
     components = dict(wiring.components)
     for name, plan in components.items():
         if plan.use in ("frontier", "commit"):

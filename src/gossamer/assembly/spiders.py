@@ -117,7 +117,7 @@ def _module_for_http(wiring: Wiring) -> str:
     _, protocols = _protocols(wiring)
     module = protocols.get("https") or protocols.get("http")
     if not isinstance(module, str):
-        raise WiringError(f"{wiring.source}: a spider with sessions needs one module for http, and there is none")
+        raise WiringError(f"{wiring.source}: a spider with sessions needs one module for http, which this wiring lacks")
     return module
 
 
@@ -153,5 +153,5 @@ def asked_of(seeds: Iterable[str | Request], wiring: Wiring) -> dict[str, list[R
 def _named(wiring: Wiring, use: str) -> str:
     found = next((name for name, plan in wiring.components.items() if plan.use == use), "")
     if not found:
-        raise WiringError(f"{wiring.source}: a spider needs a component that uses {use!r}, and there is none")
+        raise WiringError(f"{wiring.source}: a spider needs a component that uses {use!r}, which this wiring lacks")
     return found

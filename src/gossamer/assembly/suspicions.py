@@ -150,7 +150,9 @@ def _named(families: Mapping[str, Family], text: str) -> Family:
     if text in families:
         return families[text]
     known = ", ".join(list(families)[:5]) + (", ..." if len(families) > 5 else "")
-    raise UsageError(f"nothing is set aside under {text!r}; `gossamer traps DIR` lists what is ({known or 'nothing'})")
+    raise UsageError(
+        f"nothing is set aside under {text!r}; `gossamer traps DIR` lists the families ({known or 'there are none'})"
+    )
 
 
 def _move(family: Family, to: list[str], out_of: list[str]) -> None:

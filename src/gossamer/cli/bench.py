@@ -20,33 +20,33 @@ from gossamer.stores.scratch import scratch
 
 #: Benchmark -> what it measures.
 BENCHES = {
-    "flow": "the machine room: provider calls, connectors, filters, remote links",
-    "politeness": "whose turn it is and whether it may go: gates and schedule, by the request",
-    "pace": "servers that refuse: the pace that is found, and the refusals that finding it costs; on a simulated clock",
-    "exchange": "what 1 to 64 agents tell each other, cover, fetch twice and miss, by simulation; recently-seen tables; minutes",
-    "marshal": "URLs that a master gives to agents, by the URL: validated, held back, named, constrained, designated",
+    "flow": "the data-flow layer: provider calls, connectors, filters, remote links",
+    "politeness": "politeness: the time that schedule and gates take for each request",
+    "pace": "servers that refuse: which pace a crawl finds, and how many refusals that costs; on a simulated clock",
+    "exchange": "1 to 64 agents: URLs exchanged, pages covered, fetched twice and missed, by simulation; takes minutes",
+    "marshal": "masters: the time that each step takes for each URL that a master gives to an agent",
     "peers": "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
-    "spiders": "what the Python API and handlers cost a page, beside the command line, Scrapy and Crawlee",
+    "spiders": "the Python API and handlers: their cost per page, beside the command line, Scrapy and Crawlee",
     "pages": "a whole crawl by its parts: where each microsecond of a page goes",
-    "keeping": "what it costs to keep a page: digests, archive, tables, ledger",
-    "memory": "what a crawl holds as it goes on: pages, queue and seen set against memory",
+    "keeping": "keeping a page: what digests, archive, tables and ledger cost",
+    "memory": "memory of a crawl as it goes on: pages, queue and seen set",
     "bodies": "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
-    "hostile": "what hostile servers cost the others: pace of healthy hosts, and memory; takes minutes",
-    "merge": "exchange files of another agent, a million URLs: what `gossamer merge` takes; some minutes",
-    "places": "round trips that it saves to fetch hosts from near by, with rules made of measured latencies, by simulation",
+    "hostile": "hostile servers: pace of healthy hosts beside them, and memory; takes minutes",
+    "merge": "exchange files with a million URLs: the time that `gossamer merge` takes; some minutes",
+    "places": "places: round trips saved by fetching hosts from near by, with rules made of measured latencies, by simulation",
     "agents": "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
     "sharing": "one process, agents, and crawlers that share a queue; depth 5 and 6 by each, and kinds of seen set; ten minutes",
-    "dashboard": "its answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
+    "dashboard": "answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
     "ledger": "the durable heart: queues, seen set, commits, opening again; takes minutes",
-    "structured-data": "structured data of pages, or that there is none: CPU time, beside peers; the triple store",
+    "structured-data": "structured data: CPU time of pages with it and without it, beside peers; the triple store",
     "questions": "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     "diversity": "how evenly hosts come out of the task queues, plain and by pages",
     "mobile": "mobile crawlers: pages judged a second; bytes, requests and seconds beside a stationary crawl; some minutes",
     "tries": "the disk trie by itself, as a set and as a queue, with and without its cache",
-    "focus": "how much of what a focused crawl fetches is relevant, beside a crawl by breadth",
-    "order": "how early importance is found: by breadth, by OPIC, at best; and what OPIC costs a page",
-    "freshness": "how fresh a crawl keeps pages that change, beside the optimum and other rules; simulated months; minutes",
-    "revisits": "known pages: what a visit that leaves a time costs, a decision about the next one, memory and disk; minutes",
+    "focus": "focused crawling: the share of fetched pages that are relevant, beside a breadth-first crawl",
+    "order": "importance: how early important pages are found by breadth, by OPIC and at best; what OPIC costs per page",
+    "freshness": "freshness of pages that change, beside the optimum and other rules; simulated months; minutes",
+    "revisits": "known pages: cost of a visit and of the decision when to visit again, memory and disk; minutes",
     "seen": "which URLs are new: in memory, in a trie, by a filter, in the ledger, in bulk; ten minutes at 100 million",
 }
 
@@ -91,42 +91,51 @@ PEER_PAGES = 2_000
     "sites",
     multiple=True,
     metavar="DIR",
-    help="peers, spiders: serve and crawl this folder; agents: by one agent and by two, under many names; mobile: judge its "
-    "pages (repeatable).",
+    help="peers, spiders: serve and crawl this folder; agents: crawl it with one agent and with two, under many names; "
+    "mobile: judge its pages (repeatable).",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(1, 20),
     default=3,
     show_default=True,
-    help="peers, spiders, agents with --site: runs of each crawler.",
+    help="Run each crawler this many times (peers, spiders, and agents with --site).",
 )
 @click.option(
     "--profile",
     "profiles",
     multiple=True,
     type=click.Choice(sorted(PROFILES)),
-    help="peers: what our crawl does: plain (no archive, no robots.txt), archive (all that a plain command does) or everything.",
+    help="peers: let our crawl do this much: plain (no archive, no robots.txt), archive (all that a plain "
+    "command does) or everything.",
 )
 @click.option(
     "--pages",
     type=click.IntRange(100),
-    help="agents, peers, spiders, pages, keeping, memory, questions: pages of the crawl. bodies: bodies of a megabyte. "
-    "mobile: pages that are judged. structured-data: pages in the store. freshness, exchange: pages of the web. "
-    "revisits: known pages. dashboard: hosts.",
+    help="Use this many pages in the crawl (agents, peers, spiders, pages, keeping, memory, questions), bodies of a "
+    "megabyte (bodies), pages that are judged (mobile), pages in the store (structured-data), pages of the web "
+    "(freshness, exchange), known pages (revisits) or hosts (dashboard).",
 )
-@click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: this many URLs (repeatable).")
+@click.option("--urls", type=click.IntRange(1), multiple=True, help="seen: use this many URLs (repeatable).")
 @click.option(
-    "--set", "sets", multiple=True, metavar="NAME", help="seen: only memory, trie, bloom, ledger or sieve (repeatable)."
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="NAME",
+    help="seen: measure only memory, trie, bloom, ledger or sieve (repeatable).",
 )
 @click.option(
-    "--chapter", "chapters", metavar="NAME", multiple=True, help="hostile: only chapter A to G, or SLOW (repeatable)."
+    "--chapter",
+    "chapters",
+    metavar="NAME",
+    multiple=True,
+    help="hostile: play only chapter A to G, or SLOW (repeatable).",
 )
 @click.option(
     "--plots",
     "plots_folder",
     metavar="FOLDER",
-    help="exchange, mobile: Also draw the figures, as SVG files in this folder.",
+    help="exchange, mobile: also draw the figures, as SVG files in this folder.",
 )
 @click.option("--json", "json_file", metavar="FILE", help="Also write the figures as JSON.")
 def bench(
@@ -155,7 +164,7 @@ def bench(
         return
     name = ALIASES.get(name, name)
     if name not in BENCHES:
-        raise click.UsageError(f"no benchmark {name!r}{nearest(name, BENCHES)}")
+        raise click.UsageError(f"there is no benchmark {name!r}{nearest(name, BENCHES)}")
     if plots_folder is not None and name not in DRAWN:
         raise click.UsageError(f"--plots: {name} draws nothing; {' and '.join(sorted(DRAWN))} do")
     module = importlib.import_module(f"gossamer.bench.{name.replace('-', '_')}")
@@ -168,7 +177,7 @@ def bench(
     elif name == "seen":
         unknown = [one for one in sets if one not in module.SETS]
         if unknown:
-            raise click.UsageError(f"--set {unknown[0]}{nearest(unknown[0], module.SETS)}")
+            raise click.UsageError(f"there is no set {unknown[0]!r} for --set{nearest(unknown[0], module.SETS)}")
         report = module.run(urls or module.SIZES, sets)
     elif name == "order":
         report = module.run([_ranked(module, hosts, seed) for hosts, seed in ((500, 1), (50, 2))])

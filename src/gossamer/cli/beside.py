@@ -73,11 +73,11 @@ async def _shown(job: "AnyCrawl", address: str) -> None:
     try:
         line = (await child.stdout.readline()).decode().strip()
         if not line or line.startswith("!"):
-            tell(f"there is no dashboard: {line.removeprefix('!') or 'its process ended'}")
+            tell(f"the dashboard did not start: {line.removeprefix('!') or 'its process ended'}")
             return
         tell(f"dashboard: {line}")
         await child.wait()
-        tell("the dashboard has ended; the crawl goes on: gossamer dashboard shows it again")
+        tell("the dashboard has ended, but the crawl goes on; `gossamer dashboard` shows it again")
     finally:
         child.stdin.close()
         try:

@@ -69,10 +69,10 @@ def _decoded(url: str, record: "ArchivedRecord") -> Iterator[bytes]:
 
     found = undone(record.headers, record.body, MOST)
     if not found.is_readable:
-        tell(f"{url}: {found.error}; written as it came")
+        tell(f"{url}: {found.error}; the body is written as it came")
         return pieces(record.body)
     if found.error:
-        tell(f"{url}: {found.error}; this is what came before")
+        tell(f"{url}: {found.error}; only the part before the fault is written")
     return pieces(found.data)
 
 

@@ -28,7 +28,9 @@ def install(commands: click.Command, shell: str) -> str:
     name = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(name) if name in PLACES else None
     if kind is None:
-        raise UsageError(f"--install-completion knows {', '.join(PLACES)}; name one of them, not {name or 'nothing'!r}")
+        raise UsageError(
+            f"--install-completion supports {', '.join(PLACES)}; name one of them, not {name or 'nothing'!r}"
+        )
     path = Path.home() / PLACES[name]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

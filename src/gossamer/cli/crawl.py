@@ -221,7 +221,7 @@ def _tell_urls(job: "AnyCrawl") -> None:
         job.told = url_teller(job)
     else:
         log = job.directory / LOG_PATH
-        _say(f"--verbose prints no line for each URL where several agents crawl; follow {log}, which has one for each")
+        _say(f"--verbose prints no line for each URL when several agents crawl; read these lines in {log}")
 
 
 def _say(line: str) -> None:
@@ -248,7 +248,7 @@ async def run_interruptible(
         asked += 1
         if asked == 1:
             job.stop()
-            tell("stopping: what is in flight is finished first; once more to stop at once")
+            tell("stopping: the requests in flight are finished first; ask once more to stop at once")
         else:
             job.abort()
 
@@ -284,7 +284,8 @@ def _print_undone(job: "AnyCrawl", summary: "Summary") -> None:
         print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
     if summary.set_aside and is_kept:
         print(
-            f"aside:    {show_count(summary.set_aside, 'URL')}; gossamer resume {shlex.quote(summary.crawl)} --release all"
+            f"aside:    {show_count(summary.set_aside, 'URL')} of likely traps; "
+            f"gossamer resume {shlex.quote(summary.crawl)} --release all"
         )
     for line in dict.fromkeys(job.warnings):
         print(f"warning:  {line}")
@@ -310,11 +311,11 @@ def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
         )
     if summary.raised:
         visits = show_count(summary.raised, "visit")
-        print(f"errors:   your code raised on {visits}; the table `errors` says where")
+        print(f"errors:   your code raised exceptions on {visits}; the table `errors` says where")
     # What a stop leaves queued is told below, and is not lost.
     cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items() if name != "stopped")
     if cuts:
-        print(f"cut:      {cuts}; another order of events would have cut other URLs")
+        print(f"cut:      {cuts}; the order in which pages come decides which URLs are cut")
     _print_undone(job, summary)
     if verbose:
         for name, figures in job.connector_statistics.items():

@@ -32,7 +32,7 @@ def dashboard(directories: tuple[str, ...], address: str, certificate: str, key:
     places = [Path(name) for name in directories or (".",)]
     for place in places:
         if not place.is_dir():
-            raise UsageError(f"{place} is no directory; name a crawl, or a folder with crawls")
+            raise UsageError(f"{place} is not a directory; name a crawl, or a folder with crawls")
     from gossamer.dashboard.serving import serve
 
     serve(places, listening, _tell)

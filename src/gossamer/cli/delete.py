@@ -35,7 +35,7 @@ def delete(directory: str, name: str | None, forget: bool, as_json: bool) -> int
             print(msgspec.json.encode(one).decode())
             continue
         if not (one.records or one.documents or one.tasks or one.rows or one.lines):
-            print("nothing of it was in the crawl; `gossamer why` tells the form in which a crawl has a URL")
+            print("nothing of it was in the crawl; `gossamer why` shows the form in which a crawl keeps a URL")
             continue
         counts = ", ".join(
             (

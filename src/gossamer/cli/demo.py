@@ -113,7 +113,7 @@ def report(spec: WebSpec, summary: Summary, verdict: Audit) -> Iterator[str]:
     yield f"Outcomes     {', '.join(f'{count:,} {name}' for name, count in outcomes)}"
     yield f"Waiting      {summary.queued:,} URLs were found and not fetched yet"
     yield ""
-    yield "What the web's auditor says, from its server's log"
+    yield "Audit of the crawl, from the log of the web's server"
     yield from _verdict_lines(verdict)
     yield ""
     yield from _next_lines(spec, summary.crawl)

@@ -22,7 +22,7 @@ def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]
     """Print which agent has which domain, one on each line; `-` marks a domain that no agent has yet.
 
     With --designation master, --assign gives a domain to another agent, whether the crawl runs or rests. The domain's queue and all
-    knowledge of its hosts move with it. Meanwhile all agents rest for some seconds.
+    knowledge of its hosts move with it. Meanwhile all agents pause for some seconds.
 
     \b
     gossamer designations mycrawl

@@ -19,20 +19,20 @@ LONGEST = 600.0
 @click.option(
     "--again",
     is_flag=True,
-    help="Also write what was written before, and of which no agent has said that it was merged.",
+    help="Also write the URLs that were written before and that no agent has confirmed.",
 )
 @click.option(
     "--lost",
     type=click.IntRange(1),
     metavar="N",
-    help="Also write all that agent N was ever sent: its directory is lost, and it begins again. Only while no crawl runs.",
+    help="Also write every URL that was ever sent to agent N, which lost its directory and begins again; only while no crawl runs.",
 )
 def exchange(directory: str, again: bool, lost: int | None) -> None:
     """Write the URLs that a crawl owes other agents into files, for `gossamer merge` there.
 
     The crawl was begun with --exchange files, and runs or rests. It writes such files by itself when it ends, and every ten
     minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
-    medium, in any order, as often as you like. With --again, what was in files that were lost is written into new ones.
+    medium, in any order, as often as you like. With --again, URLs of lost files are written into new ones.
     """
     from gossamer.assembly.control.client import Control, NotRunning
     from gossamer.assembly.control.messages import WriteFiles
@@ -76,7 +76,7 @@ def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
 def merge(directory: str, files: tuple[str, ...]) -> int:
     """Merge exchange files of other agents into a crawl that runs or rests.
 
-    Each file is proved first. One that is cut, damaged, forged, of another crawl or for another agent is refused with a line that
+    Each file is verified first. One that is cut, damaged, forged, of another crawl or for another agent is refused with a line that
     says so, nothing of it is merged, and the exit status is 2; the others are merged. It does no harm to merge a file twice.
 
     \b
@@ -92,7 +92,7 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     for line in refused:
         _say(line)
     if not count and not refused:
-        _say("there is no exchange file; their names end in .urls")
+        _say("no exchange file is among the files; names of exchange files end in .urls")
         return 2
     try:
         with Control(path, LONGEST) as control:

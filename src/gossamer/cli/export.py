@@ -133,7 +133,7 @@ def _all_of(database: "Database", table: str) -> str:
             schema, _, name = table.partition(".")
             return f'SELECT * FROM {schema}."{name}"'  # noqa: S608  # a name that is known
     if table not in known:
-        raise UsageError(f"no table {table!r}{nearest(table, known)}; this crawl has {', '.join(known)}")
+        raise UsageError(f"there is no table {table!r}{nearest(table, known)}; this crawl has {', '.join(known)}")
     return f'SELECT * FROM "{table}"'  # noqa: S608  # a name that is known
 
 

@@ -40,7 +40,7 @@ def index(directory: str, overwrite: bool, text: Literal["main", "all"] | None, 
         print(msgspec.json.encode(done).decode())
     else:
         print(f"{done.documents:,} documents in the index")
-        print(f"{done.visits:,} visits looked at, {done.extras:,} documents with new texts of links, types or ranks")
+        print(f"{done.visits:,} visits read, {done.extras:,} documents with new texts of links, types or ranks")
         if done.terms is not None:
             print(f"{done.terms:,} rows in the table terms")
         if done.unread:

@@ -107,7 +107,7 @@ class _Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from gossamer.flow.sheet import nearest
 
-            raise click.UsageError(f"no command {args[0]!r}{nearest(args[0], COMMANDS)}")
+            raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
 
@@ -189,7 +189,7 @@ def _check_text(arguments: Sequence[str]) -> None:
     for argument in arguments:
         if not argument.isascii() and any("\ud800" <= character <= "\udfff" for character in argument):
             encoding = sys.getfilesystemencoding()
-            raise click.UsageError(f"{argument!a} is no text in {encoding}; use a UTF-8 locale, as LC_ALL=C.UTF-8")
+            raise click.UsageError(f"{argument!a} is not text in {encoding}; use a UTF-8 locale, as LC_ALL=C.UTF-8")
 
 
 def _is_of_output(error: OSError) -> bool:

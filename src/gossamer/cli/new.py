@@ -63,7 +63,7 @@ class {kind}(Provider[NoSettings]):
     """Refuses links to pages for printers. Contract: gossamer.contracts.filtering.UrlFilter."""
 
     def judge(self, links, source):
-        """For each link an empty string, or the name of the rule that refuses it."""
+        """Returns for each link an empty string, or the name of the rule that refuses it."""
         return ["{name}" if link.url.endswith("/print") else "" for link in links]
 '''
 
@@ -103,20 +103,20 @@ spider = gossamer.Spider("https://example.org/", max_pages=100)
 
 @spider.page()
 def listing(page: gossamer.Page) -> Iterator[gossamer.Result]:
-    """Pages without a label: what they lead to is asked for with one."""
+    """Handles pages without a label; requests the pages that they link to with the label `detail`."""
     yield page.follow_all("a", label="detail")
 
 
 @spider.page("detail")
 def detail(page: gossamer.Page) -> Iterator[gossamer.Result]:
-    """What was asked for with the label `detail`: an item, and further pages of its kind."""
+    """Handles pages with the label `detail`: yields an item, and requests further such pages."""
     yield {{"url": page.url, "heading": page.text("h1")}}
     yield page.follow_all("a", label="detail")
 
 
 @spider.failed
 def failed(page: gossamer.Page) -> None:
-    """What brought no document."""
+    """Handles requests that brought no document."""
     print(page.outcome, page.url, page.error)
 
 

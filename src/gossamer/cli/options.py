@@ -92,7 +92,7 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
     known = {p.name for p in properties(CrawlOptions)}
     for name in values:
         if name == "keep_trying":
-            raise UsageError("--keep-trying does not exist any more; write --linger forever")
+            raise UsageError("--keep-trying no longer exists; write --linger forever")
         if name not in known:
             raise UsageError(f"{config}: unknown option {name!r}{nearest(name, known)}")
     return build(CrawlOptions, values)

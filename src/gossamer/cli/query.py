@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: An empty answer would look like a page without links.
 _NO_LINKS = (
-    "the table links has no rows: the crawl found none, or was told not to keep them, "
-    """by a setting log.tables without "links\""""
+    "the table links has no rows: the crawl found no links, or does not keep them, "
+    """because its setting log.tables leaves out "links\""""
 )
 
 

@@ -95,7 +95,7 @@ async def _read(
             url = base or url
         data = await inspecting.structured(url, response, rules=rules, expanding=expand)
     if data is None:
-        raise UsageError(f"{name}: it is no HTML page; --content-type says what a file is")
+        raise UsageError(f"{name} is not an HTML page; if it is one, say so with --content-type text/html")
     return url, data
 
 

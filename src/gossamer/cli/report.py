@@ -93,7 +93,7 @@ def _check(fail_on: Sequence[str], troubles: Sequence[str]) -> None:
 
     for name in fail_on:
         if name not in troubles:
-            raise UsageError(f"--fail-on {name}: it takes reports that list trouble{nearest(name, troubles)}")
+            raise UsageError(f"--fail-on {name}: name a report that lists trouble{nearest(name, troubles)}")
 
 
 def _write(made: "Sequence[MadeReport]", form: str, directory: str, out: TextIO) -> None:

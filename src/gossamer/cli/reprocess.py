@@ -71,11 +71,15 @@ def reprocess(
         print(f"processed {show_count(done.documents, 'document')} in {show_seconds(done.seconds)}: {rows}")
         if done.is_at_work:
             read = (
-                f"what was fetched until {done.read_until} was read" if done.read_until else "nothing was there to read"
+                f"documents fetched until {done.read_until} were read"
+                if done.read_until
+                else "there was nothing to read"
             )
-            print(f"at work:  the crawl runs; {read}, and it processes later pages itself")
+            print(f"running:  the crawl is running; {read}, and the crawl processes later pages itself")
         if done.unreadable:
-            print(f"trouble:  {show_count(done.unreadable, 'record')} could not be read; their rows are as they were")
+            print(
+                f"trouble:  {show_count(done.unreadable, 'record')} could not be read; their rows were left unchanged"
+            )
     return 4 if done.unreadable else 0
 
 

@@ -119,7 +119,7 @@ def _canonical(text: str) -> str:
         hint = f"; did you mean http://{text}?" if "://" not in text else ""
         raise UsageError(f"{error}{hint}") from None
     if scheme_of(url) not in ("http", "https"):
-        raise UsageError(f"{text[:200]!r}: only http and https hosts are asked for robots.txt")
+        raise UsageError(f"{text[:200]!r}: robots.txt is asked for at http and https URLs only")
     return url
 
 

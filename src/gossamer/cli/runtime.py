@@ -161,7 +161,7 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
 @runtime.command()
 @_state
 @click.option(
-    "--events", type=click.IntRange(min=0), default=10, show_default=True, help="Show so many events of the log."
+    "--events", type=click.IntRange(min=0), default=10, show_default=True, help="Show this many events of the log."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def status(state: str, events: int, as_json: bool) -> int:

@@ -47,7 +47,7 @@ def shell(source: str, content_type: str, **given: Any) -> int:
     status = response.status or "a file"
     _open(
         _names(document),
-        f"{shown(url)}: {status}, {document.mime}. There are document, css, run, response, url.",
+        f"{shown(url)}: {status}, {document.mime}. You can use document, css, run, response and url.",
     )
     return 0
 

@@ -90,13 +90,17 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
 
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise click.UsageError(f"--set wants PARAMETER=VALUE, not {pair!r}{hint}")
+            raise click.UsageError(f"--set {pair}: write PARAMETER=VALUE, with a parameter of docs/simweb.md{hint}")
         try:
             kind = known[name]
             result[name] = _truth(text) if kind is bool else kind(text)
         except ValueError as error:
-            raise click.UsageError(f"--set {name}: {text!r} is no {kind.__name__}") from error
+            raise click.UsageError(f"--set {name}: {text!r} is not {_EXPECTED[kind]}") from error
     return result
+
+
+#: A refusal names what was expected in plain words.
+_EXPECTED: Final[dict[type, str]] = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _truth(text: str) -> bool:
@@ -114,7 +118,7 @@ def _one_line(action: Callable[[], None]) -> None:
     except BrokenPipeError:
         raise  # whoever read the output has gone: nothing that was given is wrong
     except OSError as error:
-        raise click.UsageError(f"{error.strerror or error}: {error.filename or 'port'}") from error
+        raise click.UsageError(f"{error.filename or 'the port'} cannot be used: {error.strerror or error}") from error
     except ModuleNotFoundError as error:
         hint = "install the extra: pip install 'gossamer[simweb]'"
         raise click.UsageError(f"this needs the package {error.name}; {hint}") from error
@@ -172,7 +176,7 @@ def _one_line(action: Callable[[], None]) -> None:
 def simweb(**options: Any) -> None:
     """Serve, list or audit, as the options say."""
     if options["more"] and not options["archives"]:
-        raise click.UsageError(f"{options['more'][0]}: files are served with --warc")
+        raise click.UsageError(f"{options['more'][0]}: give --warc before the files to serve")
     if options["archives"]:
         _one_line(lambda: _serve_records(options))
     elif options["hostile"]:

@@ -139,7 +139,7 @@ def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> 
     """
     if host is not None:
         if agent:
-            raise click.UsageError("a host belongs to one agent, which obeys by itself; leave --agent out")
+            raise click.UsageError("the agent that has the host takes its settings; leave --agent out")
         _do(directory, SetHost(host, pairs_of(pairs, "delay=30s")))
         return
     _do(directory, Change(pairs_of(pairs, "delay=5s or frontier.concurrency=16"), agent))

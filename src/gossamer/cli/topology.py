@@ -48,7 +48,7 @@ def topology(
     seeds = read_seeds([*(name for name in names if "://" in name), *read_seed_files(seed_files)])
     named = [name for name in names if "://" not in name]
     if len(named) > 1:
-        raise click.UsageError(f"one wiring at a time, not {len(named)}: {', '.join(named)}")
+        raise click.UsageError(f"name one wiring, not {len(named)}: {', '.join(named)}")
     base = find_wiring(named[0]) if named else None
     wiring = compile_with_crawlers(seeds, read_options(given, config), base, read_sets(sets))
     graph = plan(wiring, catalog())

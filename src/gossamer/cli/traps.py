@@ -56,7 +56,7 @@ def _decide(path: Path, confirm: list[str], release: list[str]) -> str:
             return control.do(Decide(confirm, release))
     except NotRunning:
         decide_at_rest(path, confirm, release)
-        return f"it holds from now on; `gossamer resume {path}` fetches what was released"
+        return f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families"
 
 
 def lines_of(found: "Suspicions") -> list[str]:

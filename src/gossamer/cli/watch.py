@@ -37,7 +37,7 @@ def watch(directory: str, interval: float) -> int:
     """
     if not sys.stdout.isatty():
         raise UsageError(
-            f"watch draws on a terminal, and standard output is no terminal; use gossamer status {directory} --watch"
+            f"watch draws on a terminal, and standard output is not a terminal; use gossamer status {directory} --watch"
         )
     from gossamer.operations.watching import CrawlWatch
 

@@ -167,7 +167,7 @@ async def _save_sites(request: Request, crawls: Crawls) -> ListedSites:
 async def _open_site(request: Request) -> Response:
     """Lead to another dashboard, with its key: only for who may do everything here."""
     if request.scope[ACCESS] is not Access.FULL:
-        raise HTTPException(403, "this token only reads")
+        raise HTTPException(403, "this token may only read")
     return RedirectResponse(entrance(sites_file(), request.query_params.get("name", "")), 303)
 
 

@@ -124,7 +124,7 @@ def _at_rest(directory: Path, request: BlockHosts | Checkpoint | Decide) -> str:
         from gossamer.assembly.suspicions import decide_at_rest
 
         decide_at_rest(directory, request.confirm, request.release)
-        return "it holds from now on; a crawl that is resumed fetches what was released"
+        return "this holds from now on; a resumed crawl fetches the URLs of released families"
 
     if isinstance(request, BlockHosts):
         return resting.block(directory, request.names)

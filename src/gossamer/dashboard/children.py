@@ -55,12 +55,12 @@ class KilledChildren:
             async with asyncio.timeout(self._seconds):
                 answer, complaint = await child.communicate(question)
         except TimeoutError:
-            raise UsageError(f"no answer within {self._seconds:g} seconds; {self._advice}") from None
+            raise UsageError(f"there was no answer within {self._seconds:g} seconds; {self._advice}") from None
         finally:
             if child.returncode is None:
                 child.kill()
                 await child.wait()
         if child.returncode:
             said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise UsageError(said[:1_000] or f"the answer wants more time or memory than it may have; {self._advice}")
+            raise UsageError(said[:1_000] or f"the answer needs more time or memory than it may use; {self._advice}")
         return answer

@@ -92,14 +92,14 @@ def openapi() -> dict[str, Any]:
             "Say how a crawl stands, as `gossamer status --json` does.",
             standing,
             crawl,
-            _query("units", "Also say what every unit has counted, where it is 1."),
+            _query("units", "Also say what every unit has counted, if it is 1."),
             agent,
         ),
         "/api/crawls/{key}/samples": _get(
             "Give the samples of the last hours by column, as the table `samples` has them.",
             {"type": "object", "properties": {one.name: {"type": "array"} for one in SAMPLES.spec.columns}},
             crawl,
-            _query("hours", "Go back so many hours.", "number"),
+            _query("hours", "Go back this many hours.", "number"),
         ),
         "/api/crawls/{key}/hosts": _get(
             "Give some hosts of the table `hosts`, as of ten seconds ago at most, or say that such a list is being made.",
@@ -107,10 +107,10 @@ def openapi() -> dict[str, Any]:
             crawl,
             _query("search", "Give hosts whose names hold this."),
             _query("sort", f"Sort by {', '.join(COLUMNS)}."),
-            _query("descending", "Give the greatest first, where it is 1."),
-            _query("offset", "Leave out so many.", "integer"),
-            _query("limit", f"Give so many, {MOST} at most.", "integer"),
-            _query("live", "Also say how these hosts stand at this moment, where it is 1 and the crawl runs."),
+            _query("descending", "Give the greatest first, if it is 1."),
+            _query("offset", "Leave out this many.", "integer"),
+            _query("limit", f"Give this many, {MOST} at most.", "integer"),
+            _query("live", "Also say how these hosts stand at this moment, if it is 1 and the crawl runs."),
         ),
         "/api/crawls/{key}/host": _get(
             "Say what is known of a host: state, delay, robots.txt with its versions, failed URLs, the head of its queue.",
@@ -154,7 +154,9 @@ def openapi() -> dict[str, Any]:
             _query("report", "The name of a report, in its place."),
         ),
         "/api/crawls/{key}/answerable": _get(
-            "Say whether a crawl keeps triples, and an index; a text that is not empty says why not.", answerable, crawl
+            "Say whether a crawl keeps triples and an index; a text that is not empty says why it does not.",
+            answerable,
+            crawl,
         ),
         "/api/crawls/{key}/sparql": _get(
             "Ask the triples of a crawl one question: rows, or a graph as Turtle.",
@@ -170,7 +172,7 @@ def openapi() -> dict[str, Any]:
             _query("host", "Only on this host or below it."),
             _query("language", "Only in this language, as `en`."),
             _query("type", "Only with a thing of this type, as `schema:Product`."),
-            _query("start", "Leave out so many.", "integer"),
+            _query("start", "Leave out this many.", "integer"),
             _query("limit", "Give so many.", "integer"),
         ),
         "/api/crawls/{key}/log": _get("Give the last visits of the log, and what a resumed crawl said.", log, crawl),
@@ -207,12 +209,12 @@ def openapi() -> dict[str, Any]:
         },
         REPLAY: {
             "get": {
-                "summary": "Show an archived document in a sandbox; the query is that of an address that was given out.",
+                "summary": "Show an archived document in a sandbox, by an address that the request above gave out.",
                 "security": [],
                 "parameters": [_query(name, "As given out.") for name in (*ReplayAsked.__struct_fields__, "sign")],
                 "responses": {
                     "200": {"description": "the document"},
-                    "403": {"description": "the address is not good"},
+                    "403": {"description": "the address is not valid"},
                 },
             }
         },

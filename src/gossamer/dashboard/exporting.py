@@ -140,7 +140,7 @@ class Exporter:
         if target in _files(target.parent) and target.is_file():
             target.unlink()
         elif making is None:
-            raise UsageError("there is no export of this name; a folder is removed where it lies")
+            raise UsageError("there is no export file of this name; remove a folder by hand")
         return self.listed(directory)
 
     def file(self, directory: Path, name: str) -> Path:

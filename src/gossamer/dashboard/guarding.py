@@ -120,15 +120,15 @@ class Guard:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self._is_ours(host):
-            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "this is not the name of the dashboard")
+            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "the request names another host than the dashboard")
         if method not in METHODS:
-            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "GET, HEAD and POST are answered")
+            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET, HEAD and POST are answered")
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MAX_TARGET:
             return _refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "the address is too long")
         if path == REPLAY:
             return None if method != "POST" and self._is_given(scope["query_string"]) else _no_replay()
         if self._is_foreign(headers, host, is_entry=path == "/" and method == "GET"):
-            return _refusal(HTTPStatus.FORBIDDEN, "another site asks, and is told nothing")
+            return _refusal(HTTPStatus.FORBIDDEN, "this request comes from another site, and gets no answer")
         if path == "/" and method == "GET" and b"token=" in scope["query_string"]:
             return self._entered(scope["query_string"])
         access, is_cookie = self._access(headers)
@@ -168,7 +168,7 @@ class Guard:
         key = parse_qs(query.decode("latin-1")).get("token", [""])[0]
         access = self._keys.access(key)
         if access is Access.NOTHING:
-            return _refusal(HTTPStatus.FORBIDDEN, "this token opens nothing; the dashboard may have new ones")
+            return _refusal(HTTPStatus.FORBIDDEN, "this token is not valid; the dashboard may have new ones")
         session = secrets.token_urlsafe(32)
         self._sessions[session] = access
         while len(self._sessions) > MAX_SESSIONS:
@@ -199,9 +199,9 @@ def _is_address(name: str) -> bool:
 
 def _unsafe(headers: Headers, access: Access, *, is_cookie: bool) -> Response | None:
     if access is not Access.FULL:
-        return _refusal(HTTPStatus.FORBIDDEN, "this token only reads")
+        return _refusal(HTTPStatus.FORBIDDEN, "this token may only read")
     if is_cookie and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
-        return _refusal(HTTPStatus.FORBIDDEN, "a browser has to say where it comes from")
+        return _refusal(HTTPStatus.FORBIDDEN, "a browser has to name its origin")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return _refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be JSON")
     length = headers.get("content-length", "")
@@ -226,9 +226,7 @@ def _bounded(receive: Receive) -> Receive:
 
 
 def _no_replay() -> Response:
-    return _refusal(
-        HTTPStatus.FORBIDDEN, "this address shows nothing, or no longer; open the replay from the dashboard"
-    )
+    return _refusal(HTTPStatus.FORBIDDEN, "this address is not valid, or no longer; open the replay from the dashboard")
 
 
 def _refusal(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -42,7 +42,7 @@ def read_kept(path: Path, kind: type[T]) -> T:
         with os.fdopen(descriptor, "rb") as file:
             seen = os.fstat(file.fileno())
             if seen.st_uid != os.getuid() or not stat.S_ISREG(seen.st_mode):
-                raise UsageError(f"{path} is no file of yours; remove it")
+                raise UsageError(f"{path} does not belong to you; remove it")
             return msgspec.json.decode(file.read(_MOST), type=kind)
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(f"{path} is damaged ({error}); mend it or remove it") from None

@@ -49,7 +49,7 @@ def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bo
     elif not colon:
         name, port = text, ""
     if port and not (port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise UsageError(f"{text!r} is no address to listen at; write HOST:PORT, as 127.0.0.1:8080")
+        raise UsageError(f"{text!r} is not an address to listen at; write HOST:PORT, as 127.0.0.1:8080")
     if bool(certificate) != bool(key):
         raise UsageError("a certificate and its key belong together; give both")
     found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key)

@@ -76,7 +76,7 @@ class Replays:
         """What stands at an address, or in plain words why nothing does."""
         asked = self._addresses.read(request.scope["query_string"], self._clock())
         if asked is None:
-            return PlainTextResponse("this address is not good any more\n", HTTPStatus.FORBIDDEN, SANDBOX)
+            return PlainTextResponse("this address is no longer valid\n", HTTPStatus.FORBIDDEN, SANDBOX)
         is_picture = request.headers.get("sec-fetch-dest") == "image"
         try:
             made = await self._made(await crawls.named(asked.crawl), asked, is_picture=is_picture)

@@ -133,9 +133,7 @@ def text_of(change: ChangeForm) -> str:
             )
     text = tomli_w.dumps(msgspec.to_builtins(change))
     if not text.strip() or len(text) > MAX_CHANGE:
-        raise UsageError(
-            "the change says nothing" if not text.strip() else f"a change has at most {MAX_CHANGE} characters"
-        )
+        raise UsageError("the change is empty" if not text.strip() else f"a change has at most {MAX_CHANGE} characters")
     return text
 
 

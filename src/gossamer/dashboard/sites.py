@@ -128,14 +128,14 @@ def is_own(folder: Path) -> bool:
 
 def _folder(site: Site) -> Site:
     if "\0" in site.place:
-        raise UsageError("a folder has no such name")
+        raise UsageError("the name of a folder cannot hold a NUL character")
     folder = Path(site.place).expanduser()
     if not folder.is_absolute():
         raise UsageError(
             f"{site.place}: give a whole path, as /srv/crawls, or the address of a dashboard, as http://HOST:PORT/"
         )
     if not is_own(folder):
-        raise UsageError(f"{folder} is no folder of yours on this machine")
+        raise UsageError(f"{folder} is not a folder of yours on this machine")
     return Site(site.name, str(folder))
 
 
@@ -145,10 +145,10 @@ def _address(site: Site) -> Site:
         parts = urlsplit(site.place)
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        raise UsageError(f"{site.place[:200]} is no address of a dashboard") from None
+        raise UsageError(f"{site.place[:200]} is not the address of a dashboard") from None
     name = parts.hostname or ""
     if not name or parts.username is not None or any(sign in name + parts.path for sign in " \"'<>\\^`{|}"):
-        raise UsageError(f"{site.place[:200]} is no address of a dashboard; give one as http://HOST:PORT/")
+        raise UsageError(f"{site.place[:200]} is not the address of a dashboard; give one as http://HOST:PORT/")
     key = site.key or parse_qs(parts.query).get("token", [""])[0]
     host = f"[{name}]" if ":" in name else name
     return Site(site.name, f"{parts.scheme}://{host}{port}{parts.path or '/'}", key)

@@ -134,7 +134,7 @@ def _started(line: Sequence[str], directory: Path) -> StartedCrawl:
             f"{done}, as process {beginning.process}" if beginning.is_listening else done, key_of(directory), command
         )
     if beginning.status is None:
-        return StartedCrawl(f"the crawl is about to begin; what it says is in {beside}", key_of(directory), command)
+        return StartedCrawl(f"the crawl is about to begin; its messages are in {beside}", key_of(directory), command)
     said = said_since(beside, 0)
     beside.unlink(missing_ok=True)
     raise UsageError(said or f"gossamer crawl ended with status {beginning.status}")

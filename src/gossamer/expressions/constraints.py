@@ -53,7 +53,7 @@ def _host(labels: list[str], text: str) -> str:
         return ""
     advice = "write the host backwards, as hu.bme, hu.bme.+ or hu.bme.*"
     if "" in labels or {"+", "*"} & set("".join(labels)) or _UNFIT & set(text):
-        raise ValueError(f"{text!r} is no domain constraint; {advice}")
+        raise ValueError(f"{text!r} is not a domain constraint; {advice}")
     try:
         return host_of(canonical(f"http://{'.'.join(reversed(labels))}/"))
     except UnreadableUrl:

@@ -39,7 +39,9 @@ def with_given(tokens: Sequence[Token], given: Given, source: str) -> list[Token
         name = token.text.removeprefix(SIGN)
         values = given.get(name)
         if not values:
-            raise ExpressionError(f"nothing is given by the name {name!r}{nearest(name, given)}", source, token.start)
+            raise ExpressionError(
+                f"no value is given under the name {name!r}{nearest(name, given)}", source, token.start
+            )
         values_left -= len(values)
         characters_left -= sum(map(len, values))
         if min(values_left, characters_left) < 0:

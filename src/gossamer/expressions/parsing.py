@@ -109,7 +109,7 @@ class _Parser:
             raise self.fail(f"expected a predicate, 'not' or '(', not {found}")
         predicate = self.vocabulary.get(name.text.lower())
         if predicate is None:
-            raise self.fail(f"no predicate {name.text!r}{nearest(name.text.lower(), self.vocabulary)}", name)
+            raise self.fail(f"there is no predicate {name.text!r}{nearest(name.text.lower(), self.vocabulary)}", name)
         check = self._check(name, predicate)
         return Test(predicate.fact, check, self.since(name.start), name.start)
 
@@ -154,7 +154,7 @@ class _Parser:
         if predicate.number is not None:
             return self._counting(predicate.number, sign, predicate.unit)
         if not (sign.says("=", "!=") and predicate.test is not None):
-            raise self.fail(f"{name.text!r} is no number; it has to be {_forms(name.text, predicate)}", sign)
+            raise self.fail(f"{name.text!r} is not a number; it has to be {_forms(name.text, predicate)}", sign)
         same = self._built(name, predicate.test, (self._value().text,))
         return same if sign.says("=") else lambda fact: not same(fact)
 
@@ -165,7 +165,7 @@ class _Parser:
     def _matching(self, name: Token, predicate: Predicate) -> Callable[[object], bool]:
         value = self._value()
         if predicate.text is None:
-            raise self.fail(f"{name.text!r} is no text; it has to be {_forms(name.text, predicate)}", name)
+            raise self.fail(f"{name.text!r} is not a text; it has to be {_forms(name.text, predicate)}", name)
         return self._searching(value, predicate.text)
 
     def _searching(self, pattern: Token, text: Callable[[Any], str]) -> Callable[[object], bool]:

@@ -12,7 +12,7 @@ import re2
 from gossamer.contracts.filtering import Predicate
 from gossamer.expressions import parts
 from gossamer.expressions.constraints import DomainConstraint
-from gossamer.expressions.patterns import compile_pattern, glob
+from gossamer.expressions.patterns import compile_pattern, compile_words, glob
 from gossamer.flow.errors import UnknownName
 from gossamer.flow.installed import offered
 from gossamer.model.url import host_of, scheme_of
@@ -95,12 +95,13 @@ def _words(values: tuple[str, ...]) -> Test:
     """`text(kidney, "heart disease")`: some of them stands there as whole words, in either case."""
     if not values:
         raise ValueError("takes at least one word or phrase in parentheses")
-    searches = []
-    for value in values:
-        phrase = r"\s+".join(re2.escape(word) for word in value.split())
-        # A word ends where no letter or digit follows, in whatever script; scripts without spaces have no such ends.
-        ends = [r"(?:^|[^\pL\pN])", r"(?:$|[^\pL\pN])"] if value.isascii() else ["", ""]
-        searches.append(compile_pattern(f"(?i){ends[0]}{phrase}{ends[1]}").search)
+    # A word ends where no letter or digit follows, in whatever script; scripts without spaces have no such ends.
+    apart, anywhere = (
+        [r"\s+".join(map(re2.escape, value.split())) for value in values if value.isascii() is alone]
+        for alone in (True, False)
+    )
+    patterns = compile_words(apart, r"(?:^|[^\pL\pN])", r"(?:$|[^\pL\pN])") + compile_words(anywhere)
+    searches = [pattern.search for pattern in patterns]
     return lambda text: any(search(text) is not None for search in searches)
 
 
@@ -270,7 +271,7 @@ def words_of(entries: Iterable["EntryPoint"]) -> Mapping[str, Predicate]:
         except (ImportError, AttributeError) as error:
             raise UnknownName(f"predicate {entry.name!r} cannot be loaded: {error}") from error
         if not isinstance(predicate, Predicate):
-            raise UnknownName(f"predicate {entry.name!r} is no gossamer Predicate: {entry.value}")
+            raise UnknownName(f"predicate {entry.name!r} is not a gossamer Predicate: {entry.value}")
         if name in found:
             raise UnknownName(f"predicate {entry.name!r} of {entry.value} has the name of one that is there already")
         found[name] = predicate

@@ -63,7 +63,9 @@ def scan(source: str) -> list[Token]:
         ExpressionError: it is too long, a quote is not closed, or a character cannot stand there.
     """
     if len(source) > MAX_CHARACTERS:
-        raise ExpressionError(f"an expression of {len(source)} characters; at most {MAX_CHARACTERS}", source, 0)
+        raise ExpressionError(
+            f"the expression has {len(source)} characters; at most {MAX_CHARACTERS} are allowed", source, 0
+        )
     tokens: list[Token] = []
     arguments = False
     place = 0

@@ -124,7 +124,7 @@ def _loaded(entry: "EntryPoint", base: type) -> type:
         raise UnknownName(f"{entry.name!r} of package {_package(entry)} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, base)):
         raise UnknownName(
-            f"{entry.name!r} of package {_package(entry)} is no {base.__name__.lower()} class: {entry.value}"
+            f"{entry.name!r} of package {_package(entry)} is not a {base.__name__.lower()} class: {entry.value}"
         )
     return found
 

@@ -106,7 +106,7 @@ def _lacks(cls: type, names: Sequence[str]) -> list[str]:
     """One of these methods must be there, and those that are must be of a form that can be called for items."""
     found = {name: method for name in names if callable(method := getattr(cls, name, None))}
     if not found:
-        return [f"class {cls.__name__} defines none of: {', '.join(names)}"]
+        return [f"class {cls.__name__} has to define one of these: {', '.join(names)}"]
     return [
         f"{cls.__name__}.{name} is an async generator; let it return a list, or send by name"
         for name, method in found.items()
@@ -129,7 +129,7 @@ class Consumer(OneInput[S]):
         ports = declared(cls)
         wrong = _lacks(cls, ("consume", "consume_many"))
         if len(ports.inputs) != 1 or ports.outputs:
-            wrong.append(f"class {cls.__name__} is a consumer and declares one In and no Out")
+            wrong.append(f"class {cls.__name__} is a consumer, which declares exactly one In and no Out")
         return wrong
 
 
@@ -147,7 +147,9 @@ class Filter(OneInput[S]):
         """One input, one of two methods."""
         wrong = _lacks(cls, ("filter", "filter_many"))
         if len(declared(cls).inputs) != 1:
-            wrong.append(f"class {cls.__name__} is a filter and declares one In; several make it a complex filter")
+            wrong.append(
+                f"class {cls.__name__} is a filter, which declares exactly one In; use a complex filter for several"
+            )
         return wrong
 
 
@@ -159,7 +161,7 @@ class Producer(Component[S]):
 
     def produce(self) -> Iterable[Any] | AsyncIterable[Any]:
         """The items, one by one."""
-        raise NotImplementedError(f"{type(self).__name__}.produce is not written")
+        raise NotImplementedError(f"{type(self).__name__}does not define produce()")
 
     def drain(self) -> None:
         """Make no more items. What `produce` waits for then is cancelled; a yielded item is still sent."""
@@ -176,7 +178,7 @@ class Producer(Component[S]):
         ports = declared(cls)
         wrong = [] if cls.produce is not Producer.produce else [f"class {cls.__name__} does not define: produce"]
         if ports.inputs or len(ports.outputs) != 1:
-            wrong.append(f"class {cls.__name__} is a producer and declares one Out and no In")
+            wrong.append(f"class {cls.__name__} is a producer, which declares exactly one Out and no In")
         return wrong
 
 
@@ -203,7 +205,7 @@ class SynchronousFilter(Component[S]):
         inputs = declared(cls).inputs
         wrong = _lacks(cls, ("filter",))
         if len(inputs) < 2:
-            wrong.append(f"class {cls.__name__} is a synchronous filter and declares two In at least")
+            wrong.append(f"class {cls.__name__} is a synchronous filter, which declares at least two In")
         elif not wrong:
             takes = set(inspect.signature(cls.filter).parameters) - {"self"}  # type: ignore[attr-defined]  # by name
             if takes != set(inputs):
@@ -228,7 +230,7 @@ class SemiSynchronousFilter(Component[S]):
         """Inputs, and a handler for each."""
         inputs = declared(cls).inputs
         if not inputs:
-            return [f"class {cls.__name__} declares no In; what makes items of its own is a Producer"]
+            return [f"class {cls.__name__} declares no In; derive it from Producer if it makes items of its own"]
         return [wrong for role in inputs for wrong in _lacks(cls, (f"on_{role}", f"on_{role}_many"))]
 
 
@@ -286,6 +288,6 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
                 wrong.append(f"{cls.__name__}.take_{role} is async; it returns what is there, without waiting")
         for role in sorted(cls.spills - set(ports.inputs)):
             wrong.append(
-                f"class {cls.__name__} spills {role!r}, which is none of its inputs: {', '.join(ports.inputs)}"
+                f"class {cls.__name__} spills {role!r}, which is not one of its inputs: {', '.join(ports.inputs)}"
             )
         return wrong

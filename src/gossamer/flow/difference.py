@@ -82,7 +82,7 @@ class Difference(msgspec.Struct, frozen=True):
         for entry in self.entries:
             plans = dict(getattr(wiring, entry.table))
             if (entry.before is None) == (entry.name in plans):
-                state = "exists already" if entry.name in plans else "is not there any more"
+                state = "exists already" if entry.name in plans else "is no longer there"
                 raise WiringError(
                     f"{entry.table}.{entry.name} {state}; this change does not fit the graph as it stands"
                 )

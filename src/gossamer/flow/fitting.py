@@ -69,7 +69,7 @@ def _ends(graph: Graph, connector: ConnectorNode) -> tuple[list[tuple[str, Any]]
 def _pools(graph: Graph) -> Iterator[Finding]:
     for node in graph.components.values():
         if node.plan.workers > 1 and not issubclass(node.unit, OneInput):
-            text = f"is {node.plan.workers}, but {node.use!r} is of kind {node.kind}, which has no pool; filters and consumers have"
+            text = f"is {node.plan.workers}, but {node.use!r} is of kind {node.kind}; only filters and consumers have a pool"
             yield f"components.{node.name}.workers", text
 
 
@@ -125,7 +125,10 @@ def _rings(graph: Graph) -> Iterator[Finding]:
         in_flow_order(graph)
     except graphlib.CycleError as error:
         ring = " -> ".join(error.args[1])
-        yield "components", f"{ring} is a ring without a spill and can stop dead; one input on it must spill to disk"
+        yield (
+            "components",
+            f"{ring} is a ring in which no input spills to disk, so it can deadlock; let one input on it spill",
+        )
 
 
 def in_flow_order(graph: Graph) -> list[str]:

@@ -46,7 +46,7 @@ class _Planner:
 
     def graph(self) -> Graph:
         if not self.wiring.components:
-            self.finding("components", "there are none; a plan has one at least")
+            self.finding("components", "there are none; a wiring needs at least one")
         providers = _found({name: self.provider(name, plan) for name, plan in self.wiring.providers.items()})
         components = _found({name: self.component(name, plan) for name, plan in self.wiring.components.items()})
         self.one_name_each()
@@ -156,7 +156,7 @@ class _Planner:
 
     def fits(self, where: str, name: str, interface: Any) -> None:
         if name not in self.wiring.providers:
-            self.finding(where, f"no provider {name!r}{nearest(name, self.wiring.providers)}")
+            self.finding(where, f"there is no provider {name!r}{nearest(name, self.wiring.providers)}")
             return
         try:
             unit = self.catalog.provider(self.wiring.providers[name].use)
@@ -166,7 +166,7 @@ class _Planner:
         if missing:
             self.finding(
                 where,
-                f"provider {name!r} ({unit.__name__}) is no {type_name(interface)}: it lacks {', '.join(missing)}",
+                f"provider {name!r} ({unit.__name__}) is not a {type_name(interface)}: it lacks {', '.join(missing)}",
             )
 
     def start_order(self, providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:
@@ -188,7 +188,9 @@ class _Planner:
                         table[connector].append((node.name, role))
                     else:
                         where = f"components.{node.name}.ports.{role}"
-                        self.finding(where, f"no connector {connector!r}{nearest(connector, self.wiring.connectors)}")
+                        self.finding(
+                            where, f"there is no connector {connector!r}{nearest(connector, self.wiring.connectors)}"
+                        )
         self.stop_if_wrong()
         return _found(
             {

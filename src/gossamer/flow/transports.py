@@ -147,7 +147,7 @@ def transport_of(address: str) -> Transport:
     for entry in offered(GROUP, scheme):
         found = entry.load()
         if not isinstance(found, Transport):
-            raise WiringError(f"connector scheme {scheme!r}: {entry.value} is no gossamer.flow.transports.Transport")
+            raise WiringError(f"connector scheme {scheme!r}: {entry.value} is not a gossamer.flow.transports.Transport")
         return found
     raise UnknownName(f"unknown connector scheme {scheme!r}{nearest(scheme, known_schemes())}")
 

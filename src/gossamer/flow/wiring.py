@@ -246,4 +246,6 @@ def with_settings(wiring: Wiring, unit: str, values: dict[str, Any]) -> Wiring:
             plan = plans[unit]
             changed = msgspec.structs.replace(plan, settings={**plan.settings, **values})
             return msgspec.structs.replace(wiring, **{table: {**plans, unit: changed}})
-    raise WiringError(f"{wiring.source}: no unit {unit!r}{nearest(unit, [*wiring.components, *wiring.providers])}")
+    raise WiringError(
+        f"{wiring.source}: there is no unit {unit!r}{nearest(unit, [*wiring.components, *wiring.providers])}"
+    )

@@ -24,7 +24,7 @@ def checked_identity(identity: str) -> str:
         RuntimeRefused: it is none.
     """
     if _IDENTITY.match(identity) is None:
-        raise RuntimeRefused("invalid", f"{identity[:80]!r} is no identity of a crawler")
+        raise RuntimeRefused("invalid", f"{identity[:80]!r} is not the identity of a crawler")
     return identity
 
 

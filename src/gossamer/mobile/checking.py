@@ -72,7 +72,7 @@ def check_crawler(crawler: MobileCrawler) -> None:
                 "write tags, .classes, #ids and [attributes], joined by `>` and by one space at most, as `.menu li > a`"
             )
             raise CrawlerRefused(
-                f"bring.elements[{place}]", f"{selector[:100]!r} is no selector for a crawler; {advice}"
+                f"bring.elements[{place}]", f"{selector[:100]!r} is not a selector that crawlers know; {advice}"
             )
     if "items" in program.bring.parts and not program.processors:
         raise CrawlerRefused(
@@ -107,5 +107,5 @@ def _check_seeds(seeds: tuple[str, ...], name: str = "seeds") -> None:
             raise CrawlerRefused(f"{name}[{place}]", f"{error}; write it in full, as https://example.org/") from None
         if not url.startswith(SCHEMES) or not host_of(url):
             raise CrawlerRefused(
-                f"{name}[{place}]", f"{url[:100]!r} is no http or https URL; write https://example.org/"
+                f"{name}[{place}]", f"{url[:100]!r} is not an http or https URL; write https://example.org/"
             )

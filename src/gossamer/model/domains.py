@@ -66,7 +66,7 @@ def domain_rule(division: Division, together: Iterable[str]) -> DomainRule:
         names = group.replace(",", " ").lower().split()
         for name in names:
             if registered_domain(name) != name:
-                raise UsageError(f"{name!r} is no registered domain; write {registered_domain(name)!r}")
+                raise UsageError(f"{name!r} is not a registered domain; write {registered_domain(name)!r}")
             if name in table:
                 raise UsageError(f"{name!r} stands in two groups of domains; leave it in one")
             table[name] = names[0]

@@ -63,5 +63,5 @@ def given_host(name: str, text: str = "") -> str:
         or any(one in name.rpartition("]")[2] for one in "/@?#:")
         or url != f"http://{host_of(url)}/"
     ):
-        raise UsageError(f"{text or name!r} is no host; write example.org, or *.example.org for all hosts below it")
+        raise UsageError(f"{text or name!r} is not a host; write example.org, or *.example.org for all hosts below it")
     return host_of(url)

@@ -69,7 +69,7 @@ def chosen(words: Iterable[str], steps: Iterable[Step] = USUAL) -> tuple[Step, .
         step = known.get(name.removeprefix("no-"))
         if step is None:
             raise ValueError(
-                f"no step {word!r} of normalisation; known, each also with `no-` in front: {', '.join(STEPS)}"
+                f"there is no step {word!r} of normalisation; known, each also with `no-` in front: {', '.join(STEPS)}"
             )
         if name == step:
             found.add(step)
@@ -173,7 +173,9 @@ def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
         found[other] = name
     chained = sorted(set(found) & set(found.values()))
     if chained:
-        raise UsageError(f"aliases: {chained[0]!r} is both another name and a name; say what it is to be called")
+        raise UsageError(
+            f"aliases: {chained[0]!r} is given both as a second name and as a first one; use it in one place"
+        )
     return found
 
 

@@ -60,16 +60,16 @@ def canonical(text: str, base: str | None = None) -> str:
         UrlTooLong: it is longer than :data:`MAX_URL_BYTES`.
     """
     if len(text) > MAX_TEXT:
-        raise UrlTooLong(f"a link of {len(text)} characters; at most {MAX_URL_BYTES} bytes of a URL are kept")
+        raise UrlTooLong(f"the link has {len(text)} characters; at most {MAX_URL_BYTES} bytes of a URL are kept")
     try:
         url = ada_url.normalize_url(text) if base is None else ada_url.join_url(base, text)
     except (ValueError, UnicodeError) as error:
-        raise UnreadableUrl(f"not a URL: {text[:200]!r}") from error
+        raise UnreadableUrl(f"{text[:200]!r} is not a URL") from error
     cut = url.find("#")
     if cut >= 0:
         url = url[:cut]
     if len(url) > MAX_URL_BYTES:
-        raise UrlTooLong(f"a URL of {len(url)} bytes; at most {MAX_URL_BYTES} are kept")
+        raise UrlTooLong(f"the URL has {len(url)} bytes; at most {MAX_URL_BYTES} are kept")
     return _without_user(url) if "@" in url else url
 
 

@@ -81,7 +81,7 @@ _OBEYS = (
 )
 
 _DOES_NOT = (
-    "<p>This crawl was told that its hosts belong to whoever runs it, and does not ask <code>robots.txt</code>.</p>"
+    "<p>The hosts of this crawl belong to the person who runs it, so it does not ask for <code>robots.txt</code>.</p>"
 )
 
 _PAGE = """<!DOCTYPE html>

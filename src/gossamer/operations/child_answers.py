@@ -58,6 +58,6 @@ def answer_once(read: Callable[[bytes], Q], answer: Callable[[Q], bytes], subjec
         sys.stderr.write(f"{' '.join(str(error).split())[:_COMPLAINT]}\n")
         return error.exit_code
     except MemoryError:
-        sys.stderr.write(f"{subject} wants more memory than it may have\n")
+        sys.stderr.write(f"{subject} needs more memory than it may use\n")
         return UsageError.exit_code
     return 0

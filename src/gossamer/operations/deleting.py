@@ -20,6 +20,7 @@ import msgspec
 from gossamer.assembly.control.resting import check_can_block, close_hosts
 from gossamer.assembly.lost_ledger import lost_ledgers
 from gossamer.flow.crashing import Point, crash_at
+from gossamer.mobile.managing.forgetting import forget_lent
 from gossamer.model.dates import utc_text
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
@@ -248,10 +249,11 @@ class _Deleting:
                 shutil.rmtree(ledger.places.checkpoints / name)
             hosts = self._deletion.hosts or ()
             forget_known(ledger, self._deletion.target, hosts)
+            lent = forget_lent(ledger, self._deletion.target)
             done = delete_from_ledger(ledger, self._deletion.target, hosts, forget=self._deletion.forget)
             self._note(
                 documents=self._deletion.documents + done.documents,
-                tasks=self._deletion.tasks + done.tasks,
+                tasks=self._deletion.tasks + lent + done.tasks,
                 again=self._deletion.again + done.again,
             )
 

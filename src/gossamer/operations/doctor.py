@@ -116,7 +116,7 @@ def _open_files() -> Iterator[Finding]:
         yield Finding("ok", "open files", f"{usable:,} can be used")
     else:
         advice = f"raise the limit (ulimit -Hn), or crawl with --concurrency {max(1, usable // 4)}"
-        yield Finding("bad", "open files", f"{usable:,} can be used, and a crawl wants {FEW_FILES:,}", advice)
+        yield Finding("bad", "open files", f"{usable:,} can be used, and a crawl needs {FEW_FILES:,}", advice)
 
 
 def _memory() -> Iterator[Finding]:

@@ -78,7 +78,7 @@ def picture_of(directory: Path, name: str) -> HostPicture:
     """What a crawl, which may be at work, knows of a host.
 
     Raises:
-        UsageError: it is no name of a host, or there is no crawl.
+        UsageError: it is not the name of a host, or there is no crawl.
         CrawlDirectoryError: the ledger is missing or damaged, or a running crawl does not answer.
     """
     try:
@@ -86,7 +86,7 @@ def picture_of(directory: Path, name: str) -> HostPicture:
     except UnreadableUrl:
         host = ""
     if not host or any(letter in name for letter in "/@?#"):
-        raise UsageError(f"{name!r} is no name of a host")
+        raise UsageError(f"{name!r} is not the name of a host")
     check_is_crawl(directory)
     known = _known(directory, host)
     sites = known.sites[:SITES] or [f"https://{host}", f"http://{host}"]

@@ -68,7 +68,7 @@ class CrawlLog:
         known = self._members()
         if missing := sorted(set(choice.agents) - set(known)):
             has = f"it has {', '.join(known)}" if known else "one process runs it"
-            raise UsageError(f"no agent {missing[0]!r} in {directory}; {has}")
+            raise UsageError(f"{directory} has no agent {missing[0]!r}; {has}")
         self._known = set(known)
         self._files = [_GrowingFile(self.directory / NOTES_LOG), _GrowingFile(self.directory / STEERING_LOG)]
         self._files += self._logs(known)

@@ -115,7 +115,7 @@ def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> 
         if name not in providers:
             if name not in catalog.names("providers"):
                 known = sorted({*catalog.names("providers"), *(n for names in table.values() for n in names)})
-                raise UsageError(f"no processor {name!r}{nearest(name, known)}")
+                raise UsageError(f"there is no processor {name!r}{nearest(name, known)}")
             providers[name] = ProviderPlan(use=name)
         for one in mimes:
             chosen.setdefault(one, []).append(name)

@@ -160,7 +160,7 @@ def _found(directory: Path, asked: ReplayAsked) -> tuple[str, ArchivedDocument]:
         try:
             meant = _instant(at)
         except ValueError:
-            raise UsageError(f"there is no such time: {at}") from None
+            raise UsageError(f"{at} is not a time") from None
         at = min((one.timestamp for one in captures), key=lambda time: abs(_instant(time) - meant))
     return url, reader.document(url, at)
 

@@ -66,7 +66,7 @@ def report_names(names: Sequence[str]) -> list[str]:
     """
     for name in names:
         if name not in REPORTS and name != ALL:
-            raise UsageError(f"no report {name!r}{nearest(name, [*REPORTS, ALL])}")
+            raise UsageError(f"there is no report {name!r}{nearest(name, [*REPORTS, ALL])}")
     return list(REPORTS) if ALL in names else list(dict.fromkeys(names))
 
 

@@ -79,7 +79,7 @@ def trim(
             check_tables(directory)
             done = _Trimming(directory, ledgers, Trim(versions), now, remark).run()
         if done is None:
-            raise UsageError(f"no trim of {directory} was begun; say how much stays: --keep-versions N")
+            raise UsageError(f"no trim of {directory} is under way; say how much stays: --keep-versions N")
         return done
 
 

@@ -112,7 +112,9 @@ def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> Non
         if is_away(path):
             told.notes.append(f"{file} lies on a disk that is not there")
         elif path.exists() and (rest := path.stat().st_size - end) > 0:
-            told.notes.append(f"{file} has {rest} bytes that are not committed: of a kill, or of a crawl that runs")
+            told.notes.append(
+                f"{file} has {rest} bytes that are not committed: a kill left them, or the crawl is running"
+            )
 
 
 # -- deep
@@ -211,7 +213,7 @@ def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
         try:
             msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.DecodeError:
-            told.find(f"{file}, line {number} is no event")
+            told.find(f"{file}, line {number} is not an event")
 
 
 def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verified) -> None:
@@ -226,7 +228,7 @@ def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, show
             entry = decoder.decode(line[line.index(b"{") :])
             file, offset, length = f"{WARC_DIRECTORY}/{entry.filename}", int(entry.offset), int(entry.length)
         except (msgspec.DecodeError, msgspec.ValidationError, ValueError):
-            told.find(f"{INDEX}, line {number} is no capture")
+            told.find(f"{INDEX}, line {number} is not a capture")
             continue
         if line < before:
             told.find(f"{INDEX}, line {number} is not in order")

@@ -205,7 +205,7 @@ class Database:
                 found.append(path)
                 self._names[path.name] = name
             else:
-                self.damaged.append(Damage(name, "is no whole Parquet file"))
+                self.damaged.append(Damage(name, "is not a complete Parquet file"))
         return found
 
     def damage_to(self, question: str) -> list[Damage]:
@@ -368,7 +368,7 @@ def _told(names: Mapping[str, str], tables: Sequence[str] = ()) -> Iterator[None
             text = f"{', '.join(named)} cannot be read: {type(error).__name__}; bring it back from a copy"
             raise CrawlDirectoryError(text) from None
         if unknown := _NO_TABLE.search(str(error)):
-            raise UsageError(f"no table {unknown[1]!r}{nearest(unknown[1], tables)}") from None
+            raise UsageError(f"there is no table {unknown[1]!r}{nearest(unknown[1], tables)}") from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None

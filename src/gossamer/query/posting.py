@@ -48,7 +48,7 @@ class Posting:
             return self._posted(body, fields)
         except TimeoutError:
             self.close()
-            raise OSError(f"no answer within {self._patience:g} s") from None
+            raise OSError(f"it did not answer within {self._patience:g} s") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
             said = getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -152,7 +152,7 @@ def _check_archive(directory: Path, index: Path, ends: Mapping[str, int]) -> Non
         f"the archive is damaged: {files}"
         + (f", where it has {told}" if told else "")
         + "; bring it back from a copy, or "
-        f"fetch what is lost again: gossamer resume {directory} --accept-loss"
+        f"fetch the lost documents again: gossamer resume {directory} --accept-loss"
     )
 
 

@@ -8,7 +8,7 @@ without prose are the one loop; it passes over their tags once for each name at 
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,9 @@ _LATIN_SYMBOL, _PUNCTUATION = 0xC2, 0xE2
 #: The no-break space, as pages write it: menus are full of it. Spaces stand for it, as many as it has bytes. With each the byte
 #: that is looked for before it, at once: a search for more than one takes 7 to 15 us for a part.
 _NO_BREAK = ((b"\xa0", b"\xc2\xa0"), (b"&", b"&nbsp;"))
+
+#: White space of ASCII that is not a space.
+_SPACES = (b"\n", b"\t", b"\r", b"\f", b"\v")
 
 #: First two bytes of characters of scripts without spaces: Thai and Lao, Burmese, Khmer, kana, Chinese.
 _UNSPACED = ((0xE0B8, 0xE0BB), (0xE180, 0xE182), (0xE19E, 0xE19F), (0xE381, 0xE383), (0xE390, 0xE9BF), (0xEFA4, 0xEFAB))
@@ -138,6 +141,8 @@ def _slots(names: Any) -> Any:
 
 _NAMES, _KINDS = _kinds()
 _SHAPES = bytes(map(_shape, range(256)))
+# What words are made of: bytes that begin one, and those of all characters beyond ASCII.
+_SPOKEN = bytes(_shape(code) == 3 or code >= 0x80 for code in range(256))
 _UNSPACED_PAIRS = _unspaced_pairs()
 # What an opening and a closing tag add to the number of open elements.
 _STEPS = np.array([1, -1])
@@ -154,16 +159,13 @@ class _Tags(NamedTuple):
 
 
 class Part:
-    """The blocks of `markup[start:end]` that have words, in order. Links and code end with their block, closed or not."""
+    """The blocks of `markup[start:end]`, in order. Links and code end with their block, closed or not."""
 
-    words: list[int]
-    bare: list[int]
-    """Words of a block that stand in links or code."""
     behind: int
     """Where the next part begins: at the end of the element without prose that this one ends in, if it does."""
 
     def __init__(self, markup: bytes, start: int, end: int, limit: int, unclosed: set[int]) -> None:
-        """Everything but the texts.
+        """Everything but the words and the texts.
 
         Args:
             markup: well-formed UTF-8.
@@ -187,43 +189,77 @@ class Part:
             if last < len(tags.starts):
                 tags.starts[last] = max(tags.starts[last], until - offset)
             self.behind = max(self.behind, until)
-        words = _words(data, tags)
         heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
         lengths = np.empty_like(heads)
         np.subtract(heads[1:], heads[:-1], lengths[:-1])
-        lengths[-1] = len(words) - heads[-1]
-        # How many links and elements of code are open behind a tag, less what was open behind the last that ended a block.
-        depth = ((tags.kinds == _BARE) * _STEPS.take(tags.closing)).cumsum()
-        depth -= np.repeat(depth[heads], lengths)
-        total = np.add.reduceat(words, heads)
-        bare = np.add.reduceat(words * (depth > 0), heads)
-        self._some = total.nonzero()[0]
-        self.words = total[self._some].tolist()
-        self.bare = bare[self._some].tolist()
+        lengths[-1] = len(tags.kinds) - heads[-1]
         self._data, self._tags, self._heads, self._lengths = data, tags, heads, lengths
 
-    def texts(self, keep: list[bool]) -> bytes:
-        """The blocks that are kept, without their tags, each with :data:`BETWEEN` before it; references are not resolved."""
+    def prose(self, kept: Callable[[Sequence[int], Sequence[int]], list[bool]]) -> bytes:
+        """The texts of some of the blocks that have words.
+
+        Args:
+            kept: which of them, by their words, and by those of these that stand in links or code.
+        """
         tags, heads = self._tags, self._heads
-        kept = self._some[keep]
+        words = _words(self._data, tags)
+        # How many links and elements of code are open behind a tag, less what was open behind the last that ended a block.
+        depth = ((tags.kinds == _BARE) * _STEPS.take(tags.closing)).cumsum()
+        depth -= np.repeat(depth[heads], self._lengths)
+        total = np.add.reduceat(words, heads)
+        bare = np.add.reduceat(words * (depth > 0), heads)
+        some = total.nonzero()[0]
+        return self._texts(some[kept(total[some].tolist(), bare[some].tolist())])
+
+    def all_words(self) -> bytes:
+        """The texts of all blocks in which a letter, a digit or another sign of a word stands."""
+        tags = self._tags
+        edges = np.empty(2 * len(tags.starts), dtype=np.int64)
+        edges[::2], edges[1::2] = tags.starts, tags.ends
+        spoken = np.frombuffer(self._data.translate(_SPOKEN), dtype=bool)
+        # Where nothing stands between two tags, what is asked for is the byte there.
+        told = np.logical_or.reduceat(spoken, edges)[::2] & (tags.starts < tags.ends)
+        return self._texts(np.logical_or.reduceat(told, self._heads).nonzero()[0])
+
+    def _texts(self, kept: Any) -> bytes:
+        """Blocks without their tags, each with :data:`BETWEEN` before it.
+
+        References are not resolved; a run of white space of ASCII is one space.
+        """
+        tags, heads = self._tags, self._heads[kept]
         starts = tags.starts.copy()
-        starts[heads[kept]] -= 1
-        wanted = np.zeros(len(heads), dtype=bool)
+        starts[heads] -= 1
+        wanted = np.zeros(len(self._heads), dtype=bool)
         wanted[kept] = True
         some = (np.repeat(wanted, self._lengths) & (starts < tags.ends)).nonzero()[0]
         data = bytearray(self._data)
-        np.frombuffer(data, dtype=np.uint8)[starts[heads[kept]]] = ord(BETWEEN)
+        np.frombuffer(data, dtype=np.uint8)[starts[heads]] = ord(BETWEEN)
         whole = bytes(data)
-        return b"".join([whole[s:e] for s, e in zip(starts[some].tolist(), tags.ends[some].tolist(), strict=True)])
+        text = b"".join([whole[s:e] for s, e in zip(starts[some].tolist(), tags.ends[some].tolist(), strict=True)])
+        return _single_spaced(text)
+
+
+def _single_spaced(text: bytes) -> bytes:
+    """The same with one space for each run of white space of ASCII."""
+    for space in _SPACES:
+        if space in text:
+            text = text.replace(space, b" ")
+    codes = np.frombuffer(text, dtype=np.uint8)
+    spaces = codes == ord(" ")
+    again = spaces[1:] & spaces[:-1]
+    return text[:1] + codes[1:][~again].tobytes() if again.any() else text
 
 
 def _tags(data: bytes, length: int) -> _Tags:
     """All tags of a part: what begins with `<` and a letter, `/` and a letter, `!` or `?`, and ends before the next `<`."""
     codes = np.frombuffer(data, dtype=np.uint8)
     marks = ((codes & 0xFD) == ord("<")).nonzero()[0]  # `>` differs in one bit
+    opens = codes.take(marks) == ord("<")
     # What begins no tag ends none either: pages write `alt="<-"`.
-    marks = marks[(codes.take(marks) != ord("<")) | _BEGINS.take(codes.take(marks + 1, mode="clip"))]
-    opening = (codes.take(marks) == ord("<")).nonzero()[0]
+    useless = opens & ~_BEGINS.take(codes.take(marks + 1, mode="clip"))
+    if useless.any():
+        marks, opens = marks[~useless], opens[~useless]
+    opening = opens.nonzero()[0]
     places = marks.take(opening)
     closes = marks.take(opening[:-1] + 1)
     starts = closes + (codes.take(closes) == ord(">"))

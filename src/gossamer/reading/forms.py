@@ -215,7 +215,7 @@ def _given(name: str, value: Value) -> "list[str | _File]":
     if value is None:
         return []
     if isinstance(value, bool):
-        raise UsageError(f"{name}={value!r}: the control is no box to check; give its text")
+        raise UsageError(f"{name}={value!r}: the control is not a box to check; give its text")
     if isinstance(value, str | int | float):
         return [_lines(str(value))]
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes):

@@ -110,4 +110,4 @@ def folded(node: "LexborNode") -> str:
 
 
 def _refuse_selector(selector: str, error: Exception) -> NoReturn:
-    raise UsageError(f"{selector!r} is no CSS selector: {error}") from None
+    raise UsageError(f"{selector!r} is not a CSS selector: {error}") from None

@@ -13,12 +13,12 @@ pages are made of short blocks, of which that tree would leave little: where it 
 NumPy is imported on the first text, so that a plain crawl does without it.
 """
 
-import html
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Literal
 
 from gossamer.reading.language import SAMPLE
+from gossamer.reading.lines import lines
 
 if TYPE_CHECKING:
     from gossamer.reading.blocks import Part
@@ -78,34 +78,37 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
 TEXTS = {"main": main_text, "all": all_text}
 
 
-def _text(markup: bytes, enough: int, shown: set[int], kept: Callable[["Part"], list[bool]]) -> str:
+def _text(markup: bytes, enough: int, shown: set[int], texts: Callable[["Part"], bytes]) -> str:
     """Blocks that are kept, part by part; `shown` are kinds of elements that are text though no prose."""
     from gossamer.reading.blocks import Part
 
-    texts: list[str] = []
+    found: list[str] = []
     start, limit, length = max(markup.find(b"<body", 0, MAX_HEAD), 0), min(len(markup), MAX_MARKUP), 0
     for _ in range(MAX_PARTS):
         part = Part(markup, start, _end(markup, start, limit), limit, shown)
-        keep = kept(part)
-        if True in keep:
-            texts.append(_prose(part.texts(keep)))
-            length += len(texts[-1])
+        if blocks := texts(part):
+            found.append(lines(blocks))
+            length += len(found[-1])
         start = part.behind
         if start >= limit or length >= enough:
             break
-    return "\n".join(texts)[:MAX_TEXT]
+    return "\n".join(found)[:MAX_TEXT]
 
 
-def _every(part: "Part") -> list[bool]:
-    return [True] * len(part.words)
+def _every(part: "Part") -> bytes:
+    return part.all_words()
 
 
-def _main(part: "Part") -> list[bool]:
+def _main(part: "Part") -> bytes:
+    return part.prose(_prose)
+
+
+def _prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
     """Which blocks are prose, or at least no menu."""
-    shares = [few / number for few, number in zip(part.bare, part.words, strict=True)]
-    kept = _kept(part.words, shares)
+    shares = [few / number for few, number in zip(bare, words, strict=True)]
+    kept = _kept(words, shares)
     no_menu = [share <= _MENU for share in shares]
-    left, most = (sum(compress(part.words, some)) for some in (kept, no_menu))
+    left, most = (sum(compress(words, some)) for some in (kept, no_menu))
     return kept if left >= _BELIEVED * most else no_menu
 
 
@@ -133,12 +136,3 @@ def _kept(words: Sequence[int], shares: Sequence[float]) -> list[bool]:
         verdicts.append(keep)
         before, share_before = count, share
     return verdicts
-
-
-def _prose(blocks: bytes) -> str:
-    """One block a line, with references resolved and runs of white space made one space."""
-    if b"&" in blocks:
-        text = " ".join(html.unescape(blocks.decode("utf-8", "replace")).split())
-    else:
-        text = b" ".join(blocks.split()).decode("utf-8", "replace")
-    return "\n".join([line.strip() for line in text.split("\0")[1:]])

@@ -229,7 +229,7 @@ class GuardedResolver(Provider[R]):
         try:
             await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
-                raise ResolutionFailed(f"{host}: no answer within {self.sheet.deadline:g} s")
+                raise ResolutionFailed(f"{host}: the resolver gave no answer within {self.sheet.deadline:g} s")
             found = asking.result()
         finally:
             asking.cancel()

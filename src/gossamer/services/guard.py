@@ -212,7 +212,7 @@ def judge_port(port: int, *, explicit: bool = False) -> str:
     """
     if not 0 < port < 65536:
         return f"port {port} does not exist"
-    return f"port {port} is never dialled" if port in BLOCKED_PORTS and not explicit else ""
+    return f"port {port} is blocked for crawls" if port in BLOCKED_PORTS and not explicit else ""
 
 
 def judge_name(host: str, *, seed: bool = False) -> str:

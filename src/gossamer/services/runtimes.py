@@ -70,7 +70,7 @@ class RemoteRuntime:
         """
         self._url = checked_runtime_url(url, pin)
         if _KEY.fullmatch(key) is None:
-            raise UsageError(f"runtime {url}: the key has characters that no key has; copy it again")
+            raise UsageError(f"runtime {url}: the key holds characters that cannot be part of a key; copy it again")
         self._key = key
         self._pin = pin
         self._multi: pycurl.AsyncCurlMulti | None = None
@@ -82,7 +82,9 @@ class RemoteRuntime:
     async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
         """See the contract."""
         if len(crawler) > MAX_CRAWLER:
-            raise RuntimeRefused("too_large", f"a crawler of {len(crawler)} bytes; {MAX_CRAWLER} are the most")
+            raise RuntimeRefused(
+                "too_large", f"the crawler has {len(crawler)} bytes; at most {MAX_CRAWLER} are accepted"
+            )
         return _read((await self._asked("PUT", _crawler(identity), body=crawler))[1], CrawlerStanding)
 
     async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
@@ -181,7 +183,7 @@ def checked_runtime_url(url: str, pin: str) -> str:
     if parts.scheme == "http" and pin:
         raise UsageError(f"runtime {url}: a pin needs https")
     if parts.scheme == "https" and not _is_pin(pin):
-        raise UsageError(f"runtime {url}: its pin is missing, or no pin; the runtime prints it as sha256//...=")
+        raise UsageError(f"runtime {url}: its pin is missing or not valid; the runtime prints it as sha256//...=")
     return f"{parts.scheme}://{parts.netloc}"
 
 
@@ -201,7 +203,7 @@ def _is_pin(pin: str) -> bool:
 
 def _crawler(identity: str) -> str:
     if _IDENTITY.match(identity) is None:
-        raise RuntimeRefused("invalid", f"{identity[:80]!r} is no identity of a crawler")
+        raise RuntimeRefused("invalid", f"{identity[:80]!r} is not the identity of a crawler")
     return f"/v1/crawlers/{identity}"
 
 
@@ -209,7 +211,7 @@ def _read(data: bytes, kind: type[Told]) -> Told:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        raise RuntimeRefused("protocol", f"the answer is no {kind.__name__}: {data[:80]!r}") from None
+        raise RuntimeRefused("protocol", f"the answer is not a {kind.__name__}: {data[:80]!r}") from None
 
 
 _REASONS: tuple[RefusalReason, ...] = (
@@ -232,13 +234,15 @@ def _refused(status: int, data: bytes) -> Exception:
     for reason in _REASONS:
         if status == 422 and reason == refusal.reason:
             return RuntimeRefused(reason, told)
-    return RuntimeRefused("protocol", f"no runtime of crawlers speaks there: it answered {status}")
+    return RuntimeRefused("protocol", f"the server there is not a runtime of crawlers: it answered {status}")
 
 
 def _failed(error: pycurl.error) -> Exception:
     code, message = error.args[0], str(error.args[1])
     if code == pycurl.E_SSL_PINNEDPUBKEYNOTMATCH:
-        return RuntimeRefused("wrong_key", "another key than the pinned one answers there; ask the owner for the pin")
+        return RuntimeRefused(
+            "wrong_key", "the server there has another key than the pinned one; ask the owner for the pin"
+        )
     if code in (pycurl.E_WRITE_ERROR, pycurl.E_UNSUPPORTED_PROTOCOL, _WEIRD_REPLY):
-        return RuntimeRefused("protocol", f"the answer is none of a runtime's: {message}")
+        return RuntimeRefused("protocol", f"the answer is not one of a runtime: {message}")
     return RuntimeUnavailable(message)

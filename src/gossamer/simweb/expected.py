@@ -131,7 +131,7 @@ def _in_scope(graph: WebGraph, seeds: list[str], scope: str) -> Mask:
             if (host.rank if scope == "host" else host.domain) in wanted:
                 result[host.base : host.base + host.size] = True
     else:
-        raise GraphError(f"no scope {scope!r}: choose one of {', '.join(SCOPES)}")
+        raise GraphError(f"there is no scope {scope!r}: choose one of {', '.join(SCOPES)}")
     return result
 
 

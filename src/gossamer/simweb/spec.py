@@ -200,7 +200,7 @@ def spec_from_dict(values: dict[str, Any]) -> WebSpec:
     try:
         return msgspec.convert(values, WebSpec)
     except msgspec.ValidationError as error:
-        raise SpecError(f"not the parameters of a simulated web: {error}") from error
+        raise SpecError(f"the parameters of the simulated web are not valid: {error}") from error
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
-"""Spiders: running what people write to take pages apart, and keeping their mistakes from the crawl.
+"""Spiders: running handlers that people write for pages, and keeping the mistakes of handlers away from the crawl.
 
 :mod:`handlers` knows which handler gets which page; :mod:`gathering` sorts what handlers yield; :mod:`running` is the provider that
 the process stage asks, with :mod:`threads` for handlers that block, :mod:`apart` for those that have a process of their own, and
-:mod:`watch` for those that should not have blocked. :mod:`loading` finds the spider in a file.
+:mod:`watch` for handlers that block although they must not. :mod:`loading` finds the spider in a file.
 """

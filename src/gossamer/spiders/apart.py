@@ -20,7 +20,7 @@ from gossamer.spiders.running import gather
 
 
 class FileHandlerSheet(Sheet, frozen=True):
-    """Which handler it is."""
+    """Settings of :class:`FileHandler`: the handler that it runs."""
 
     file: Annotated[str, setting("The file of the spider.", names="code")] = ""
     handler: Annotated[str, setting("The name of the handler.")] = ""
@@ -37,7 +37,7 @@ class FileHandler(Provider[FileHandlerSheet]):
         self._plan = _plan(self.sheet)
 
     def process(self, document: Document) -> Iterable[Any]:
-        """What the handler yields."""
+        """Return the results of the handler."""
         labels = frozenset(self.sheet.labels)
         gathering = Gathering(document.url, labels, keeps_sessions=self.sheet.keeps_sessions)
         failure: Exception | None = None

@@ -1,4 +1,4 @@
-"""Sorting what a handler yields: requests, items, orders. A thing that is none of these is refused where it was yielded.
+"""Sorting what a handler yields: requests, items, orders. Any other value is refused where it is yielded.
 
 Place in the flow: :mod:`running` makes one :class:`Gathering` for each page, in whichever thread the handler runs.
 """
@@ -20,11 +20,11 @@ _DEEPEST = 8
 
 
 class TooManyFinds(Exception):
-    """A page has given all that is taken of one page."""
+    """A page has yielded as many requests or items as one page may."""
 
 
 class Gathering:
-    """What one handler yields of one page."""
+    """Collects the results of one handler for one page."""
 
     def __init__(self, url: str, labels: frozenset[str], *, keeps_sessions: bool) -> None:
         """`keeps_sessions`: a request may name one."""
@@ -39,12 +39,12 @@ class Gathering:
         return f"<Gathering {len(self._found)} requests, {len(self._items)} items>"
 
     def add(self, thing: object, depth: int = 0) -> None:
-        """Take something that was yielded.
+        """Take a yielded value.
 
         Raises:
-            TypeError: it is nothing that a handler may yield, or an item that cannot be written.
-            UsageError: a request with a label that nobody answers to, with a password, or with a session that nobody keeps.
-            TooManyFinds: no more is taken.
+            TypeError: a handler may not yield such a value, or it is an item that cannot be written.
+            UsageError: a request has a label without a handler, a password, or a session although the spider keeps none.
+            TooManyFinds: the page has yielded too many requests or items.
         """
         if thing is None:
             return
@@ -69,13 +69,13 @@ class Gathering:
         else:
             self._items.append(as_item(thing, self._url))
         if len(self._found) >= MAX_FOUND or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS:
-            raise TooManyFinds(f"of one page {MAX_FOUND:,} requests and {MAX_ITEMS:,} items are taken")
+            raise TooManyFinds(f"a page may yield at most {MAX_FOUND:,} requests and {MAX_ITEMS:,} items")
 
     def add_all(self, things: Iterable[object], depth: int = 0) -> None:
-        """Take each of these. Raises as :meth:`add`, and what the iterable raises."""
+        """Take each of these values. Raises the errors of :meth:`add` and those of the iterable."""
         for thing in things:
             self.add(thing, depth)
 
     def handled(self, *errors: Raised) -> Handled:
-        """What was taken so far."""
+        """Return everything that was taken so far."""
         return Handled(tuple(self._found), tuple(self._items), tuple(self._orders), errors)

@@ -26,7 +26,7 @@ ANY = "*"
 
 
 class HandlerPlan(msgspec.Struct, frozen=True):
-    """One handler, and what it is for."""
+    """One handler, and the pages that it handles."""
 
     function: Callable[..., Any]
     name: str
@@ -43,21 +43,21 @@ class HandlerPlan(msgspec.Struct, frozen=True):
 
     @property
     def who(self) -> str:
-        """As a person knows it."""
+        """The handler as messages name it."""
         return f"handler {self.name!r}"
 
     @property
     def key(self) -> tuple[str | None, str, str | None]:
-        """What it is for: two handlers may not be for the same."""
+        """The pages that it handles. Two handlers may not have equal keys."""
         return self.label, self.url, self.mime
 
     @property
     def rank(self) -> int:
-        """How much it says of its pages: of two that fit, the one that says more gets the page."""
+        """How specific the handler is: if two fit a page, the more specific one gets it."""
         return (self.label is not None) * 4 + bool(self.url) * 2 + (self.mime is not None)
 
     def fits(self, url: str, mime: str) -> bool:
-        """Whether a page of its label, or of none, is for it. What has a label may be anything; without one it is HTML."""
+        """Whether a page with its label, or without one, is for it. A page without a label has to be HTML."""
         if self.mime is None:
             if self.label is None and mime not in HTML_TYPES:
                 return False
@@ -84,7 +84,7 @@ class HandlerTable:
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels that somebody answers to."""
+        """The labels that have a handler."""
         return frozenset(filter(None, self._pages))
 
     def codes(self) -> dict[CodeType, HandlerPlan]:
@@ -103,7 +103,7 @@ class HandlerTable:
         """Register a handler of pages.
 
         Raises:
-            UsageError: it is no handler, or another one is for the same pages; names the user's file and line.
+            UsageError: the function is not a handler, or another handler has the same pages; names the user's file and line.
         """
         plan = self._plan(function, label, url, mime, run, deadline)
         those = self._pages.setdefault(label or "", [])
@@ -113,11 +113,11 @@ class HandlerTable:
     def add_failed(
         self, function: Callable[..., Any], label: str | None, run: Place | None, deadline: float | None
     ) -> None:
-        """Register a handler of what brought no document. Raises as :meth:`add_page`."""
+        """Register a handler of requests that brought no document. Raises the errors of :meth:`add_page`."""
         plan = self._plan(function, label, "", None, run, deadline)
         if plan.run == "process":
             raise UsageError(
-                f"{plan.place}: {plan.who} is for failures, which are small: it runs in a thread or in the loop"
+                f"{plan.place}: {plan.who} is for failures, which need no process; let it run in a thread or in the loop"
             )
         _put(self._failed, plan, "failures" + (f" of the label {label!r}" if label else ""))
         self._failed.sort(key=lambda one: -one.rank)
@@ -127,7 +127,7 @@ class HandlerTable:
         return next((one for one in self._pages.get(label, ()) if one.fits(url, mime)), None)
 
     def of_failure(self, label: str) -> HandlerPlan | None:
-        """The handler of what brought no document: that of its label before that of all."""
+        """Return the handler of a request that brought no document: first the one of its label, then the one of all."""
         return next((one for one in self._failed if one.label in (None, label)), None)
 
     def named(self, name: str) -> HandlerPlan | None:
@@ -222,7 +222,7 @@ def _pattern(url: str, place: str, name: str) -> Any:
     try:
         return re2.compile(url, options)
     except re2.error as error:
-        raise UsageError(f"{place}: handler {name!r}: url={url!r} is no RE2 pattern: {_words(error)}") from None
+        raise UsageError(f"{place}: handler {name!r}: url={url!r} is not an RE2 pattern: {_words(error)}") from None
 
 
 def _words(error: Exception) -> str:
@@ -257,7 +257,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def place_of_function(function: Callable[..., Any]) -> str:
-    """File and line where a function is defined; empty where nobody knows."""
+    """Return file and line of a function; empty if they are not known."""
     code = _code(function)
     return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
 

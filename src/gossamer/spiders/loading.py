@@ -1,7 +1,8 @@
-"""Loading a spider out of the file that it is written in, without running what stands at the file's end to run it.
+"""Loading a spider from its file, without running the call at the end of the file that starts the crawl.
 
-Place in the flow: `gossamer run` and the processes of handlers load a file here. A file that ends with `spider.run(...)` is one
-that people start with Python; the call ends the loading, and what it was given is what the spider is to be run with.
+Place in the flow: `gossamer run` and the processes of handlers load a file here. People can start
+a file that ends with `spider.run(...)` with Python. While it is loaded, this call ends the loading, and its options become
+those of the crawl.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ class Loadable(Protocol):
 
 
 class SpiderLoaded(BaseException):
-    """A file that is being loaded has come to `spider.run(...)`. No `except Exception` of the file's is to catch it."""
+    """A file that is being loaded has reached `spider.run(...)`. No `except Exception` of the file can catch it."""
 
     def __init__(self, spider: object, options: Mapping[str, Any]) -> None:
         super().__init__("the file is being loaded")
@@ -43,17 +44,17 @@ _is_loading: ContextVar[bool] = ContextVar("_is_loading", default=False)
 
 
 def end_loading(spider: object, options: Mapping[str, Any]) -> None:
-    """Called where a spider is to be run: ends the loading of a file, if one is being loaded.
+    """End the loading of a file, if one is being loaded. Called when a spider is to be run.
 
     Raises:
-        SpiderLoaded: one is.
+        SpiderLoaded: a file is being loaded.
     """
     if _is_loading.get():
         raise SpiderLoaded(spider, options)
 
 
 def parted(text: str) -> tuple[str, str]:
-    """File and name of the spider in it, of `FILE[:NAME]`; an empty name where none is given."""
+    """Split `FILE[:NAME]` into the file and the name of the spider in it; the name is empty if it is not given."""
     if ":" not in text or text.endswith(".py"):
         return text, ""
     file, _, name = text.rpartition(":")
@@ -61,7 +62,7 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
-    """The spider of a file, and the options that the file would run it with.
+    """Return the spider of a file, and the options with which the file would run it.
 
     Args:
         file: a Python file.

@@ -2,7 +2,7 @@
 
 Place in the flow: :class:`gossamer.Spider` fills a :class:`LogInTable`; the protocol module for http asks it by way of
 :mod:`running`. The requests of a log-in go out in the turn of the page that waits for it, so that no host is asked twice at
-once. They are in no queue, log or archive, since what they carry opens pages.
+once. They are in no queue, log or archive, because they hold secrets.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class Session:
             The last page, whatever its status.
 
         Raises:
-            UsageError: a redirect leads to another host, or to no URL.
+            UsageError: a redirect leads to another host, or its target is not a URL.
         """
         url, sent = self._resolved(request.url, self.url), request.found.request or requested()
         sent = msgspec.structs.replace(sent, session=self.name)
@@ -104,7 +104,7 @@ class Session:
         try:
             url = canonical(in_charset(href, base, ""), base)
         except UnreadableUrl as error:
-            raise UsageError(f"{href!r:.200} is no URL: {error}") from None
+            raise UsageError(str(error)) from None
         if host_of(url) not in self._hosts or (scheme_of(url) != "https" and scheme_of(self.url) == "https"):
             raise UsageError(f"{url} is not on {site_of(self.url)}; a log-in asks its own host alone")
         return url
@@ -149,7 +149,7 @@ class LogInTable:
             issuer: the host that issues tokens for it, if it is another one.
 
         Raises:
-            UsageError: it is none, or its host has another; names the user's file and line.
+            UsageError: the function is not a log-in, or its host has another one; names the user's file and line.
         """
         place = place or place_of_function(function)
         try:

@@ -1,7 +1,7 @@
 """The provider that runs a spider's handlers: in the loop, in threads, or by naming what runs them in another process.
 
-Place in the flow: the process stage asks it for each visit. What handlers do wrong ends here: an exception, a deadline that passed
-or a thing that cannot be kept becomes a :class:`~gossamer.model.visit.Raised` in the visit, and costs nothing else.
+Place in the flow: the process stage asks it for each visit. Mistakes of handlers end here: an exception, a missed deadline
+or a value that cannot be kept becomes a :class:`~gossamer.model.visit.Raised` in the visit, and costs nothing else.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
             self._watch.start()
 
     async def stop(self) -> None:
-        """End the threads that have nothing to do. Those that hang end with the program."""
+        """End the idle threads. Threads that hang end with the program."""
         if self._watch is not None:
             self._watch.stop()
         if self._threads is not None:
@@ -187,7 +187,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         """See the contract.
 
         Raises:
-            ComponentFailed: so many handlers hang that no more can be run.
+            ComponentFailed: too many handlers hang, so no more can run.
         """
         visit = document.visit
         if self._is_refused(visit):
@@ -256,7 +256,7 @@ class AbsentSpider(SpiderHandlers):
     table = HandlerTable(60.0)
 
     async def start(self) -> None:
-        """Say how to go on.
+        """Refuse to start, and name the command that goes on with the crawl.
 
         Raises:
             UsageError: always.
@@ -271,7 +271,7 @@ def _file_of(plan: HandlerPlan) -> str:
 
 
 async def in_loop(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
-    """Run a handler in the loop that calls. Raises what it raises."""
+    """Run a handler in the running loop. Raises the exception of the handler."""
     made: Any = plan.function(page)
     if hasattr(made, "__aiter__"):
         try:
@@ -288,7 +288,7 @@ async def in_loop(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
 
 
 def gather(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
-    """Run a handler in this thread, whichever it is."""
+    """Run a handler in the calling thread."""
     _take(plan.function(page), gathering)
 
 

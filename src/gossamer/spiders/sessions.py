@@ -1,8 +1,8 @@
 """Sessions of a spider. They send requests in turn, each with its own cookies and proxy, until the site refuses one.
 
-Place in the flow: the module that stands in front of that for http asks :class:`SessionPool` by way of :mod:`running` who asks
-for a task, and tells it of the answer. A name stands for whoever has it: one that is retired begins anew under its name, so that
-what waits for it in the queues is asked for by its successor.
+Place in the flow: the module that stands in front of that for http asks :class:`SessionPool`, by way of :mod:`running`, which
+session sends a task, and reports the answer to it. If a session is retired, another one begins under its name, and sends the
+tasks that wait for this name in the queues.
 """
 
 from collections import OrderedDict
@@ -46,10 +46,10 @@ NO_SESSIONS = Sessions(0)
 
 
 def sessions_of(given: int | Sessions) -> Sessions:
-    """The sessions that a program asks for.
+    """Return the settings of the sessions that a program asks for.
 
     Raises:
-        UsageError: it asks for fewer than none, for too many, or for what is no status code.
+        UsageError: the number of sessions is not in its bounds, or a status code is not valid.
     """
     plan = given if isinstance(given, Sessions) else Sessions(given)
     count: object = plan.count
@@ -97,7 +97,7 @@ class SessionPool:
 
     @property
     def most(self) -> int:
-        """How many may be retired."""
+        """The most sessions that may be retired."""
         return self._plan.most
 
     def session_for(self, task: Task) -> str:
@@ -126,7 +126,7 @@ class SessionPool:
         return min(names, key=lambda name: self._members[name].since, default="")
 
     def refresh(self, session: str) -> None:
-        """A session is to log in again, and is as good as new then."""
+        """Treat a session as new, because it logs in again."""
         member = self._members.get(session)
         if member is not None:
             member.since = 0
@@ -143,11 +143,11 @@ class SessionPool:
             self.retire(session, response.started)
 
     def retire(self, session: str, asked: float) -> None:
-        """Give up a session, unless whoever asked then was given up already, or no more are.
+        """Retire a session, unless the one that asked then is retired already, or the limit is reached.
 
         Args:
             session: its name.
-            asked: when it asked for what shows that it is refused, in seconds since the epoch.
+            asked: when it sent the request whose answer shows that it is refused, in seconds since the epoch.
         """
         member = self._members.get(session)
         if member is None or asked < member.begun or self.retired >= self._plan.most:
@@ -164,9 +164,9 @@ class SessionPool:
         return taken
 
     def is_refused(self, task: Task, response: Response) -> bool:
-        """Whether the answer is meant for the session and not for the page, so that another session asks for it again.
+        """Whether the answer refuses the session and not the page, so that another session asks for the page again.
 
-        What a host has refused for now (`rate_limited`) is asked for again anyway; what may not be sent twice is not.
+        A page that is refused for now (`rate_limited`) is asked for again anyway; a request that may not be sent twice is not.
         """
         return (
             bool(response.session)
@@ -178,6 +178,6 @@ class SessionPool:
         )
 
     def health(self, most: int) -> list[SessionHealth]:
-        """How sessions do, those first that were retired most often."""
+        """Return the health of the sessions; those that were retired most often come first."""
         ranked = sorted(self._members.items(), key=lambda pair: -pair[1].retired)[:most]
         return [SessionHealth(name, member.asked, member.retired) for name, member in ranked]

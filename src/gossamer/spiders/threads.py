@@ -1,7 +1,7 @@
-"""Threads for handlers that block: each takes one page at a time, and is left behind when a handler never comes back.
+"""Threads for handlers that block: each runs one handler at a time, and is left behind if the handler never returns.
 
-Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons: no handler that hangs keeps
-the program from ending.
+Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons, so a
+handler that hangs does not keep the program from ending.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from gossamer.model.raised import place_of
 
 
 class Hanging(Exception):
-    """What a thread was given did not come back in time. `place`: the line of the user's code where it stands."""
+    """A handler did not return in time. `place`: the line of the user's code where it is."""
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
@@ -25,7 +25,7 @@ class Hanging(Exception):
 
 
 class TooManyHang(Exception):
-    """So many threads were left behind that no more are started."""
+    """Too many threads were left behind, so no more are started."""
 
 
 class Threads:
@@ -41,7 +41,7 @@ class Threads:
         return f"<Threads at most {self._most}, {len(self.left_behind)} left behind>"
 
     async def run(self, work: Callable[[], Any], deadline: float) -> Any:
-        """What `work` returns; raises what it raises.
+        """Return the result of `work`; raises its exception.
 
         Raises:
             Hanging: it took longer than `deadline` seconds; its thread is left behind.
@@ -78,7 +78,7 @@ class Threads:
         self.left_behind.append(worker)
 
     def close(self) -> None:
-        """End the threads that have nothing to do."""
+        """End the idle threads."""
         while self._idle:
             self._idle.pop().jobs.put(None)
 
@@ -116,7 +116,7 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 
 
 def place_in(frame: FrameType | None) -> str:
-    """The innermost line of the user's own code on a stack; empty where there is none."""
+    """Return the innermost line of the user's own code on a stack; empty if there is none."""
     while frame is not None:
         if place := place_of(frame.f_code.co_filename, frame.f_lineno):
             return place

@@ -1,7 +1,7 @@
-"""A watch over the event loop: a handler that blocks it stops the whole crawl, so it is named, with its line.
+"""A watch over the event loop: a handler that blocks it stops the whole crawl, so the watch names the handler and its line.
 
-Place in the flow: :mod:`running` starts one with the crawl. The loop sets a mark several times a second; a thread looks at it, and
-when it is old, at the stack of the loop's thread.
+Place in the flow: :mod:`running` starts one with the crawl. The loop sets a mark several times a second; a thread looks at
+the mark, and if it is old, at the stack of the loop's thread.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ PATIENCE = 1.0
 
 
 class LoopWatch:
-    """Tells of each handler that blocks the loop, once."""
+    """Reports each handler that blocks the loop, once."""
 
     def __init__(
         self, codes: Mapping[CodeType, HandlerPlan], tell: Callable[[str], None], patience: float = PATIENCE
@@ -40,13 +40,13 @@ class LoopWatch:
         return f"<LoopWatch over {len(self._codes)} handlers>"
 
     def start(self) -> None:
-        """Begin; call it on the loop that is watched."""
+        """Begin to watch. Call it on the loop that is watched."""
         loop, thread = asyncio.get_running_loop(), threading.get_ident()
         self._beat(loop)
         threading.Thread(target=self._look, args=(loop, thread), name="gossamer watch", daemon=True).start()
 
     def stop(self) -> None:
-        """End; call it on the loop."""
+        """End the watch. Call it on the loop."""
         self._ended.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -66,7 +66,8 @@ class LoopWatch:
                 self._told.add(plan.name)
                 self._tell(
                     f"{plan.place}: {plan.who} blocks the crawl, which stands still meanwhile: {since:.1f} s so far, at "
-                    f"{place_in(frame) or plan.place}; await what waits, or write the handler with def instead of async def"
+                    f"{place_in(frame) or plan.place}; await the call that waits, or write the handler with def "
+                    "instead of async def"
                 )
 
     def _handler_on(self, frame: FrameType | None) -> HandlerPlan | None:

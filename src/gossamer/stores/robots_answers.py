@@ -218,7 +218,7 @@ def _private(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
-        raise PermissionError(f"{folder} is no folder of yours")
+        raise PermissionError(f"{folder} is not a folder of yours")
     if seen.st_mode & 0o077:
         folder.chmod(0o700)
     return folder

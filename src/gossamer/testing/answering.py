@@ -17,15 +17,15 @@ def check_robots_answers(make: Callable[[], RobotsAnswers]) -> None:
         make: returns a started store. Each call opens the same place, as another crawl would.
     """
     one, two = make(), make()
-    assert one.find("a") == b"", "there is nothing, and something was found"
+    assert one.find("a") == b"", "nothing was kept, but something was found"
     one.keep("a", b"\0state", _NOW)
-    assert two.find("a") == b"\0state", "what one crawl keeps, another one does not find"
-    assert two.find("a ") == two.find("A") == b"", "a name stands for another one"
+    assert two.find("a") == b"\0state", "another crawl does not find what one crawl kept"
+    assert two.find("a ") == two.find("A") == b"", "the answer under one name was found under another"
     two.keep("a", b"later", _NOW + 1)
     assert one.find("a") == b"later", "the earlier of two states was found"
-    assert one.claim("b", _NOW) == 0.0, "nobody asks, and somebody is told to wait"
-    assert one.claim("b", _NOW) == 0.0, "whoever has said that it asks is told to wait for itself"
+    assert one.claim("b", _NOW) == 0.0, "somebody is told to wait although nobody asks"
+    assert one.claim("b", _NOW) == 0.0, "a crawl that said that it asks is told to wait for itself"
     one.release("b")
     two.release("never claimed")
-    assert two.claim("b", _NOW) == 0.0, "whoever asks no more still keeps others waiting"
+    assert two.claim("b", _NOW) == 0.0, "a crawl that has stopped asking still keeps others waiting"
     two.release("b")

@@ -152,10 +152,10 @@ async def _all_made(stand: Stand, expected: Mapping[str, Sequence[Any]]) -> None
 async def _ends(stand: Stand) -> None:
     """Check that the component ends, closes its outputs, and shows that it has ended."""
     await stand.settle()
-    assert stand.ended, "it does not end when there is nothing more for it to do"
+    assert stand.ended, "the component does not end when it has nothing more to do"
     await stand.wait()
     for role, connector in stand.connectors.items():
-        assert role not in stand.results or connector.ended, f"output {role} was left open at the end"
+        assert role not in stand.results or connector.ended, f"output {role} was still open at the end"
 
 
 async def check_consumer(make: Make, *, given: Sequence[Any]) -> None:
@@ -190,10 +190,10 @@ async def check_filter(
 async def _takes_nothing_while_suspended(stand: Stand, given: Sequence[Any]) -> None:
     role = _only(stand.feeds)
     await stand.give(role, *given[:1])
-    assert stand.handled == 1, "an item is not handled as it comes"
+    assert stand.handled == 1, "the component does not handle an item when it comes"
     await stand.runner.suspend()
     await stand.give(role, *given[1:])
-    assert stand.handled == 1, "items are handled while it is suspended"
+    assert stand.handled == 1, "the component handles items while it is suspended"
     stand.runner.resume()
     await stand.settle()
 
@@ -215,7 +215,7 @@ async def check_producer(make: Make, *, expected: Sequence[Any]) -> None:
         stand.runner.drain()
         left = await stand.made(role, at_most=2)
         assert left == list(expected)[: len(left)], (
-            f"made {left} until it was drained, which is no beginning of {expected}"
+            f"made {left} until it was drained, which {expected} does not begin with"
         )
         assert len(left) <= 2, f"{len(left)} items came out of a drained producer; two were in hand"
         await _ends(stand)
@@ -237,18 +237,20 @@ async def check_synchronous(
             for role, items in given.items():
                 if role != late:
                     await stand.give(role, *items)
-            assert stand.handled == 0, f"it did not wait for input {late}"
+            assert stand.handled == 0, f"the component did not wait for input {late}"
             await stand.give(late, *given[late])
             await _all_made(stand, expected)
             stand.end(late)
             await stand.settle()
-            assert not stand.ended, "it ended while other inputs could still come: their producers would wait for ever"
+            assert not stand.ended, (
+                "the component ended while other inputs could still come: their producers would wait for ever"
+            )
             surplus = [role for role in given if role != late]
             await stand.give(surplus[0], given[surplus[0]][0])
             stand.end()
             await _ends(stand)
             counted = stand.component.metrics.counters["unpaired"]
-            assert counted == 1, f"one item had no partner, {counted} were counted as unpaired"
+            assert counted == 1, f"one item had no partner, but {counted} were counted as unpaired"
 
 
 async def check_semi_synchronous(
@@ -278,7 +280,7 @@ async def check_semi_synchronous(
     async with Stand(make(), capacity={output: 1}) as stand:
         for role, item in given:
             await stand.give(role, item)
-        assert stand.handled < len(given), "it took further items before what it had made was out"
+        assert stand.handled < len(given), "the component took further items before its results were out"
 
 
 async def check_asynchronous(

@@ -181,7 +181,7 @@ async def check_wrong_items_are_refused(ends: Ends) -> None:
         except WrongItem as error:
             said = str(error)
         assert "Numbered" in said, (
-            "promise 4: an item of the wrong type is refused, and the message names the right one"
+            "promise 4: an item of the wrong type is refused with a message that names the right one"
         )
     await out.send(Numbered(7))
     out.close()

@@ -20,10 +20,8 @@ def check_designation(make: Make) -> None:
     """Check that a designation keeps its promises."""
     three = [Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0)]
     before = _owners(make(three))
-    assert set(before.values()) == {one.agent for one in three}, (
-        "somebody has nothing, or somebody unknown has something"
-    )
-    assert _owners(make(three[::-1])) == before, "the order of members decides"
+    assert set(before.values()) == {one.agent for one in three}, "a member has no domain, or an unknown agent has one"
+    assert _owners(make(three[::-1])) == before, "the result depends on the order of the members"
     alone = make(three[:1])
     assert {alone.owner(host) for host in ("127.0.0.1", "localhost", "[::1]", "co.uk")} == {"agent-00"}
     _check_domains(make(three))
@@ -35,7 +33,7 @@ def check_designation(make: Make) -> None:
     assert {after[domain] for domain in moved} == {"agent-03"}, "a domain moved between members that were there before"
     left = _owners(make(more[1:]))
     moved = {domain for domain in _DOMAINS if left[domain] != after[domain]}
-    assert {after[domain] for domain in moved} == {"agent-00"}, "a domain moved whose agent did not leave"
+    assert {after[domain] for domain in moved} == {"agent-00"}, "a domain moved although its agent did not leave"
 
 
 def _owners(designation: Designation) -> dict[str, str]:

@@ -58,24 +58,24 @@ class _Suite:
                 raise _Failed
         except _Failed:
             pass
-        assert await self._take("agent-01") == [], "what a failed group owed was taken"
+        assert await self._take("agent-01") == [], "a URL was taken that a failed group had put in"
         self._push(_task("a", 1), _task("b", 1), _task("c", 1))
-        assert self._counted() == (2, 1), "what is owed is discovered at its own agent"
-        assert await self._urls("agent-02") == ["http://c.test/1"], "what is owed to one agent went to another"
-        assert await self._urls("agent-00") == [], "what is ours was owed"
+        assert self._counted() == (2, 1), "a URL of another agent counts as discovered here"
+        assert await self._urls("agent-02") == ["http://c.test/1"], "a URL went to another agent than its own"
+        assert await self._urls("agent-00") == [], "a URL of this agent was put into the outbox"
         assert await self._urls("agent-01") == ["http://b.test/1"]
-        assert await self._urls("agent-01") == [], "what was taken came again"
+        assert await self._urls("agent-01") == [], "a URL that was taken came again"
 
     async def _check_delivery(self) -> None:
         await self._kill()
         [one] = await self._take("agent-01")
         self.outbox.delivered([one, one])
         await self._take("agent-01")
-        assert self._counted()[0] == 1, "what was delivered is owed"
+        assert self._counted()[0] == 1, "a delivered URL is still owed"
         await self._kill()
-        assert await self._urls("agent-01") == [], "what was delivered came again after a kill"
+        assert await self._urls("agent-01") == [], "a delivered URL came again after a kill"
         [other] = await self._take("agent-02")
-        assert other.task == _task("c", 1), "what was taken and not delivered is lost with a kill"
+        assert other.task == _task("c", 1), "a URL that was taken and not delivered is lost by a kill"
         self.outbox.delivered([other])
         await self._take("agent-02")
 
@@ -108,7 +108,7 @@ class _Suite:
                 expected = sorted([*expected, *(task.url for task in more)])
             if number == 3:
                 await self._kill()
-        assert sorted(set(found)) == expected, "something that was owed beyond the memory is lost"
+        assert sorted(set(found)) == expected, "a URL beyond the bound of memory is lost"
         assert self._counted()[0] == _MANY
         await self._kill()
         assert len(set(await self._urls("agent-02"))) == _MANY

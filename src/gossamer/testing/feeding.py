@@ -36,7 +36,7 @@ def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
         table: a table that makes rows from visits.
         visits: visits from which it makes rows, besides those of this check.
     """
-    assert table.rows is not None, "it makes no rows of visits"
+    assert table.rows is not None, "the table is not made of visits"
     encoder = msgspec.json.Encoder()
     plain = msgspec.structs.replace(
         visit(),
@@ -54,8 +54,8 @@ def check_table(table: Table, visits: Sequence[Visit] = ()) -> None:
             told = msgspec.json.decode(encoder.encode(row))
             assert told[VISIT] == named.id, "a row does not name its visit"
             assert table.spec.page is not None and table.spec.page in told, "a row does not name the URL of its visit"
-            assert set(told) - {"event"} <= set(table.spec.names), "a row has what is no column"
-    assert rows, "no visit brought a row: give one that does"
+            assert set(told) - {"event"} <= set(table.spec.names), "a row has a field that is not a column"
+    assert rows, "no visit made a row: give a visit that does"
 
 
 def check_feed_consumer(
@@ -80,7 +80,7 @@ def check_feed_consumer(
         step: kill after each multiple of this many lines: 1 is anywhere; more is for a consumer that starts slowly.
     """
     kills = _Kills(make, step)
-    assert make().mark() == FeedMark(), "a consumer that has kept nothing is somewhere"
+    assert make().mark() == FeedMark(), "a consumer that has kept nothing names a position"
     wanted: list[Any] = []
     for generation in (0, 1):
         if generation:
@@ -91,7 +91,7 @@ def check_feed_consumer(
             kills.until_done(_taking(batch), _has_taken(make, batch))
             wanted = list(kept())
             assert wanted[: len(before)] == before, "rows that were kept have changed"
-            assert len(wanted) == len(before) + len(batch.rows), "rows are missed, or there twice"
+            assert len(wanted) == len(before) + len(batch.rows), "rows are missing, or there twice"
             assert len({repr(one) for one in wanted}) == len(wanted), "a row is there twice"
         assert len(wanted) == _ROWS * _BATCHES, "rows are missed"
     _goes_on(make, kept, columns, row)
@@ -111,7 +111,7 @@ def _goes_on(
         assert consumer.mark() == batch.mark, "the mark is not that of the last batch"
         consumer = make()
         assert consumer.mark() == batch.mark, "a process that starts later finds another mark"
-    assert len(kept()) == _ROWS * _BATCHES, "rows are missed, or there twice"
+    assert len(kept()) == _ROWS * _BATCHES, "rows are missing, or there twice"
 
 
 def _taking(batch: FeedBatch) -> Callable[[FeedConsumer], None]:

@@ -42,9 +42,11 @@ async def check_protocol_module(
         assert response.outcome == case.outcome, (
             f"{case.url}: {response.outcome} ({response.error}), not {case.outcome}"
         )
-        assert case.content is None or response.content == case.content, f"{case.url}: other bytes than were served"
+        assert case.content is None or response.content == case.content, (
+            f"{case.url}: the bytes are not those that were served"
+        )
         assert max(len(response.body), len(response.content)) <= cap, f"{case.url}: more than {cap} bytes kept"
-        assert min(response.started, response.elapsed) >= 0, f"{case.url}: without its times"
+        assert min(response.started, response.elapsed) >= 0, f"{case.url}: the response has no timings"
 
     before = asked()
     redirects = [case.url for case in cases if case.outcome is Outcome.REDIRECT]

@@ -87,7 +87,7 @@ def _check_first(gate: RobotsGate) -> None:
     lesson = gate.learned(SITE, ANSWER, _NOW)
     assert lesson.settled, "a whole robots.txt settles a site"
     assert lesson.delay == 7.0, "Crawl-delay was not read"
-    assert _ask(gate, PUBLIC).ruling is RobotsRuling.ALLOWED, "an allowed URL is not"
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.ALLOWED, "an allowed URL was denied"
     assert _ask(gate, PUBLIC).delay == 7.0, "Crawl-delay is not told with the verdict"
     denied = _ask(gate, PRIVATE)
     assert denied.ruling is RobotsRuling.DENIED and denied.rule and denied.line == 2, "a denial names its rule and line"
@@ -95,7 +95,7 @@ def _check_first(gate: RobotsGate) -> None:
     for url in ("file:///etc/x", "data:,x", "mailto:a@a.test"):
         assert _ask(gate, url).ruling is RobotsRuling.ALLOWED, f"{url} has no robots.txt"
     gate.forget(SITE)
-    assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "what was forgotten still counts"
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "a forgotten answer still counts"
     gate.forget("http://never-seen.test")
 
 
@@ -120,7 +120,7 @@ def _check_times(gate: RobotsGate) -> None:
 
 def _check_state(make: Callable[[], RobotsGate]) -> None:
     first, second = make(), make()
-    assert first.state(SITE) == b"", "nothing is known, so nothing is kept"
+    assert first.state(SITE) == b"", "something is kept although nothing is known"
     for answer in (ANSWER, Response(Outcome.RATE_LIMITED, status=429), Response(Outcome.CLIENT_ERROR, status=404)):
         first.learned(SITE, answer, _NOW)
         second.restore(SITE, first.state(SITE))
@@ -141,7 +141,7 @@ def _check_ending(gate: RobotsGate, ending: Response) -> None:
         if verdict.ruling in (RobotsRuling.ALLOWED, RobotsRuling.DENIED):
             return
         if verdict.ruling is RobotsRuling.WAIT:
-            assert verdict.until > now, "who waits is told until when"
+            assert verdict.until > now, "the verdict to wait names no time"
             if verdict.until > now + 30:
                 assert verdict.until <= now + _DAY, "no server can make a site wait for longer than a day"
                 return

@@ -26,7 +26,7 @@ async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], u
     for visit in wanted:
         assert handlers.wants(visit) and handlers.wants(visit), "it does not want a visit that it has a handler for"
     for visit in unwanted:
-        assert not handlers.wants(visit), "it wants a visit that nobody is to see"
+        assert not handlers.wants(visit), "it wants a visit for which there is no handler"
     for visit in wanted:
         if handlers.elsewhere(visit) is not None:
             continue
@@ -35,7 +35,9 @@ async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], u
         except Exception as error:
             raise AssertionError(f"{type(error).__name__} of a handler came through") from error
         assert isinstance(made, Handled)
-        assert all(error.who and error.error for error in made.errors), "an error says neither who nor what"
+        assert all(error.who and error.error for error in made.errors), (
+            "an error names neither the handler nor the exception"
+        )
         assert made.again is None or made.again >= 0
         assert handlers.wants(visit), "it has forgotten a handler"
 
@@ -55,13 +57,13 @@ def check_sessions(make: Callable[[], SessionTurns], blocked: int, limit: int) -
     assert all(turns) and len(set(turns)) > 1, "tasks do not go from one session to the next"
     assert sessions.session_for(named) == "anna", "a task is asked for by another session than it names"
     sessions.answered(turns[0], plain, Response(Outcome.OK, status=200, started=1e12))
-    assert list(sessions.take_retired()) == [], "a session is retired that was let in"
+    assert list(sessions.take_retired()) == [], "a session was retired although the server let it in"
     refused = Response(Outcome.CLIENT_ERROR, status=blocked, started=0.0)
     for _ in range(3):
         sessions.answered("anna", named, refused)
     assert list(sessions.take_retired()) == ["anna"], "a session is not retired once for what it asked before"
     assert list(sessions.take_retired()) == [], "a session is named twice"
-    assert sessions.session_for(named) == "anna", "a name that was retired stands for nobody"
+    assert sessions.session_for(named) == "anna", "the name of a retired session is not in use"
     for _ in range(2 * limit):
         sessions.answered("anna", named, Response(Outcome.CLIENT_ERROR, status=blocked, started=1e12))
     assert len(sessions.take_retired()) == limit - 1, "more or fewer sessions are retired than the limit says"
@@ -114,7 +116,7 @@ async def check_log_ins(make: Callable[[], LogIns], url: str, elsewhere: str, re
         except ComponentFailed as error:
             told = str(error)
         assert told and "\n" not in told, "a log-in that fails raises ComponentFailed with one line"
-        assert len(server.asked) > before, "a log-in that failed is not run again for whoever comes next"
+        assert len(server.asked) > before, "a log-in that failed is not run again for the next task"
     assert not server.entered, "a log-in that failed was noted"
     refuse(False)
     await log_ins.enter(url, server.ask, server, server.grant)
@@ -149,7 +151,7 @@ def check_entered(
         end: lets time pass until the cookie is no longer valid.
     """
     with opened() as entered:
-        assert not entered.has_entered(url), "a log-in is known that nobody has run"
+        assert not entered.has_entered(url), "a log-in is known although nobody has run it"
         give(entered, "")
         assert not entered.has_entered(url), "a cookie alone is taken for a log-in"
         entered.note_entered(url)
@@ -161,6 +163,6 @@ def check_entered(
         assert entered.has_entered(url), "a log-in is not known in the next run"
         assert entered.has_entered(url, "other"), "the log-in of a session is not known in the next run"
         end()
-        assert not entered.has_entered(url), "a log-in is known whose cookies have ended"
+        assert not entered.has_entered(url), "a log-in is known although its cookies have ended"
     with opened() as entered:
-        assert not entered.has_entered(url), "a log-in is known whose cookies have ended"
+        assert not entered.has_entered(url), "a log-in is known although its cookies have ended"

@@ -90,7 +90,7 @@ def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_stat
     first = [_process(processor, one) for one in visits]
     for one, things in zip(visits, first, strict=True):
         assert all(isinstance(thing, Found | Item | Statements) for thing in things), (
-            f"{one.url}: neither Found nor Item nor Statements"
+            f"{one.url}: the result is not a Found, Item or Statements"
         )
     again = [_process(processor, one) for one in reversed(visits)]
     assert keeps_state or again == first[::-1], "what it yields depends on other documents"
@@ -99,7 +99,7 @@ def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_stat
         document = Document(one)
         list(processor.process(document))
         assert keeps_state or list(processor.process(document)) == _process(processor, one), (
-            "a second look at a document sees something else"
+            "a second look at a document has another result"
         )
         assert one.response.content == before, "the document was changed"
 

@@ -63,7 +63,7 @@ class _Suite:
             self._check("a group that was committed before a kill is not there once")
         self._commit([Record(one, None) for one in hostile_visits()])
         self._kill()
-        self._check("what a server can send was kept otherwise, or in part")
+        self._check("text that a server can send was kept with changes, or in part")
 
     def _records(self) -> list[Record]:
         """Keep an answer, a visit without one and another answer in a group of their own."""

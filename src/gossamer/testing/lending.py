@@ -41,10 +41,10 @@ async def check_lending(reopen: ReopenLent) -> None:
         group.push(tasks)
     assert ledger.counters()["lent"] == 3 and ledger.counters()["discovered"] == 6
     ledger, lender = await reopen()
-    assert lender.is_out and ledger.counters()["lent"] == 3, "a kill lost what was lent"
+    assert lender.is_out and ledger.counters()["lent"] == 3, "a kill lost a lent task"
     with ledger.group() as group:
         group.push(tasks[:1])
-    assert ledger.counters()["lent"] == 3, "what was lent twice counts twice"
+    assert ledger.counters()["lent"] == 3, "a task that was lent twice counts twice"
     came = [Visit(task, _brought("whole")) for task in tasks[:2]] + [Visit(tasks[2], _brought("text"))]
     with ledger.group() as group:
         for visit in came[:2]:
@@ -57,7 +57,7 @@ async def check_lending(reopen: ReopenLent) -> None:
     lender.watch(lambda: told.append("news"), lambda: None)
     lender.end()
     ledger, lender = await reopen()
-    assert lender.is_out, "the end of a run ended what is out"
+    assert lender.is_out, "the end of a run ended a lease that is out"
 
 
 def _brought(form: str) -> Response:

@@ -16,11 +16,15 @@ def check_recent_urls(make: Callable[[int], RecentUrls]) -> None:
     """Check that a recently-seen table of a given capacity keeps its promises."""
     table = make(4)
     urls = [f"http://a.test/{number}" for number in range(20)]
-    assert list(table.misses(urls)) == urls, "a URL is held back that was not inserted"
+    assert list(table.misses(urls)) == urls, "a URL is held back although it was not inserted"
     table.insert(urls[0], 3)
     assert list(table.misses(urls[:2], 3)) == urls[1:2], "an inserted URL is not held back, or another one is"
-    assert list(table.misses(urls[:1], 4)) == [], "a URL is not held back that is met farther from the seeds"
-    assert list(table.misses(urls[:1], 2)) == urls[:1], "a URL is held back that is met nearer to the seeds"
+    assert list(table.misses(urls[:1], 4)) == [], (
+        "a URL is not held back although it is found again farther from the seeds"
+    )
+    assert list(table.misses(urls[:1], 2)) == urls[:1], (
+        "a URL is held back although it is found again nearer to the seeds"
+    )
     table.insert(urls[0], 1)
     table.insert(urls[0], 9)
     assert list(table.misses(urls[:1], 1)) == [], "of two depths the lesser is not remembered"
@@ -54,7 +58,7 @@ async def check_designation_table(make: Callable[[Sequence[Member]], Awaitable[D
     assert doubled[-1] == doubled[-2], "a domain has two agents in one answer"
     known = dict(table.designated())
     assert known == {**dict(zip(_DOMAINS, agents, strict=True)), "new.example": doubled[-1]}, (
-        "what is listed is not what was given"
+        "the list differs from the designations that were made"
     )
     table = await make((*_AGENTS, Member("agent-03")))
     assert dict(table.designated()) == known, "designations did not survive a kill"
@@ -76,6 +80,6 @@ def check_designation_policy(policy: DesignationPolicy) -> None:
     counts = Counter[str]()
     for domain in _DOMAINS:
         chosen = policy.choose(domain, [DomainCount(member, counts[member.agent]) for member in _AGENTS])
-        assert chosen in {one.agent for one in _AGENTS}, f"{chosen!r} was chosen, which is no candidate"
+        assert chosen in {one.agent for one in _AGENTS}, f"{chosen!r} was chosen, which is not a candidate"
         counts[chosen] += 1
-    assert len(counts) == len(_AGENTS), "an agent gets nothing"
+    assert len(counts) == len(_AGENTS), "an agent gets no domain"

@@ -52,14 +52,14 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
     """
     traversal = make()
     source = TASKS[0]
-    assert list(traversal.follow([], source)) == [], "nothing comes of nothing"
-    assert list(traversal.follow([], None)) == [], "nothing comes of nothing"
+    assert list(traversal.follow([], source)) == [], "an empty call has an empty result"
+    assert list(traversal.follow([], None)) == [], "an empty call has an empty result"
     choose = random.Random(1)
     calls = [(choose.sample(TASKS, choose.randrange(len(TASKS))), choose.choice((None, source))) for _ in range(100)]
     for tasks, origin in calls:
         followed = list(traversal.follow(tasks, origin))
         places = [tasks.index(task) for task in followed]
-        assert places == sorted(set(places)), "what is followed keeps its order, each once"
+        assert places == sorted(set(places)), "links keep their order, and come once"
     for task in TASKS:
         for urgency in range(LEVELS):
             levels = traversal.level(task, urgency), traversal.host_level(task, urgency)
@@ -68,4 +68,6 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
             assert levels == (traversal.level(task, urgency), traversal.host_level(task, urgency)), "a level wavers"
     first, second = make(), make()
     for tasks, origin in calls:
-        assert list(first.follow(tasks, origin)) == list(second.follow(tasks, origin)), "the same calls, another answer"
+        assert list(first.follow(tasks, origin)) == list(second.follow(tasks, origin)), (
+            "the same calls have the same result"
+        )

@@ -28,4 +28,4 @@ def check_relevance(relevance: Relevance) -> None:
             scores = relevance.links(links, page, source)
             assert len(scores) == len(links), "one score for each link"
             assert all(0.0 <= one <= 1.0 for one in scores), "a link's score is a number from 0 to 1"
-        assert len(relevance.links([], page, score)) == 0, "nothing comes of nothing"
+        assert len(relevance.links([], page, score)) == 0, "an empty call has an empty result"

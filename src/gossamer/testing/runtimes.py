@@ -62,9 +62,9 @@ async def _check_unknown(link: RuntimeLink) -> None:
 
 async def _check_refusals(link: RuntimeLink) -> None:
     for identity in NO_IDENTITIES:
-        assert await _refusal(link, identity, b"") == "invalid", f"{identity!r} is no identity"
+        assert await _refusal(link, identity, b"") == "invalid", f"{identity!r} is not an identity"
     for data in (b"", b"GSMC", b"<html>", b"\0" * 1000):
-        assert await _refusal(link, "damaged", data) == "invalid", f"{data[:10]!r} is no crawler"
+        assert await _refusal(link, "damaged", data) == "invalid", f"{data[:10]!r} is not a crawler"
     assert await _refusal(link, "version", b"GSMC\xff") == "version"
     found = await link.batch("damaged", 0, 0.0)
     assert isinstance(found, CrawlerStanding) and found.state == "unknown", "what was refused is kept"

@@ -20,8 +20,8 @@ def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int 
     choose = random.Random(seed)
     came_out: list[str] = []
     offered: set[str] = set()
-    assert seen.unseen([]) == [], "nothing comes of nothing"
-    assert seen.offer([]) == [], "nothing comes of nothing"
+    assert seen.unseen([]) == [], "an empty call has an empty result"
+    assert seen.offer([]) == [], "an empty call has an empty result"
     while len(offered) < urls:
         batch = [known[int(urls * choose.random() ** 2)] for _ in range(choose.randrange(1, 80))]
         if choose.random() < 0.02:
@@ -60,10 +60,10 @@ def _rest(seen: SeenSet | LateSeenSet) -> list[str]:
 def check_content_index(index: ContentIndex) -> None:
     """Check that a content index, empty at first, keeps its promise."""
     assert index.first("A" * 32, "http://a.test/1") == "", "a new digest has no first URL"
-    assert index.first("B" * 32, "http://a.test/2") == "", "another digest has none either"
+    assert index.first("B" * 32, "http://a.test/2") == "", "another new digest has no first URL"
     for _ in range(2):
         assert index.first("A" * 32, "http://a.test/3") == "http://a.test/1", "the first URL stays the answer"
-    assert index.first("A" * 32, "http://a.test/1") == "http://a.test/1", "also for itself, when it is met again"
+    assert index.first("A" * 32, "http://a.test/1") == "http://a.test/1", "the first URL stays the answer for itself"
     assert index.first("B" * 32, "http://a.test/3") == "http://a.test/2", "each digest has its own"
 
 

@@ -23,8 +23,8 @@ def check_shared_state(opened: Callable[[], SharedState]) -> None:
     other.open(_SCHEMA)
     with one.writing() as connection:
         connection.execute("INSERT INTO suite VALUES ('a', 1)")
-        assert _rows(other) == [], "what is not finished is seen by others"
-    assert _rows(one) == _rows(other) == [("a", 1)], "what was written is not there for all"
+        assert _rows(other) == [], "others see an unfinished change"
+    assert _rows(one) == _rows(other) == [("a", 1)], "a change that was written is not there for all"
     with suppress(_Failed), other.writing() as connection:
         connection.execute("UPDATE suite SET value = 2")
         raise _Failed

@@ -53,7 +53,7 @@ def _check_groups(ledger: Ledger) -> None:
             assert group.put(ONE, "a.test", key, b"of " + key)
         assert group.put(ONE, "b.test", b"", b"alone") and group.put(TWO, "a.test", b"k1", b"two")
         assert group.put(ONE, None, b"k1", b"common")
-        assert ledger.spaces.get(ONE, "a.test", b"k1") is None, "what is staged was kept before its group"
+        assert ledger.spaces.get(ONE, "a.test", b"k1") is None, "a staged entry was kept before its group"
         assert list(group.scan(ONE, "a.test", b"k")) == [(b"k1", b"of k1"), (b"k2", b"of k2")]
         assert list(group.scan(ONE, "a.test", b"k", b"k2")) == [(b"k2", b"of k2")], "a scan starts where it was told to"
         group.delete(ONE, "a.test", b"k2")
@@ -74,7 +74,7 @@ def _check_kept(ledger: Ledger) -> None:
     assert list(spaces.scan(ONE, "a.test", b"k", b"k1")) == [(b"k3", b"3")], "a scan starts where it was told to"
     assert list(spaces.scan(ONE, "a.test", b"k", b"a")) == list(spaces.scan(ONE, "a.test", b"k"))
     assert list(spaces.scan(TWO, "a.test")) == [(b"k1", b"two")], "two owners met"
-    assert list(spaces.scan(ONE, None)) == [(b"k1", b"common")], "what belongs to no host is apart"
+    assert list(spaces.scan(ONE, None)) == [(b"k1", b"common")], "entries without a host lie apart"
     assert list(spaces.scan(TWO, None)) == [] and list(spaces.scan(ONE, "never.test")) == []
     assert spaces.get_many(ONE, ["b.test", "never.test", "a.test"], b"") == [b"alone", None, None]
     assert spaces.get(ONE, "b.test") == b"alone"
@@ -103,7 +103,7 @@ def _check_bounds(ledger: Ledger) -> None:
         assert group.put(ONE, "a.test", b"00", b"1"), "an entry that becomes smaller has room"
         assert group.put(ONE, "c.test", b"00", b"12345678"), "one host's bytes were counted as another's"
         assert not group.put(ONE, None, b"k2", b"x" * 20), "what belongs to no host is not bounded"
-    assert ledger.counters()["full:suite-one"] == 4, "what a bound kept out was not counted"
+    assert ledger.counters()["full:suite-one"] == 4, "an entry that a bound kept out was not counted"
 
 
 def _check_ends(ledger: Ledger) -> None:

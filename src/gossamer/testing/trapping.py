@@ -33,7 +33,7 @@ def check_template(make: Callable[[], HostTemplate]) -> None:
     for number in range(80):
         own, section = _marks(f"own {number}", 20), _marks(f"section {number}", 20)
         readings.append(template.read("a.test", shared | own))
-        assert own <= readings[-1].own, "what no other page has is not called the page's own"
+        assert own <= readings[-1].own, "text that no other page has is not called the page's own"
         reading = template.read("a.test", other | section)
         assert number < 3 or reading.own == section, "the template of another section is called the page's own"
     assert all(len(reading.own) == 20 for reading in readings[3:]), "a template is called a page's own"
@@ -45,10 +45,10 @@ def check_template(make: Callable[[], HostTemplate]) -> None:
     kept = list(template.learnt())
     assert kept and all(len(one.data) <= KEPT_BYTES for one in kept), "too much is kept of a host"
     template.read("a.test", set(shared), learn=False)
-    assert list(template.learnt()) == [], "what had not changed was given again"
+    assert list(template.learnt()) == [], "a state that had not changed was given again"
     for number in range(3_000):
         template.read(f"h{number}.test", _marks(f"host {number}", 300))
-    assert template.read("a.test", set(shared), learn=False).share <= 1, "what was forgotten is no error"
+    assert template.read("a.test", set(shared), learn=False).share <= 1, "forgetting twice raised an error"
 
 
 def _marks(name: str, count: int) -> set[int]:
@@ -83,7 +83,7 @@ def check_learner(make: Callable[[], Learner], ledger: Ledger, visits: Sequence[
         visits: visits of which several, some of them early, give the watcher something to find.
     """
     told = [make().observe(one) for one in visits]
-    assert not any(told), "it found in one visit what takes several: these visits prove nothing"
+    assert not any(told), "one visit was enough to find a trap: these visits prove nothing"
     alone = make()
     expected = [alone.observe(one) for one in visits]
     assert any(expected), "it found nothing: these visits prove nothing"
@@ -92,14 +92,14 @@ def check_learner(make: Callable[[], Learner], ledger: Ledger, visits: Sequence[
         watcher = make()
         found.append(watcher.observe(one))
         _keep(watcher.learnt(), ledger)
-        assert list(watcher.learnt()) == [], "what had not changed was given again"
-    assert found == expected, "one that went on decided otherwise"
+        assert list(watcher.learnt()) == [], "a state that had not changed was given again"
+    assert found == expected, "a watch that went on from its state decided otherwise"
     kept = list(alone.learnt())
     with ledger.group() as group:
         for known in kept:
             group.learnt(known.host, known.what, b"\xc1 of another program")
     watcher = make()
-    assert [watcher.observe(one) for one in visits] == expected, "what nobody can read was no reason to begin anew"
+    assert [watcher.observe(one) for one in visits] == expected, "an unreadable state was not a reason to begin anew"
 
 
 def _keep(learnt: Iterable[Learnt], ledger: Ledger) -> None:

@@ -91,7 +91,7 @@ class Steered:
             case BlockHosts(names=["broken"]):
                 raise ZeroDivisionError("a fault of ours")
             case BlockHosts(names=["?"]):
-                raise UsageError("'?' is no host or domain")
+                raise UsageError("'?' is not a host or domain")
             case _:
                 return Done(f"did {type(request).__name__}")
 
@@ -159,7 +159,7 @@ def test_one_connection_carries_many_requests(crawl: Path, run: Run) -> None:
 def test_a_refusal_keeps_its_words_and_its_exit_status(crawl: Path, run: Run) -> None:
     async def steps() -> None:
         async with serving(crawl):
-            with pytest.raises(SteeringRefused, match="no host or domain") as caught:
+            with pytest.raises(SteeringRefused, match="not a host or domain") as caught:
                 await asking(crawl, lambda control: control.do(BlockHosts(["?"])))
             assert caught.value.exit_code == 2
 
@@ -186,7 +186,7 @@ def test_a_directory_without_a_crawl_is_told_apart_from_one_that_rests(crawl: Pa
     (crawl / "crawl.toml").unlink()
     with pytest.raises(UsageError, match="holds no crawl"):
         Control(crawl)
-    with pytest.raises(UsageError, match="no directory"):
+    with pytest.raises(UsageError, match="not a directory"):
         Control(crawl / "nowhere")
 
 

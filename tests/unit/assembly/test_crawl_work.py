@@ -68,7 +68,7 @@ def test_what_is_in_flight_when_the_time_is_up_has_ten_seconds_and_is_cut() -> N
         await task
         assert (made.work.cut_by, made.work.is_aborted, made.torn) == ("max_time", True, 1)
         assert not made.work.is_stopping, "a limit ended it, nobody told it to"
-        assert "--max-time is cut" in made.told[0]
+        assert "--max-time were cut" in made.told[0]
 
     asyncio.run(body())
 

@@ -260,7 +260,7 @@ def test_a_lost_table_is_made_again_of_the_domains_that_agents_hold(tmp_path: Pa
     assert is_table_lost(tmp_path)
     with pytest.raises(CrawlDirectoryError, match="--accept-loss"):
         check_shared(tmp_path)
-    assert made_again(tmp_path) == ["made again: which agent has which of 3 domains, by what the agents hold"]
+    assert made_again(tmp_path) == ["the table of agents and their 3 domains was made again from what the agents hold"]
     check_shared(tmp_path)
     division = DividedByTable(tmp_path, AGENTS, crawl_wiring())
     assert [division.domains(agent) for agent in AGENTS] == [["a.test", "b.test"], ["c.test"], []]
@@ -297,9 +297,9 @@ def test_a_person_gives_away_what_nobody_has_at_once_and_the_rest_when_the_crawl
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        ({"a.test": "agent-07"}, "is no agent at work"),
+        ({"a.test": "agent-07"}, "is not an agent at work"),
         ({"not a host": "agent-00"}, "not a host"),
-        ({"digests-ab.invalid": "agent-00"}, "goes by the ring"),
+        ({"digests-ab.invalid": "agent-00"}, "always assigned by the ring"),
     ],
 )
 def test_what_cannot_be_assigned_is_refused_and_nothing_changes(
@@ -313,5 +313,5 @@ def test_what_cannot_be_assigned_is_refused_and_nothing_changes(
 
 def test_a_crawl_by_the_ring_has_nothing_to_assign(tmp_path: Path) -> None:
     write_members(tmp_path, AGENTS)
-    with pytest.raises(UsageError, match="goes by the ring"):
+    with pytest.raises(UsageError, match="divides its domains by the ring"):
         assign(tmp_path, crawl_wiring(), AGENTS, {"a.test": "agent-01"})

@@ -6,7 +6,7 @@ from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import shipped
 from gossamer.assembly.olden import with_roles
 from gossamer.flow.planning import plan
-from gossamer.flow.wiring import ProviderPlan, Wiring
+from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 
 
 def older() -> Wiring:
@@ -45,6 +45,16 @@ def test_a_limit_of_depth_that_three_units_had_is_one_of_the_ledger() -> None:
     assert mended.providers["ledger"].settings == {"depth": 3}
     assert mended.components["commit"].settings == mended.components["frontier"].settings == {}
     plan(mended, catalog())
+
+
+def test_crawlers_are_told_which_hosts_are_blocked_where_an_older_wiring_sends_some() -> None:
+    new = shipped("default")
+    roles = {"ledger": "ledger"}
+    old = msgspec.structs.replace(
+        new, components={**new.components, "crawlers": ComponentPlan("crawlers", providers=roles)}
+    )
+    mended = with_roles(old).components["crawlers"]
+    assert mended.providers == {**roles, "politeness": new.components["frontier"].providers["politeness"]}
 
 
 def test_a_wiring_of_today_stays_as_it_is() -> None:

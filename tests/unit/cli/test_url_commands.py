@@ -69,8 +69,8 @@ def test_normalize_reads_lines_and_says_why_one_has_no_form(
     assert main(["normalize", *arguments]) == 2
     assert capsys.readouterr().out.splitlines() == [
         "http://a.test/",
-        "error: not a URL: 'nothing'",
-        "error: a URL of 3014 bytes; at most 2048 are kept",
+        "error: 'nothing' is not a URL",
+        "error: the URL has 3014 bytes; at most 2048 are kept",
     ]
 
 

@@ -105,5 +105,5 @@ def test_a_crawl_without_index_and_triples_says_how_to_have_them(crawl: Path, tm
 
 def test_the_advice_to_a_person_whose_answer_takes_too_long_fits_what_was_asked(tmp_path: Path) -> None:
     endless = KilledChildren("gossamer.operations.search_answers", 0.0, 1, "look at the text instead")
-    with pytest.raises(UsageError, match="no answer within 0 seconds; look at the text instead"):
+    with pytest.raises(UsageError, match="there was no answer within 0 seconds; look at the text instead"):
         asyncio.run(endless.ask(tmp_path, b"{}"))

@@ -146,13 +146,13 @@ def test_an_explanation_is_the_smallest_part_that_decides(source: str, url: str,
         ("host(a b)", "expected ',' or ')'", 7),
         ("host()", "expected a value, not ')'", 5),
         ("host", "'host': takes at least one value in parentheses", 0),
-        ("host < 3", "'host' is no number; it has to be 'host(VALUE, ...)' or 'host matches RE2'", 5),
+        ("host < 3", "'host' is not a number; it has to be 'host(VALUE, ...)' or 'host matches RE2'", 5),
         ("depth", "'depth' has to be 'depth(VALUE, ...)' or 'depth <= NUMBER'", 0),
         ("depth < x", "'x' is not a quantity", 8),
-        ("depth matches x", "'depth' is no text", 0),
+        ("depth matches x", "'depth' is not a text", 0),
         ("length < 3 parsecs", "expected 'and', 'or' or the end, not 'parsecs'", 11),
-        ('url matches "(?=x)"', "'(?=x)' is no RE2 pattern", 12),
-        ("domain(hu..bme)", "'hu..bme' is no domain constraint; write the host backwards", 0),
+        ('url matches "(?=x)"', "'(?=x)' is not an RE2 pattern", 12),
+        ("domain(hu..bme)", "'hu..bme' is not a domain constraint; write the host backwards", 0),
         ("path(docs)", "write /docs or **/docs", 0),
         ("nofollow(x)", "takes no value", 0),
     ],
@@ -237,7 +237,7 @@ def test_words_of_other_packages_come_by_entry_point_and_hide_none_of_ours() -> 
     assert list(rule.judge_links([Link("http://a.test/x"), Link("http://a.test/")], PAGE)) == ["", "filter: holds(x)"]
     for entry, message in (
         (Entry("host", "theirs:host", mine), "'host' of theirs:host has the name of one that is there already"),
-        (Entry("holds", "theirs:holds", len), "'holds' is no gossamer Predicate: theirs:holds"),
+        (Entry("holds", "theirs:holds", len), "'holds' is not a gossamer Predicate: theirs:holds"),
         (Entry("holds", "theirs:holds", ImportError("no module")), "'holds' cannot be loaded: no module"),
     ):
         with pytest.raises(UnknownName, match=re.escape(message)):
@@ -347,7 +347,7 @@ def test_given_values_stand_for_lists_and_numbers_and_are_never_anything_but_val
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("host($hots)", "nothing is given by the name 'hots'; did you mean 'hosts'?"),
+        ("host($hots)", "no value is given under the name 'hots'; did you mean 'hosts'?"),
         ("length > $hosts", "'a.test' is not a quantity"),
         ("$hosts", "expected a predicate"),
         (

@@ -100,7 +100,7 @@ def test_another_package_registers_by_entry_points(tmp_path: Path, monkeypatch: 
     [
         ("broken:Nothing", "'broken-part' of package broken cannot be loaded: .*Nothing"),
         ("nowhere_at_all:Keep", "'broken-part' of package broken cannot be loaded: No module named 'nowhere_at_all'"),
-        ("broken:Shelf", "'broken-part' of package broken is no component class: broken:Shelf"),
+        ("broken:Shelf", "'broken-part' of package broken is not a component class: broken:Shelf"),
     ],
 )
 def test_a_broken_entry_point_names_its_package(

@@ -520,7 +520,7 @@ def test_a_cache_is_slipped_before_a_provider_and_taken_away_again(run: Any) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[providers.label]\nuse = "deaf"', r"provider 'label' \(Deaf\) is no Reads: it lacks read\(\)"),
+        ('[providers.label]\nuse = "deaf"', r"provider 'label' \(Deaf\) is not a Reads: it lacks read\(\)"),
         (CACHE.replace('behind = "label"', 'behind = "lable"'), "no provider 'lable'; did you mean 'label'"),
         ('[providers.label]\nuse = "failing"', "unit 'label' cannot start: OSError: no"),
         ('[providers.lable]\nuse = "other"', "providers.lable: nothing uses it"),
@@ -615,7 +615,7 @@ def test_the_first_of_two_is_removed_and_the_other_goes_on(run: Any) -> None:
             "a component has this name",
         ),
         (HELPER.replace('"passed"', '"pased"'), "no connector 'pased'; did you mean 'passed'"),
-        (HELPER.replace('"passed"', '"numbers"'), "helper -> helper is a ring without a spill"),
+        (HELPER.replace('"passed"', '"numbers"'), "helper -> helper is a ring in which no input spills"),
         (HELPER + 'process = "other"', "'local:' joins processes main, other"),
         (HELPER.replace('"slow"', '"broken"'), "unit 'helper' cannot start: OSError: no"),
         (HELPER + "colour = 1", "unknown key 'colour'"),

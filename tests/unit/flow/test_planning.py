@@ -192,7 +192,7 @@ def test_providers_start_before_those_that_use_them() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", ["w.toml: components: there are none; a plan has one at least"]),
+        ("", ["w.toml: components: there are none; a wiring needs at least one"]),
         (
             SOUND.replace("'count'", "'cuont'"),
             ["w.toml: components.count.use: unknown component 'cuont'; did you mean 'count'? Known: asking, back, "],
@@ -222,7 +222,9 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             COUNT + KEEP.replace("numbers", "number"),
-            ["w.toml: components.keep.ports.inbox: no connector 'number'; did you mean 'numbers'? Known: numbers"],
+            [
+                "w.toml: components.keep.ports.inbox: there is no connector 'number'; did you mean 'numbers'? Known: numbers"
+            ],
         ),
         (
             SOUND + "[connectors.spare]\n",
@@ -248,7 +250,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             COUNT + ASKING + "providers={resolver='dd', by_scheme={http='d'}}\n[providers.d]\nuse='dns'\n",
-            ["w.toml: components.asking.providers.resolver: no provider 'dd'; did you mean 'd'? Known: d"],
+            ["w.toml: components.asking.providers.resolver: there is no provider 'dd'; did you mean 'd'? Known: d"],
         ),
         (
             COUNT + ASKING + "providers={resolver={http='d'}, by_scheme='d'}\n[providers.d]\nuse='dns'\n",
@@ -260,14 +262,14 @@ def test_providers_start_before_those_that_use_them() -> None:
         (
             COUNT + ASKING + "providers={resolver='h', by_scheme={http=['h']}}\n[providers.h]\nuse='half'\n",
             [
-                f"w.toml: components.asking.providers.{role}: provider 'h' (Half) is no Resolver: it lacks forget(), resolve("
+                f"w.toml: components.asking.providers.{role}: provider 'h' (Half) is not a Resolver: it lacks forget(), resolve("
                 for role in ("resolver", "by_scheme.http")
             ],
         ),
         (
             COUNT + ASKING + "providers={resolver='d', by_scheme={}}\n[providers.d]\nuse='demanding'\n",
             [
-                "w.toml: components.asking.providers.resolver: provider 'd' (Demanding) is no Resolver: it lacks resolve(host,"
+                "w.toml: components.asking.providers.resolver: provider 'd' (Demanding) is not a Resolver: it lacks resolve(host,"
             ],
         ),
         (
@@ -314,7 +316,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             SOUND.replace("use='count'", "use='count'\nworkers=4"),
-            ["w.toml: components.count.workers: is 4, but 'count' is of kind producer, which has no pool"],
+            ["w.toml: components.count.workers: is 4, but 'count' is of kind producer; only filters and consumers"],
         ),
         (
             COUNT + ASKING + "providers={resolver='count', by_scheme={}}\n[providers.count]\nuse='dns'\n",
@@ -322,7 +324,7 @@ def test_providers_start_before_those_that_use_them() -> None:
         ),
         (
             COUNT + KEEP.replace("use='keep'", "use='broken'"),
-            ["w.toml: components.keep.use: class Broken defines none of: consume, consume_many"],
+            ["w.toml: components.keep.use: class Broken has to define one of these: consume, consume_many"],
         ),
     ],
 )
@@ -339,7 +341,7 @@ def test_a_ring_is_told_in_the_order_of_its_arrows() -> None:
         "[connectors.ring]\n[components.pass]\nuse='pass'\nports={inbox='ring',outbox='more'}\n"
     )
     assert "back -> pass -> back" in found or "pass -> back -> pass" in found
-    assert found.endswith("is a ring without a spill and can stop dead; one input on it must spill to disk")
+    assert found.endswith("is a ring in which no input spills to disk, so it can deadlock; let one input on it spill")
 
 
 def test_a_ring_through_a_spill_is_sound() -> None:

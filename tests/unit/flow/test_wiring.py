@@ -123,7 +123,7 @@ def test_settings_are_replaced_in_a_copy() -> None:
     assert changed.components["fetch"].settings == {"timeout": 3, "agent": "G"}
     assert with_settings(wiring, "dns", {"x": 1}).providers["dns"].settings == {"x": 1}
     assert wiring == parse(TEXT)
-    with pytest.raises(WiringError, match="wiring: no unit 'fech'; did you mean 'fetch'"):
+    with pytest.raises(WiringError, match="wiring: there is no unit 'fech'; did you mean 'fetch'"):
         with_settings(wiring, "fech", {})
 
 

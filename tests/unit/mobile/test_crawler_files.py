@@ -70,9 +70,9 @@ def test_the_digest_is_of_the_program_alone_and_however_it_was_written() -> None
         ("depth = 3", "dept = 3", "c.toml, line 7: limits.dept: unknown key; did you mean 'depth'?"),
         ("depth = 3", "depth = -1", "c.toml, line 7: limits.depth: expected a whole number >= 0"),
         ('"10m"', '"10x"', "c.toml, line 8: limits.seconds: '10x' is not a quantity; write 10m"),
-        ("$least", "$lest", "c.toml, line 4: store: nothing is given by the name 'lest'; did you mean 'least'?"),
-        ("keywords(", "keyword(", "c.toml, line 4: store: no predicate 'keyword'; did you mean 'keywords'?"),
-        ('"h1"', '"h1["', "c.toml, line 13: bring.elements[0]: 'h1[' is no selector for a crawler; write tags"),
+        ("$least", "$lest", "c.toml, line 4: store: no value is given under the name 'lest'; did you mean 'least'?"),
+        ("keywords(", "keyword(", "c.toml, line 4: store: there is no predicate 'keyword'; did you mean 'keywords'?"),
+        ('"h1"', '"h1["', "c.toml, line 13: bring.elements[0]: 'h1[' is not a selector that crawlers know; write tags"),
         (
             '["whole", "text"]',
             '["whole", "txt"]',
@@ -80,11 +80,11 @@ def test_the_digest_is_of_the_program_alone_and_however_it_was_written() -> None
         ),
         ('["whole", "text"]', '["items"]', "c.toml, line 12: bring.parts: `items` come from processors"),
         ('seeds = ["https://clinic.example/"]\n', "", "c.toml: the key 'seeds' is missing; add it"),
-        ('seeds = ["https://clinic', 'seeds = ["clinic', "c.toml, line 2: seeds[0]: not a URL"),
+        ('seeds = ["https://clinic', 'seeds = ["clinic', "c.toml, line 2: seeds[0]: 'clinic.example/' is not a URL"),
         (
             'https://clinic.example/"]\nexp',
             'ftp://clinic.example/"]\nexp',
-            "line 2: seeds[0]: 'ftp://clinic.example/' is no http",
+            "line 2: seeds[0]: 'ftp://clinic.example/' is not an http",
         ),
         (
             '["health", "health care"]',

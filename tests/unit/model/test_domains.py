@@ -71,7 +71,7 @@ def test_the_assignable_domain_is_the_registered_one_unless_a_rule_is_finer_or_c
 
 
 def test_a_rule_that_cannot_hold_is_refused_in_one_line() -> None:
-    with pytest.raises(UsageError, match="no registered domain; write 'bbc"):
+    with pytest.raises(UsageError, match="not a registered domain; write 'bbc"):
         domain_rule("domain", ["www.bbc.com"])
     with pytest.raises(UsageError, match="stands in two groups"):
         domain_rule("domain", ["bbc.com bbc.co.uk", "example.com bbc.com"])

@@ -132,7 +132,7 @@ def test_what_is_no_question_to_the_tables_is_refused_in_one_line(
 def test_a_table_that_nobody_made_is_named_with_those_that_are_there(kept: Open) -> None:
     with Database(kept().directory) as database, pytest.raises(UsageError) as told:
         database.ask("SELECT * FROM page")
-    assert str(told.value).startswith("no table 'page'; did you mean 'pages'? Known: ")
+    assert str(told.value).startswith("there is no table 'page'; did you mean 'pages'? Known: ")
 
 
 def test_a_parquet_answer_is_a_table_again(kept: Open, page: Make, tmp_path: Path) -> None:

@@ -479,7 +479,7 @@ TABLE = 'from = "items"\ninto = "prices"\nkey = ["page"]\ncolumns = { page = "ur
 @pytest.mark.parametrize(
     ("sink", "table", "said"),
     [
-        ('url = "nothing"', TABLE, "url is not one"),
+        ('url = "nothing"', TABLE, "write url as"),
         ('url = "postgresql://u:secret@h/d"', TABLE, "a password has no place in the file"),
         (URL + "\npassword = {}", TABLE, "either env or file"),
         (URL + "\nspeed = 3", TABLE, "speed"),

@@ -227,7 +227,7 @@ class Odd:
     ("status", "told"),
     [
         (403, "it forbids updates"),
-        (401, "other credentials"),
+        (401, "does not accept these credentials"),
         (404, "no such endpoint"),
         (405, "takes no updates"),
         (307, "HTTP 307"),
@@ -264,7 +264,7 @@ def test_a_server_that_says_nothing_is_told_in_one_line() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/update"
         with (
             contextlib.closing(Updates(url, ended, slept.append, patience=0.05)) as updates,
-            pytest.raises(UnfedEndpoint, match=r"no answer within 0\.05 s") as caught,
+            pytest.raises(UnfedEndpoint, match=r"did not answer within 0\.05 s") as caught,
         ):
             updates.send("CLEAR ALL")
     assert url in str(caught.value) and str(caught.value).isprintable()

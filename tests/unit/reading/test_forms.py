@@ -140,7 +140,7 @@ def test_the_pressed_button_may_send_the_form_elsewhere() -> None:
     [
         ({"usr": "me"}, "the form has no control 'usr'; did you mean 'user'?"),
         ({"button": "delete"}, "the form has no button 'delete'"),
-        ({"user": True}, "the control is no box to check"),
+        ({"user": True}, "the control is not a box to check"),
         ({"user": object()}, "user: a control takes text, a number"),
     ],
 )

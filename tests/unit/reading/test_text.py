@@ -1,5 +1,6 @@
 """The prose of a page, its language and its fingerprint."""
 
+import html
 import re
 import statistics
 import time
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from gossamer.reading import simhash
 from gossamer.reading.language import detect, primary
+from gossamer.reading.lines import lines
 from gossamer.reading.text import GIST, MAX_MARKUP, MAX_PARTS, MAX_TEXT, PART, all_text, main_text
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
@@ -51,6 +53,48 @@ def test_all_text_has_menus_and_code_and_nothing_that_readers_do_not_see() -> No
         f"<p>{PROSE}</p><pre>x = 1</pre><footer>Imprint</footer>"
     )
     assert all_text(page.encode()).split("\n") == ["Home", PROSE, "x = 1", "Imprint"]
+
+
+@pytest.mark.parametrize(
+    "word", ['"exports"', ".gitignore", "\u201eHallo\u201c", "'it'", "\u00abmot\u00bb", "?query", "\u2d5c\u2d30"]
+)
+def test_all_text_has_words_that_stand_alone_between_signs(word: str) -> None:
+    assert all_text(f"<td>,</td><td>{word}</td><td>|</td>".encode()) == word
+
+
+@pytest.mark.parametrize("digits", ["9" * 5_000, "x" + "f" * 5_000, "0" * 5_000])
+def test_a_reference_by_a_number_without_end_is_no_character(digits: str) -> None:
+    """Python refuses to make a number of so many digits."""
+    page = f"<p>one two &#{digits}; three".encode()
+    assert all_text(page) == main_text(page) == "one two \ufffd three"
+
+
+def test_a_reference_by_a_long_number_is_its_character() -> None:
+    assert text(f"<p>the letters &#{'0' * 5_000}65; &#x{'0' * 5_000}42 and so on") == "the letters A B and so on"
+
+
+_SIGNS = ["a", "bc", " ", "\0", ",", "\u00e9", "\x1c", "\x85", "\u2003", "\u2014", "\u3000", "\u1680", "\u205f"]
+_SIGNS += [
+    f"&{name}" for name in ["amp;", "amp", "lt;", "#32;", "#160", "ensp;", "#1;", "#0;", "x;", "", "notin;", "#x41;"]
+]
+
+
+@given(st.lists(st.sampled_from(_SIGNS)))
+def test_lines_are_blocks_with_references_resolved_and_white_space_of_any_script_made_one_space(
+    signs: list[str],
+) -> None:
+    blocks = "\0" + " ".join("".join(signs).split(" "))
+    while "  " in blocks:
+        blocks = blocks.replace("  ", " ")
+    resolved = " ".join(html.unescape(blocks).split()) if "&" in blocks else blocks
+    assert lines(blocks.encode()) == "\n".join(line.strip() for line in resolved.split("\0")[1:])
+
+
+@given(st.lists(st.sampled_from([*"ab \t\n\r\f\v,", "<b>", "</b>", "&nbsp;", "\xa0"])))
+def test_white_space_is_one_space_in_a_block(signs: list[str]) -> None:
+    page = f"<p>word {''.join(signs)}"
+    spaced = re.sub("<b>|</b>", "", page.replace("&nbsp;", " ").replace("\xa0", " "))
+    assert all_text(page.encode()) == " ".join(spaced.removeprefix("<p>").split())
 
 
 def test_pages_made_of_short_blocks_keep_them_and_lose_their_menus() -> None:

@@ -86,5 +86,5 @@ def test_aliases_are_folded_where_a_setting_says_so() -> None:
     for bad in (["a.test"], ["a.test=b.test=c.test"], ["a test=b"], ["=a.test"]):
         with pytest.raises(UsageError, match="write OTHER=NAME"):
             aliases_of(bad)
-    with pytest.raises(UsageError, match="is both another name and a name"):
+    with pytest.raises(UsageError, match="is given both as a second name and as a first one"):
         aliases_of(["a.test=b.test", "b.test=c.test"])

@@ -156,7 +156,10 @@ def test_a_connection_may_take_as_long_as_the_setting_says(run: Any, scheme: str
                 assert not fetch.done()
                 await clock.advance(2.0, turns=50)
                 response = await fetch
-                assert (response.outcome, response.error) == (Outcome.CONNECT_FAILED, "no connection within 3 s")
+                assert (response.outcome, response.error) == (
+                    Outcome.CONNECT_FAILED,
+                    "the server took no connection within 3 s",
+                )
 
     run(body())
 

@@ -52,11 +52,11 @@ def test_schemes_are_whole_words() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"exclude": ("(",)}, r"exclude: '\(' is no RE2 pattern"),
-        ({"include": (r"(?=x)",)}, "include: .* is no RE2 pattern"),
-        ({"include": ("ok", r"(a)\1")}, "include: .* is no RE2 pattern"),
+        ({"exclude": ("(",)}, r"exclude: '\(' is not an RE2 pattern"),
+        ({"include": (r"(?=x)",)}, "include: .* is not an RE2 pattern"),
+        ({"include": ("ok", r"(a)\1")}, "include: .* is not an RE2 pattern"),
         ({"include": ("x" * 2000,)}, "at most 1024 bytes"),
-        ({"include": ("a)|(b",)}, "is no RE2 pattern"),
+        ({"include": ("a)|(b",)}, "is not an RE2 pattern"),
     ],
 )
 def test_a_bad_pattern_is_refused_in_one_line(values: dict[str, tuple[str, ...]], message: str) -> None:
@@ -66,7 +66,7 @@ def test_a_bad_pattern_is_refused_in_one_line(values: dict[str, tuple[str, ...]]
 
 
 def test_a_bad_seed_is_refused_in_one_line() -> None:
-    with pytest.raises(SettingError, match="setting 'seeds': not a URL"):
+    with pytest.raises(SettingError, match=r"setting 'seeds': 'example.org' is not a URL"):
         ScopeFilter(ScopeSheet(seeds=("example.org",)))
 
 

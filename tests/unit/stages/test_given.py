@@ -75,8 +75,8 @@ def test_cookies_of_a_file_go_where_they_belong(tmp_path: Path, text: str) -> No
     [
         ("one two", "line 1: write seven cells"),
         ("# x\na.test\tTRUE\t/\tFALSE\tsoon\tn\tv", "line 2"),
-        ("a.test\tFALSE\t/\tFALSE\t0\tn\tv\x01", "line 1 is no cookie"),
-        ("a b\tFALSE\t/\tFALSE\t0\tn\tv", "line 1 is no cookie"),
+        ("a.test\tFALSE\t/\tFALSE\t0\tn\tv\x01", "line 1 is not a cookie"),
+        ("a b\tFALSE\t/\tFALSE\t0\tn\tv", "line 1 is not a cookie"),
         ("{", "no list of cookies"),
         ('[{"name": "a"}]', "no list of cookies"),
     ],

@@ -459,8 +459,13 @@ def test_silence_on_a_connection_of_before_does_not_tell_whether_anybody_is_ther
 @pytest.mark.parametrize(
     ("page", "after", "outcome", "word"),
     [
-        (FakePage(silent=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
-        (FakePage(raw=HEAD + b"A: b\r\n", stay=True), 30, Outcome.TIMED_OUT, "no complete head within 30 s"),
+        (FakePage(silent=True), 30, Outcome.TIMED_OUT, "the head of the answer was not complete within 30 s"),
+        (
+            FakePage(raw=HEAD + b"A: b\r\n", stay=True),
+            30,
+            Outcome.TIMED_OUT,
+            "the head of the answer was not complete within 30 s",
+        ),
         (FakePage(HTML, cut=50, stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
         (FakePage(raw=HEAD + b"Content-Length: 9\r\n\r\n", stay=True), 30, Outcome.TOO_SLOW, "less than 100 bytes/s"),
         (FakePage(raw=b"HTTP/1.1 103 Early\r\n\r\n" * 20, stay=True), 0, Outcome.PROTOCOL_FAILED, "interim"),
@@ -528,7 +533,7 @@ def test_a_connection_has_a_deadline_of_its_own(run: Any, fetching: Any) -> None
                     response = await fetch
                     assert (response.outcome, response.error) == (
                         Outcome.CONNECT_FAILED,
-                        "no connection within 10 s",
+                        "the server took no connection within 10 s",
                     )
 
     run(body())
@@ -553,7 +558,10 @@ def test_a_tls_handshake_has_a_deadline_of_its_own(run: Any, fetching: Any) -> N
                 await accepted.wait()
                 await clock.advance(22)
                 response = await waiting
-                assert (response.outcome, response.error) == (Outcome.TLS_FAILED, "no TLS session within 10 s")
+                assert (response.outcome, response.error) == (
+                    Outcome.TLS_FAILED,
+                    "the server agreed on no TLS session within 10 s",
+                )
         server.close()
 
     run(body())

@@ -251,11 +251,11 @@ def test_domains_of_an_agent_that_has_left_are_given_away_again(tmp_path: Path, 
 def test_a_table_refuses_what_it_cannot_keep(tmp_path: Path, run: Run) -> None:
     async def check() -> None:
         async with table_in(tmp_path, Steady("agent-07")) as table:
-            with pytest.raises(UsageError, match="'agent-07', which is no agent at work"):
+            with pytest.raises(UsageError, match="'agent-07', which is not an agent at work"):
                 await table.designate(["a.test"])
             with pytest.raises(UsageError, match="no agent 'agent-07' at work; choose one of agent-00, agent-01"):
                 table.assign("a.test", "agent-07")
-            with pytest.raises(UsageError, match="is no host"):
+            with pytest.raises(UsageError, match="is not a host"):
                 table.assign("http://a.test/", "agent-00")
             assert list(table.designated()) == []
 
@@ -366,7 +366,7 @@ def test_nothing_is_passed_on_that_the_table_could_not_keep(tmp_path: Path, run:
     async def check() -> None:
         async with marshal_in(tmp_path, None, Steady("agent-07")) as marshal:
             marshal.outbox = None  # type: ignore[assignment]
-            with pytest.raises(UsageError, match="no agent at work"):
+            with pytest.raises(UsageError, match="not an agent at work"):
                 await marshal.filter_many([task("http://a.test/")])
             assert marshal.recent.misses(["http://a.test/"], 9) == ["http://a.test/"]
 

@@ -169,7 +169,7 @@ def test_pages_in_other_languages_are_discarded_and_counted(run: Run) -> None:
 
 @pytest.mark.parametrize("tag", ["deutsch", "gr", "xx-YY", ""])
 def test_a_language_that_is_none_is_refused(tag: str) -> None:
-    with pytest.raises(SettingError, match=f"{tag!r} is no language"):
+    with pytest.raises(SettingError, match=f"{tag!r} is not a language"):
         Process(ProcessSheet(languages=(tag,)))
 
 

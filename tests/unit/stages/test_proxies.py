@@ -90,7 +90,7 @@ def test_a_file_names_one_a_line_and_must_be_closed_to_others(tmp_path: Path, mo
     assert Proxies([f"@{file}", "$MY_PROXIES"], Hand()).health()[-1].proxy == "c.test:3"
     assert addresses([f"@{file}", "$MY_PROXIES"]) == [*THREE[:2], *THREE[1:]]
     file.write_text("# none\n")
-    with pytest.raises(SettingError, match="names none"):
+    with pytest.raises(SettingError, match="names no proxy"):
         addresses([f"@{file}"])
 
 

@@ -67,8 +67,8 @@ def test_a_file_brings_what_was_put_into_it(tmp_path: Path) -> None:
         (lambda data: b"", "is empty"),
         (lambda data: data + b"more", "4 bytes behind its end"),
         (flipped, "is damaged"),
-        (lambda data: b"<html>", "is no exchange file"),
-        (lambda data: b"\xff\xfe" * 100, "is no exchange file"),
+        (lambda data: b"<html>", "is not an exchange file"),
+        (lambda data: b"\xff\xfe" * 100, "is not an exchange file"),
         (with_header(version=2), "version 2 of its form"),
         (with_header(exchange="other"), "belongs to another crawl"),
         (with_header(receiver="agent-02"), "is for agent-02, and this is agent-01"),
@@ -107,7 +107,7 @@ def test_a_key_is_kept_for_its_owner_alone_and_anything_else_is_no_key(tmp_path:
     assert KEY.secret not in repr(KEY)
     for text in ("", "{}", '{"format":"gossamer-exchange-key"}', path.read_text().replace(KEY.secret, "00")):
         path.write_text(text)
-        with pytest.raises(UsageError, match="is no exchange key"):
+        with pytest.raises(UsageError, match="is not an exchange key"):
             read_key(path)
     path.write_text(msgspec.json.encode(msgspec.structs.replace(KEY, version=9)).decode())
     with pytest.raises(UsageError, match="is of version 9"):

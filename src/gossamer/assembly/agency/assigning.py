@@ -74,16 +74,19 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
         CrawlDirectoryError: what masters share cannot be read or written.
     """
     if not masters_of(directory):
-        raise UsageError(f"the crawl in {directory} goes by the ring, where a domain's name says whose it is")
+        raise UsageError(
+            f"the crawl in {directory} divides its domains by the ring, which goes by their names; only a crawl that began "
+            "with --designation master can give a domain to another agent"
+        )
     names, rule = at_work(members), ring_rule(wiring)
     domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
     given: dict[str, str] = {}
     for name, agent in wanted.items():
         if agent not in names:
-            raise UsageError(f"{agent!r} is no agent at work in {directory}; choose one of {', '.join(names)}")
+            raise UsageError(f"{agent!r} is not an agent at work in {directory}; choose one of {', '.join(names)}")
         domain = domains.assignable(given_host(name))
         if domain_point(domain) in digest_names():
-            raise UsageError(f"{domain} goes by the ring, and cannot be assigned")
+            raise UsageError(f"{domain} is always assigned by the ring, and cannot be given to another agent")
         given[domain] = agent
     later = give_now(directory, given)
     if later:
@@ -97,5 +100,9 @@ def told_of_assigned(wanted: Mapping[str, str], later: Mapping[str, str], how: s
     """What became of domains that a person gave to agents, in words; `how` says when those move that have to."""
     lines = [f"{domain} moves to {agent} {how}" for domain, agent in later.items()]
     if len(later) < len(wanted):
-        lines.append("given away at once: what nobody had" if later else "given away at once: nothing has to move")
+        lines.append(
+            "the other domains had no agent, and are assigned at once"
+            if later
+            else "assigned at once: nothing has to move"
+        )
     return "\n".join(lines)

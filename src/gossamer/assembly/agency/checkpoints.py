@@ -62,7 +62,7 @@ async def checkpoint(crawl: "DividedCrawl", name: str) -> str:
             await asyncio.to_thread(resting.checkpoint_those, directory, sorted(left), name)
             resting.note_members(directory, name, members)
             return name
-    raise UsageError("agents died while the checkpoint was made, so there is none; try again")
+    raise UsageError("agents died while the checkpoint was made, so it was not kept; try again")
 
 
 async def _made(agents: list["AgentProcess"], masters: list["MasterProcess"], directory: Path, name: str) -> bool:

@@ -103,7 +103,7 @@ class Heartbeats:
         if process.beat.missed(seconds):
             process.line.is_silent = True
             self._report(
-                f"{process.name} is silent: it has not answered for {process.beat.seconds:.0f} s; if it stays so, it is ended "
+                f"{process.name} is silent: it has not answered for {process.beat.seconds:.0f} s; if it stays silent, it is ended "
                 f"after {self.ended_after:g} s and started again"
             )
         if process.beat.seconds >= self.ended_after:

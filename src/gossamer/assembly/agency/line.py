@@ -58,7 +58,7 @@ class AgentLine:
             AgentRefused: it was not done.
         """
         if self.is_silent:
-            raise AgentSilent(f"{self._place.name} does not answer: silent")
+            raise AgentSilent(f"{self._place.name} does not answer: it is silent")
         return await self._answer(request, patience)
 
     async def beat(self, request: ControlRequest, form: Any) -> Any:

@@ -67,7 +67,7 @@ def check_lost(
         )
     for name in lost:
         files = begin_ledger_anew(directory, ledger_of(directory, wiring, name))
-        yield f"gone on without: the ledger of {name}; {files} files of its archive and logs stay"
+        yield f"the crawl goes on without the ledger of {name}; {files} files of its archive and logs stay"
     with ExitStack() as stack:
         kept = [opened_ledger(directory, wiring, name, stack) for name in names if name not in lost]
         begun = {name: opened_ledger(directory, wiring, name, stack) for name in lost}
@@ -83,7 +83,7 @@ def check_lost(
                 group.count(CLAIMS_DUE)
     yield (
         f"{found:,} URLs of {' and '.join(lost)} are fetched again, since pages of other agents lead to them; "
-        "what only lost pages led to is found when these are fetched, and may be missing where they have changed"
+        "URLs to which only lost pages led are found when these pages are fetched again, unless the pages have changed"
     )
 
 

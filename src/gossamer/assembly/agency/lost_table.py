@@ -68,7 +68,7 @@ def make_table_again(
         shared.open(SCHEMA)
         with shared.writing() as connection:
             give(connection, again.owners)
-    yield f"made again: which agent has which of {len(again.owners):,} domains, by what the agents hold"
+    yield f"the table of agents and their {len(again.owners):,} domains was made again from what the agents hold"
     if found:
         yield f"{found:,} URLs that no agent has are queued again, since pages lead to them"
 

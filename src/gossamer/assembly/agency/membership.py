@@ -282,7 +282,7 @@ def _told(work: _Change, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[st
     """What has changed, in words."""
     joined = [name for name in at_work(work.after) if name not in work.givers]
     left = [name for name in work.givers if name not in at_work(work.after)]
-    for names, what, side in ((joined, "joined, and took", 1), (left, "left, and gave away", 0)):
+    for names, what, side in ((joined, "joined and took", 1), (left, "left and gave away", 0)):
         if names:
             those = [one[2] for one in moved if one[side] in names]
             hosts, urls = sum(one.hosts for one in those), sum(one.tasks for one in those)

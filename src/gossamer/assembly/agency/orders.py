@@ -170,7 +170,7 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, mast
     ]
     if others:
         raise WiringError(
-            f"{wiring.source}: it has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"
+            f"{wiring.source}: the wiring has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"
         )
     ledger = wiring.providers.get("ledger")
     is_finer = ledger is not None and ledger.settings.get("division", "domain") != "domain"

@@ -88,7 +88,7 @@ async def _watch(run: AgentRun | MasterRun) -> None:
     """Stop when nobody has asked for news for a long time."""
     while not run.solitude.is_over(time.monotonic()):
         await asyncio.sleep(_LOOK)
-    run.report(f"no supervisor has come for {ALONE:g} s, so it stops")
+    run.report(f"no supervisor has asked for {ALONE:g} s, so this process stops")
     run.stop()
 
 

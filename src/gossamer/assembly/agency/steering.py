@@ -22,6 +22,10 @@ from gossamer.assembly.control.forms import check_values_of_form
 from gossamer.assembly.control.host_facts import HostNow, HostsNow
 from gossamer.assembly.control.instances import UnitInstance, UnitInstances, check_unit
 from gossamer.assembly.control.messages import (
+    GOES_ON,
+    PAUSED,
+    STOPS,
+    STOPS_AT_ONCE,
     Assign,
     BlockHosts,
     Change,
@@ -81,16 +85,16 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
     match request:
         case Pause():
             await crawl.spread(request)
-            return Done("paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on")
+            return Done(PAUSED)
         case Continue():
             await crawl.spread(request)
-            return Done("the crawl goes on")
+            return Done(GOES_ON)
         case Stop(now=True):
             crawl.abort()
-            return Done("stopping at once: what is in flight is asked for again when the crawl is resumed")
+            return Done(STOPS_AT_ONCE)
         case Stop():
             crawl.stop()
-            return Done("stopping: what is in flight is finished first")
+            return Done(STOPS)
         case Change():
             return Done(await _changed(crawl, request))
         case SetHost():

@@ -61,4 +61,4 @@ class CrawlView:
             await asyncio.to_thread(merge_logs, self._directory, self._roster.members, ends, before=before)
         except OSError as error:
             log = self._directory / LOG_PATH
-            self._report(f"{log} cannot be written ({error.strerror}); it is made whole at the end")
+            self._report(f"{log} cannot be written ({error.strerror}); it is completed when the crawl ends")

@@ -223,5 +223,5 @@ def check_is_crawl(directory: Path) -> None:
         UsageError: it is none, or there is none.
     """
     if not directory.is_dir():
-        raise UsageError(f"{directory} is no directory; name the directory of a crawl")
+        raise UsageError(f"{directory} is not a directory; name the directory of a crawl")
     crawl_directory(str(directory))

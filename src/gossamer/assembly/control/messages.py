@@ -28,6 +28,12 @@ OneAgent = Annotated[str, msgspec.Meta(max_length=100)]
 MAX_CHANGE = 250_000
 ChangeText = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CHANGE)]
 
+#: Answers that a crawl of one agent and one of several give alike.
+PAUSED = "paused: the crawl makes no new requests and finishes those in flight; `gossamer continue` goes on"
+GOES_ON = "the crawl goes on"
+STOPS = "stopping: the requests in flight are finished first"
+STOPS_AT_ONCE = "stopping at once: `gossamer resume` repeats the requests that are in flight"
+
 
 class Status(ControlRequest, frozen=True, tag="status"):
     """How does it stand?"""
@@ -48,7 +54,7 @@ class Pause(ControlRequest, frozen=True, tag="pause"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Pause."""
         crawl.pause()
-        return Done("paused: nothing more is asked for, what is in flight is finished; `gossamer continue` goes on")
+        return Done(PAUSED)
 
 
 class Continue(ControlRequest, frozen=True, tag="continue"):
@@ -57,7 +63,7 @@ class Continue(ControlRequest, frozen=True, tag="continue"):
     async def act(self, crawl: "Steerable") -> "Answered":
         """Go on."""
         crawl.go_on()
-        return Done("the crawl goes on")
+        return Done(GOES_ON)
 
 
 class Stop(ControlRequest, frozen=True, tag="stop"):
@@ -70,9 +76,9 @@ class Stop(ControlRequest, frozen=True, tag="stop"):
         """Stop."""
         if self.now:
             crawl.abort()
-            return Done("stopping at once: what is in flight is asked for again when the crawl is resumed")
+            return Done(STOPS_AT_ONCE)
         crawl.stop()
-        return Done("stopping: what is in flight is finished first")
+        return Done(STOPS)
 
 
 class Checkpoint(ControlRequest, frozen=True, tag="checkpoint"):

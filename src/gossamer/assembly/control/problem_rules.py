@@ -75,7 +75,7 @@ def _killed(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem(
             "killed",
             "halt",
-            "the last run ended without a word, and nothing is at work",
+            "the last run died, and no process is at work on the crawl",
             f"{show_count(now.queued, 'URL')} queued; nothing that was committed is lost",
             _command(now, "resume"),
             1.0,
@@ -186,9 +186,9 @@ def _held(now: "CrawlStanding") -> Iterator[Problem]:
 #: Reason to wait -> what is wrong, and the command that helps with the first host.
 _HELD: dict[str, tuple[str, Callable[["CrawlStanding", str], str]]] = {
     "unreachable": ("hosts do not answer", lambda now, host: _command(now, "block", host)),
-    "dns_failed": ("names have no address", lambda now, host: _command(now, "block", host)),
+    "dns_failed": ("host names have no address", lambda now, host: _command(now, "block", host)),
     "robots_unreachable": (
-        "robots.txt cannot be read, so nothing is asked there",
+        "robots.txt of some hosts cannot be read, so the crawl sends them no requests",
         lambda now, host: _command(now, "report", "errors"),
     ),
     "refusals": ("hosts ask us to slow down", lambda now, host: _command(now, "set", "domain_delay=10s")),
@@ -214,7 +214,7 @@ def _raised(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem(
             "raised",
             "loss",
-            "processors or handlers of your own raise",
+            "your own processors or handlers raise exceptions",
             f"on {show_count(now.raised, 'visit')}",
             _command(now, "query", sql),
             min(1.0, now.raised / max(1, now.fetched)),
@@ -242,7 +242,7 @@ def _delays(now: "CrawlStanding") -> Iterator[Problem]:
     yield Problem(
         "delay",
         "slow",
-        "no request is in flight, since every host is left alone between two requests",
+        "no request is in flight, because every host has its pause between two requests",
         f"{show_count(wait.hosts, 'host')}{_named(wait.names)}; the delay is due to {_CAUSES.get(wait.reason, wait.reason)}",
         help_.get(wait.reason, ""),
         0.8,
@@ -319,7 +319,7 @@ def _few_hosts(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem(
             "few_hosts",
             "slow",
-            "few hosts have URLs, and each is asked by one request at a time, with a pause after it",
+            "few hosts have URLs, and each gets one request at a time, with a pause after it",
             f"{told} of {show_count(now.hosts, 'host')}" + (f"; {pace}" if pace else ""),
             _command(now, "report", "hosts"),
             0.1,

@@ -121,7 +121,7 @@ def restore(directory: Path, name: str) -> None:
     """
     known = checkpoints(directory)
     if name not in known:
-        raise UsageError(f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
+        raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
     then = _members_at(directory, name)
     mark = directory / _RESTORING
     if then:
@@ -186,7 +186,7 @@ def check_can_block(directory: Path) -> None:
     """
     unit, _ = BLOCKING
     if unit not in read_wiring(directory).providers:
-        raise UsageError(f"the crawl in {directory} cannot block anybody: it has no unit {unit!r}")
+        raise UsageError(f"the crawl in {directory} cannot block hosts: it has no unit {unit!r}")
 
 
 def close_hosts(directory: Path, names: Sequence[str]) -> tuple[list[str], int]:

@@ -169,5 +169,5 @@ def as_agent(crawl: object) -> SteerableAgent:
         UsageError: it is none.
     """
     if not isinstance(crawl, SteerableAgent):
-        raise UsageError("this is no agent of a crawl that has several")
+        raise UsageError("this process is not one of several agents of a crawl")
     return crawl

@@ -75,7 +75,7 @@ async def block(crawl: Settable, names: list[str]) -> str:
     """
     unit, setting = BLOCKING
     if unit not in crawl.graph.providers:
-        raise SettingError(f"this crawl cannot block anybody: it has no unit {unit!r}")
+        raise SettingError(f"this crawl cannot block hosts: it has no unit {unit!r}")
     blocklist = Blocklist(blocked(crawl.graph))
     added = [blocklist.block(name) for name in names]
     await crawl.set(unit, {setting: list(blocklist.lines())})
@@ -105,4 +105,4 @@ async def decide(crawl: Settable, aside: "Iterable[SetAside]", confirm: list[str
         raise SettingError(f"this crawl does not look for traps: it has no unit {UNIT!r}")
     settings = msgspec.structs.asdict(crawl.graph.sheet(UNIT))
     await crawl.set(UNIT, decided(settings, aside, confirm, release))
-    return "it holds from now on: what is confirmed is refused, what is released is fetched"
+    return "this holds from now on: URLs of confirmed families are refused, URLs of released families are fetched"

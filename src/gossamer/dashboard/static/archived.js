@@ -35,7 +35,7 @@ function draw(found, key, told, view) {
 
 function written(told, view) {
   const text = told[view];
-  if (!text) return h("p", {}, { text: "It has no text for readers.", source: "It is no text.", head: "It did not come by HTTP." }[view]);
+  if (!text) return h("p", {}, { text: "It has no text for readers.", source: "It is not text.", head: "It did not come by HTTP." }[view]);
   const name = VIEWS.find(([one]) => one === view)[1];
   return [h("pre", { tabindex: "0", role: "region", "aria-label": name }, text), told.is_cut && view !== "head" ? h("p", { class: "faint" }, "Only the beginning is shown; gossamer cat writes all of it.") : null];
 }

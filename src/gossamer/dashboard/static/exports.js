@@ -25,7 +25,7 @@ export function exports(parent, { key, session, alive }) {
       ["export", (one) => (one.state === "ready" && !one.is_folder ? h("a", { id: `get-${one.name}`, href: `/api/${base}/exports/${encodeURIComponent(one.name)}`, download: one.name }, one.name) : one.name)],
       ["state", (one) => [one.state, one.said ? `: ${one.said}` : ""]], ["size", (one) => (one.is_folder ? "" : bytes(one.bytes)), true], ["made", (one) => stamp(one.made_at)],
       ...(session.can_change ? [["", (one) => (one.is_folder ? "" : h("button", { id: `remove-${one.name}`, "aria-label": `Remove ${one.name}`, onclick: () => act("remove-export", { name: one.name }, `${one.name} is removed.`) }, "Remove"))]] : []),
-    ], told.exports) : h("p", {}, "There is none yet."), h("p", { class: "faint" }, `Exports lie in ${told.folder}. What is deleted from the crawl stays in them.`));
+    ], told.exports) : h("p", {}, "There are no exports yet."), h("p", { class: "faint" }, `Exports lie in ${told.folder}. They keep documents that are deleted from the crawl.`));
   };
   const look = async () => {
     try {

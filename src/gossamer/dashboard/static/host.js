@@ -4,7 +4,7 @@ import { card, h, replace, table, terms } from "./dom.js";
 import { DELAYS, WAITS, count, many, ranked, seconds, stamp } from "./words.js";
 
 const REFRESH = 5_000;
-const SETTINGS = [["delay", "Delay", "seconds, or auto"], ["per_host", "Requests at once", "a number"], ["max_pages", "Budget", "URLs that are queued at most"]];
+const SETTINGS = [["delay", "Delay", "seconds, or auto"], ["per_host", "Requests at once", "a number"], ["max_pages", "Budget", "the most URLs in its queue"]];
 
 export function host(parent, { key, rest: name, session, alive }) {
   const head = h("div"), body = h("div", { class: "grid" }), rules = h("div", { class: "grid" }), said = h("p", { role: "status", "aria-live": "polite" });
@@ -31,7 +31,7 @@ export function host(parent, { key, rest: name, session, alive }) {
 
 function standing(known) {
   if (known.blocked_by) return `blocked${known.blocked_by === known.host ? "" : `, with ${known.blocked_by}`}`;
-  if (!known.state.first_seen && !known.queued) return "The crawl has not met this host.";
+  if (!known.state.first_seen && !known.queued) return "The crawl has sent this host no request.";
   if (known.held_by) return `waits until ${stamp(known.until)}: ${WAITS[known.held_by] ?? `its usual delay, because of ${DELAYS[known.held_by] ?? known.held_by}`}`;
   return known.queued ? "is asked when its turn comes" : "has nothing in its queue";
 }
@@ -50,7 +50,7 @@ function forms(key, known, said, show) {
     h("label", { for: `set-${option}` }, title), h("input", { id: `set-${option}`, name: "value", value: known.given[option] ?? "", placeholder: `as for all hosts; ${hint}`, autocomplete: "off" }),
     h("button", { id: `do-${option}` }, "Change")));
   const block = known.blocked_by ? null : h("button", { id: "do-block", onclick: () => {
-    if (confirm(`Ask ${known.host} for nothing any more?`)) act("block", { names: [known.host] });
+    if (confirm(`Send no more requests to ${known.host}?`)) act("block", { names: [known.host] });
   } }, "Block this host");
   return h("section", { class: "card" }, h("h3", {}, "For this host"), change, h("div", { class: "actions" }, block));
 }
@@ -62,7 +62,7 @@ function sections(key, known, errors) {
     card("State", terms([
       ["delay", state.delay ? seconds(state.delay) : ""], ["because of", state.delay ? DELAYS[state.delay_reason] ?? state.delay_reason : ""],
       ["robots.txt", state.robots_state], ["read at", state.robots_date ? stamp(state.robots_date) : ""], ["address", state.address],
-      ["met at", state.first_seen ? stamp(state.first_seen) : ""], ["asked last at", state.last_seen ? stamp(state.last_seen) : ""],
+      ["asked first at", state.first_seen ? stamp(state.first_seen) : ""], ["asked last at", state.last_seen ? stamp(state.last_seen) : ""],
       ...ranked(state.counters).map(([name, number]) => [name, count(number)]),
     ])),
     card(`Outcomes${known.is_part ? " of some of its URLs" : ""}`, terms(ranked(known.outcomes).map(([name, number]) => [name.replaceAll("_", " "), count(number)]))),

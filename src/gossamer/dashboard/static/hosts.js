@@ -62,7 +62,7 @@ function pagesOf(page, asked, show) {
 }
 
 async function block(key, host, said) {
-  if (!confirm(`Ask ${host} for nothing any more?`)) return;
+  if (!confirm(`Send no more requests to ${host}?`)) return;
   try { said.className = ""; said.textContent = (await order(key, "block", { names: [host] })).done; }
   catch (error) { said.className = "trouble"; said.textContent = error.message; }
 }

@@ -12,7 +12,7 @@ export function log(parent, { key, alive }) {
     const rows = now.visits.filter((one) => `${one.url} ${one.outcome} ${one.error}`.toLowerCase().includes(search));
     replace(found, table("Visits", [["at", (one) => moment(one.fetched_at)], ["URL", (one) => h("a", { href: `#/${encodeURIComponent(key)}/why/${encodeURIComponent(one.url)}` }, one.url)], ["outcome", (one) => one.outcome.replaceAll("_", " ")],
       ["status", (one) => one.status || "", true], ["took", (one) => seconds(one.elapsed_ms / 1000), true], ["what went wrong", (one) => one.error]], rows),
-    now.said.length ? [h("h3", {}, "What it said"), h("pre", { tabindex: "0", role: "region", "aria-label": "What it said" }, now.said.join("\n"))] : null);
+    now.said.length ? [h("h3", {}, "What the crawl said"), h("pre", { tabindex: "0", role: "region", "aria-label": "What the crawl said" }, now.said.join("\n"))] : null);
   };
   const look = async () => {
     try {

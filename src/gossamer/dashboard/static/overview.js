@@ -61,7 +61,7 @@ function actionsOf(key, now, session, said) {
     const back = now.checkpoints.length ? [h("label", { for: "checkpoint" }, "Checkpoint"), h("select", { id: "checkpoint" }, now.checkpoints.map((name) => h("option", {}, name))),
       h("button", { id: "do-restore", onclick: () => {
         const name = document.getElementById("checkpoint").value;
-        if (confirm(`Go back to ${name}? What was done since is done again.`)) act(key, "restore", { name }, said);
+        if (confirm(`Go back to ${name}? The crawl then repeats what it did since.`)) act(key, "restore", { name }, said);
       } }, "Go back")] : [];
     return h("div", { class: "actions" }, button("resume", "Resume"), back);
   }

@@ -17,7 +17,7 @@ export function rewire(parent, { key, session, alive }) {
   const load = async () => {
     try {
       [graph, names] = await Promise.all([get(`crawls/${encodeURIComponent(key)}/graph?${new URLSearchParams({ agent })}`), get("catalog")]);
-      if (!session.can_change) tell("The token that you have shows, and changes nothing.");
+      if (!session.can_change) tell("Your token may only read.");
       else {
         if (!agent) replace(agents, agentPick(graph.agents, agent, (name) => { agent = name; load(); }));
         choose("components", "");

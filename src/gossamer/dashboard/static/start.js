@@ -11,7 +11,7 @@ export function start(parent, { session }) {
   const tell = (text, isTrouble = false) => { said.className = isTrouble ? "trouble" : ""; said.textContent = text; };
   replace(parent, h("p", {}, h("a", { href: "#/" }, "All crawls")), h("h2", {}, "Start a crawl"), place, said, command);
   const load = async () => {
-    if (!session.can_change) { tell("The token that you have shows, and changes nothing."); return; }
+    if (!session.can_change) { tell("Your token may only read."); return; }
     try {
       const form = await get("options");
       if (form.folders.length) replace(place, formOf(form, send));

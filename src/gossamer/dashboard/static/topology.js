@@ -88,7 +88,7 @@ class Picture {
     }
     for (const node of this.nodes.values()) node.shape = this.shapeOf(node);
     this.view = s("g", {}, this.uses.map((one) => one.line), this.arrows.map((one) => [one.line, one.label]), [...this.nodes.values()].map((node) => node.shape));
-    this.svg = s("svg", { id: "picture", role: "group", "aria-label": "The graph. Tab goes from unit to unit, arrow keys move one, Enter tells of it." }, s("defs", {}, marker("arrow")), this.view);
+    this.svg = s("svg", { id: "picture", role: "group", "aria-label": "The graph. Tab goes from unit to unit, arrow keys move one, Enter shows its details." }, s("defs", {}, marker("arrow")), this.view);
     this.svg.addEventListener("pointerdown", (event) => this.grab(event));
     this.svg.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(event.deltaY < 0 ? 1.1 : 0.9); }, { passive: false });
     replace(canvas, this.svg);

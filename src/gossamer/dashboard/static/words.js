@@ -22,7 +22,7 @@ export const ranked = (counts) => Object.entries(counts ?? {}).sort(([, a], [, b
 /** Why something waits, in words. */
 export const WAITS = {
   paused: "the crawl is paused", disk_full: "the disk is full", network_down: "our own network seems down",
-  retries: "pages are tried again", unreachable: "hosts do not answer", dns_failed: "names have no address",
+  retries: "pages are tried again", unreachable: "hosts do not answer", dns_failed: "host names have no address",
   refusals: "hosts asked for a pause", robots_unreachable: "robots.txt is out of reach",
   delay: "hosts are left alone between requests", look_ups: "names are being looked up", slow_pages: "pages take long",
   set_aside: "URLs look like parts of traps",

@@ -105,7 +105,7 @@ def _check_free(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise WiringError(f"cannot listen at unix:{path}: something that is no socket has this name")
+        raise WiringError(f"cannot listen at unix:{path}: this name belongs to something that is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:

@@ -125,17 +125,19 @@ class ExpectedSenders:
         self._ended: set[str] = set()
 
     def objection(self, slot: str) -> str:
-        """Why this one is none of them; empty if it is."""
+        """Why this one is not one of them; empty if it is."""
         if self.all_ended:
             return "all its senders have ended"
         if isinstance(self._senders, frozenset):
             return (
                 ""
                 if slot in self._senders
-                else f"{slot!r} is no sender of it; known: {', '.join(sorted(self._senders))}"
+                else f"{slot!r} is not one of its senders; known: {', '.join(sorted(self._senders))}"
             )
         if slot not in self._seen and len(self._seen) >= self._senders:
-            return f"it has its {self._senders} senders ({', '.join(sorted(self._seen))}), and {slot!r} is none of them"
+            return (
+                f"it has its {self._senders} senders ({', '.join(sorted(self._seen))}), and {slot!r} is not one of them"
+            )
         return ""
 
     def joined(self, slot: str) -> None:
@@ -275,7 +277,7 @@ class Receiver(Generic[T]):
             if position < peer.first - 1:
                 raise RemoteRefused(
                     f"connector {self._about.connector!r}: the consumer has kept items up to {position} of {key!r}, "
-                    f"the sender goes on at {peer.first}: what is between was acknowledged and is gone"
+                    f"the sender goes on at {peer.first}: the items between were acknowledged and are lost"
                 )
             self._supersede(peer.slot, key)
             stream = self._streams[key] = Stream(peer.slot, position)

@@ -4,6 +4,8 @@ Place in the flow: the manager puts a crawler here before it is sent, and moves 
 of a batch. So a batch is committed once, whatever is killed, and a later process goes on with the crawlers that are away.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 from gossamer.contracts.ledger import Group, Ledger
@@ -88,3 +90,12 @@ class CrawlerBook:
     def has_walked(self, host: str, pages: int, group: Group) -> None:
         """Stage that number."""
         group.put(CRAWLERS, None, _WALKED + host.encode()[:500], pages.to_bytes(8))
+
+    def hosts_walked(self) -> Iterator[str]:
+        """The hosts of which that is kept."""
+        for key, _ in self._ledger.spaces.scan(CRAWLERS, None, _WALKED):
+            yield key.removeprefix(_WALKED).decode("utf-8", "replace")
+
+    def forget_walked(self, host: str, group: Group) -> None:
+        """Stage that it is not kept any more."""
+        group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])

@@ -21,6 +21,7 @@ from gossamer.contracts.filtering import TaskFilter, UrlFilter
 from gossamer.contracts.flights import Flights
 from gossamer.contracts.ledger import Ledger
 from gossamer.contracts.lending import LentTask
+from gossamer.contracts.politeness import Politeness
 from gossamer.contracts.prioritizing import Prioritizer
 from gossamer.contracts.seen import ContentIndex, SeenSet
 from gossamer.contracts.traversal import Traversal
@@ -64,6 +65,7 @@ class Crawlers(Producer[CrawlersSheet]):
     flights: Uses[Flights]
     seen: Uses[SeenSet]
     contents: Uses[ContentIndex]
+    politeness: Uses[Politeness]
     traversal: Uses[Traversal]
     prioritizer: Uses[Prioritizer]
     filters: UsesMany[UrlFilter]
@@ -160,10 +162,11 @@ class Crawlers(Producer[CrawlersSheet]):
         busy = {host for away in self._away.values() for host in away.record.hosts}
         by_runtime: dict[str, list[str]] = {}
         for host in sorted(self.lent.waiting - busy):
-            by_runtime.setdefault(self.lent.runtime_of(host), []).append(host)
-        if "" in by_runtime:
-            for host in by_runtime.pop(""):  # its runtime is not configured any more
-                self._bring_back(host)
+            is_open = not self.politeness.rule_against(host)
+            by_runtime.setdefault(self.lent.runtime_of(host) if is_open else "", []).append(host)
+        # Hosts that have no runtime any more, or are blocked: the frontier knows what becomes of these.
+        for host in by_runtime.pop("", ()):
+            self._bring_back(host)
         for runtime, hosts in by_runtime.items():
             size = self.sheet.hosts
             for start in range(0, len(hosts), size):
@@ -290,12 +293,14 @@ class Crawlers(Producer[CrawlersSheet]):
         return Settling(self.ledger, self.book, self.lent, external, choosers)
 
     def _wanted(self, visits: Iterable[Visit]) -> Iterable[Visit]:
-        """Those that nobody else has brought, or will: the first commit wins."""
+        """Those that nobody else has brought, or will: the first commit wins. None of a host that is blocked by now."""
         for visit in visits:
             url, host = visit.url, visit.task.host
             record = visit.response.brought
             assert record is not None
-            if url in self._coming or self.ledger.document(url) is not None:
+            if self.politeness.rule_against(host):
+                self.metrics.count("blocked")
+            elif url in self._coming or self.ledger.document(url) is not None:
                 self.metrics.count("repeated")
             elif self.lent.task_of(url, host, record.crawler) is None and not self.seen.unseen([url]):
                 # It waits in our own queues, or another crawler has it.

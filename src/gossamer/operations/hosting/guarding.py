@@ -50,10 +50,14 @@ class SenderGuard:
         sender = self._senders.sender(key.strip()) if scheme.lower() == "bearer" else ""
         if not sender:
             self._note(address)
-            await _refused(401, "no key of a sender; ask the owner of the runtime for one")(scope, receive, send)
+            await _refused(401, "the request has no key of a sender; ask the owner of the runtime for one")(
+                scope, receive, send
+            )
             return
         if self._live.get(sender, 0) >= MAX_REQUESTS:
-            await _refused(429, f"more than {MAX_REQUESTS} requests at once")(scope, receive, send)
+            await _refused(429, f"you have {MAX_REQUESTS} requests in flight already; wait for an answer")(
+                scope, receive, send
+            )
             return
         self._live[sender] = self._live.get(sender, 0) + 1
         try:

@@ -197,7 +197,7 @@ class RuntimeHost:
             program = (await asyncio.to_thread(received, crawler, self._installed)).program
             hosts = self._sheet.rules(sender).hosts
             if not any(self._sources.serves(canonical(seed), hosts) for seed in program.seeds):
-                raise RuntimeRefused("hosts", "the host of none of its seeds is served to this sender")
+                raise RuntimeRefused("hosts", "the runtime serves this sender no host of its seeds")
         except RuntimeRefused as refused:
             self._diary.tell("refused", sender=sender, crawler=identity, reason=refused.reason, told=str(refused))
             raise
@@ -272,7 +272,7 @@ class RuntimeHost:
         try:
             end = await self._loop.run_in_executor(self._threads, run)
         except OSError as error:
-            end = ConfinedEnd("crashed", f"the disk of the runtime: {error.strerror or error}")
+            end = ConfinedEnd("crashed", f"the disk of the runtime failed: {error.strerror or error}")
         finally:
             self._begun.discard(journey)
             self._started.pop(journey, None)
@@ -316,7 +316,7 @@ class RuntimeHost:
 
     async def _forgotten(self, journey: HostedJourney) -> None:
         """Forget a crawler; one that runs is ended first."""
-        journey.stop("time", "its sender has not spoken of it for too long")
+        journey.stop("time", "its sender has not asked about it for too long")
         if journey in self._begun:
             return  # at the next look
         self._journeys.pop((journey.sender, journey.identity), None)

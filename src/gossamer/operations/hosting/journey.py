@@ -256,7 +256,7 @@ class HostedJourney:
                 if note.digests[sequence] != digest:
                     self._stopped = (
                         "changed",
-                        f"the data changed: batch {sequence} is another when the crawler runs again",
+                        f"the data changed: batch {sequence} is different when the crawler runs again",
                     )
                     raise JourneyStopped
                 return

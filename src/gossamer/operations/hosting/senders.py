@@ -69,7 +69,7 @@ class Senders:
             UsageError: the name is none, or the file cannot be written.
         """
         if _NAME.fullmatch(name) is None:
-            raise UsageError(f"{name!r} is no name of a sender; write letters, digits, `.`, `_` and `-`")
+            raise UsageError(f"{name!r} cannot be the name of a sender; write letters, digits, `.`, `_` and `-`")
         self._refresh()
         key = secrets.token_urlsafe(LENGTH)
         self._write({**self._known.senders, name: _hashed(key)})

@@ -94,14 +94,16 @@ async def _body(request: Request) -> bytes:
     """The body, if it is no longer than a crawler may be and comes in time."""
     told = request.headers.get("content-length", "")
     if told.isdigit() and int(told) > MAX_CRAWLER:
-        raise RuntimeRefused("too_large", f"a crawler of {told[:20]} bytes; {MAX_CRAWLER} are the most")
+        raise RuntimeRefused("too_large", f"the crawler has {told[:20]} bytes; at most {MAX_CRAWLER} are accepted")
     body = bytearray()
     try:
         async with asyncio.timeout(PATIENCE):
             async for piece in request.stream():
                 body += piece
                 if len(body) > MAX_CRAWLER:
-                    raise RuntimeRefused("too_large", f"a crawler of more than {MAX_CRAWLER} bytes")
+                    raise RuntimeRefused(
+                        "too_large", f"the crawler has more than {MAX_CRAWLER} bytes, and no more are accepted"
+                    )
     except TimeoutError:
         raise RuntimeUnavailable(f"the crawler did not come within {PATIENCE:g} s") from None
     return bytes(body)

@@ -205,7 +205,7 @@ def _owed(known: Known, agent: str) -> str:
     """How a URL of another agent stands, which exchanges files with this one."""
     belongs = f"it belongs to {agent}, which fetches it"
     if not known.is_owed:
-        return f"{belongs} and has said that it has it"
+        return f"{belongs} and has confirmed that it has it"
     if not known.file:
         return f"{belongs}; it waits here for the next exchange file (gossamer exchange DIR writes one)"
     return f"{belongs}; it was written into {known.file}, which {agent} has not confirmed yet"
@@ -261,8 +261,8 @@ def _lent(lent: LentTask, row: DocumentRow | None) -> str:
     """Where a URL of a lent host is."""
     before = "" if row is None else f"it came home ({_done(row)}), and "
     if lent.crawler:
-        return f"{before}mobile crawler {lent.crawler} has it with it, at the runtime of its host"
-    return f"{before}it waits for a mobile crawler to its host"
+        return f"{before}mobile crawler {lent.crawler} carries it, at the runtime of its host"
+    return f"{before}it waits for a mobile crawler that goes to its host"
 
 
 def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
@@ -293,24 +293,24 @@ def _led(known: Known, traces: _Traces) -> str:
     rules = ", ".join(traces.visits[-1].get("rejected", ())) if traces.visits else ""
     refused = f"; the crawl does not follow it: {rules}" if rules else ""
     if not traces.redirects:
-        return refused or "; it names no target"
+        return refused or "; the redirect names no target"
     *between, last = traces.redirects
     if last in (known.url, *between):
         way = ", then ".join([*between, f"back to {last}" if between else "itself"])
-        return f"; it leads to {way}: a loop{refused}"
+        return f"; it leads to {way}, which is a loop{refused}"
     return f"; it leads to {', then '.join(traces.redirects)}{refused}"
 
 
 def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
     """Whose document it repeats, as the rest of a sentence."""
     if row.duplicate_of:
-        return f"; its document is that of {row.duplicate_of}, byte for byte"
+        return f"; its document is the same as that of {row.duplicate_of}, byte for byte"
     first = _near_duplicate_of(visits)
-    return f"; its text is nearly that of {first}" if first else ""
+    return f"; its text is nearly the same as that of {first}" if first else ""
 
 
 #: What is said of a URL that was met and queued nowhere.
-_CUT = "a budget of its host or domain left no room for it"
+_CUT = "the budget of its host or domain was used up"
 
 
 def _refused(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
@@ -327,24 +327,27 @@ def _refused(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) ->
     if limit is not None and depth > limit:
         return f"{met}, which is at depth {page.get('depth', 0)}, and the crawl goes no deeper than {limit}"
     if page.get("discarded"):
-        return f"{met}, and nothing that this page links to is followed: {page['discarded']}"
+        return f"{met}, and the crawl follows no link of this page: {page['discarded']}"
     if known.is_cut:
         return f"{met}, and {_CUT}"
     rules = ", ".join(f"{rule} refused {count}" for rule, count in page.get("rejected", {}).items())
     told = f" when the page was read ({rules} of its links)" if rules else ""
-    return f"{met}, and the filters as they stand now let it pass; it was refused{told} by another rule"
+    return f"{met}, and the filters as they stand now let it pass; another rule refused it{told}"
 
 
 def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]:
     """The words for a URL that is in no link of a page that was processed, or that nobody can say this of."""
     if known.is_cut:
-        return "refused", f"it was met, and {_CUT}"
+        return "refused", f"it was found, and {_CUT}"
     refused = next((judged for judged in verdicts.filters if judged.verdict), None)
     if traces.links is None:
         if refused is not None:
             return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
-        return "unknown", "it was never queued; this crawl keeps no table of links, so that nobody knows who has met it"
-    words = "nobody has met it: no page that was processed so far links to it"
+        return (
+            "unknown",
+            "it was never queued; this crawl keeps no table of links, so it is not known whether a page links to it",
+        )
+    words = "it was not found: no page that was processed so far links to it"
     if refused is not None:
         words += f"; filter {refused.filter} would refuse it at gate {refused.gate}: {refused.verdict}"
     found = sorted(name for name in (known.host.counters if known.host else {}) if name.startswith("trap:"))

@@ -8,7 +8,7 @@ MOST_LINKED = 1_000
 
 LINKS = ReportSpec(
     "links",
-    "the most linked pages and hosts, and what kinds of links there are",
+    "the most linked pages and hosts, and the kinds of links",
     (
         ReportSection(
             "Most linked URLs",

@@ -39,7 +39,7 @@ class SinkDriver(ABC):
         """A name of the database, quoted; parts by points."""
         parts = text.split(".")
         if not all(parts) or any(not part.isprintable() for part in parts):
-            raise UsageError(f"{text!r} is no name of a table or column")
+            raise UsageError(f"{text!r} cannot be the name of a table or column")
         return ".".join(f"{self.quote}{part.replace(self.quote, self.quote * 2)}{self.quote}" for part in parts)
 
     @staticmethod

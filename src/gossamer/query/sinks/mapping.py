@@ -127,7 +127,7 @@ def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
     try:
         found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SinkFile)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
     except msgspec.ValidationError as error:
@@ -141,7 +141,7 @@ def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
 
 def _check_sink(where: str, name: str, sink: SinkSpec, tables: dict[str, TableSpec]) -> None:
     if not sink.scheme:
-        raise UsageError(f"{where}: url is not one, as postgresql://user@host/database or sqlite:///path/file.db")
+        raise UsageError(f"{where}: write url as postgresql://user@host/database or sqlite:///path/file.db")
     if urlsplit(sink.url).password:
         raise UsageError(
             f"{where}: a password has no place in the file; name where it is with password = {{ env = ... }}"

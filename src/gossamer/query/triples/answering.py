@@ -99,8 +99,8 @@ def _one_line(error: Exception) -> str:
     """What the parser says, without the lists of characters that it would have taken."""
     text = " ".join(str(error).split())
     if "Prefix not found" in text:
-        text = f"{text.partition(': expected')[0]}: a prefix that nobody declared"
-    return f"no SPARQL query: {text[:300]}"
+        text = f"{text.partition(': expected')[0]}: this prefix is not declared"
+    return f"this is not a SPARQL query:  {text[:300]}"
 
 
 def main(arguments: list[str], open_store: Callable[[str], oxigraph.Store] = oxigraph.Store.read_only) -> int:

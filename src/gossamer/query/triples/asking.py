@@ -77,7 +77,9 @@ async def ask(store: Path, question: SparqlQuestion, limits: QuestionLimits, tak
         async with asyncio.timeout(limits.seconds):
             complaint = await _converse(child, question, take, begin)
     except TimeoutError:
-        raise TooMuch(f"no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time") from None
+        raise TooMuch(
+            f"the query got no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time"
+        ) from None
     finally:
         if child.returncode is None:
             child.kill()
@@ -113,7 +115,9 @@ def _judge(status: int | None, complaint: str, limits: QuestionLimits) -> None:
     if status == UsageError.exit_code:
         raise UsageError(last)
     if status == -signal.SIGXCPU:
-        raise TooMuch(f"no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time")
+        raise TooMuch(
+            f"the query got no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time"
+        )
     if status in _OUT_OF_MEMORY:
         raise TooMuch(f"the answer wants more than {show_bytes(limits.memory)} of memory; ask for less, or allow more")
     raise CrawlDirectoryError(f"the triples cannot be read: {last or f'status {status}'}")

@@ -46,7 +46,7 @@ class TripleStoreFollower(Follower):
             return []
         return [
             FollowerNote(
-                f"the triple store lacks {show_count(left_out, 'triple')} of the table, whose names are no IRIs"
+                f"the triple store lacks {show_count(left_out, 'triple')} of the table, because their names are not IRIs"
             )
         ]
 
@@ -77,4 +77,4 @@ class EndpointFollower(Follower):
 
 
 #: Why triples are not in a store elsewhere.
-_REASONS = {"not_an_iri": "they have names that are no IRIs", "refused": "it refused them"}
+_REASONS = {"not_an_iri": "their names are not IRIs", "refused": "it refused them"}

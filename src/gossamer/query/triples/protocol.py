@@ -86,12 +86,12 @@ def wanted(method: str, query_string: str, content_type: str, body: str, accept:
         elif kind == "application/sparql-update":
             raise RefusedRequest(403, "this endpoint is read only")
         else:
-            raise RefusedRequest(415, "a POST has a form, or a query as application/sparql-query")
+            raise RefusedRequest(415, "send a POST with a form, or with a query as application/sparql-query")
     if "update" in values:
         raise RefusedRequest(403, "this endpoint is read only")
     queries = values.get("query", [])
     if len(queries) > 1:
-        raise RefusedRequest(400, "one query at a time")
+        raise RefusedRequest(400, "send one query at a time")
     forms = preferred(accept)
     is_for_people = next((form for form in forms if form in (_HTML, "any", *TYPES)), "") == _HTML
     if not queries:

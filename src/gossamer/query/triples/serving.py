@@ -155,10 +155,10 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             length = int(self.headers.get("Content-Length", ""))
         except ValueError:
-            self._refuse(411, "a POST says how long it is")
+            self._refuse(411, "a POST needs a Content-Length")
             return
         if not 0 <= length <= _MOST_BYTES:
-            self._refuse(413, f"a query has up to {_MOST_BYTES} bytes")
+            self._refuse(413, f"a query may have at most {_MOST_BYTES} bytes")
             return
         self._serve(self.rfile.read(length).decode("utf-8", "replace"))
 
@@ -166,10 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         host = self.headers.get("Host", "").lower()
         if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _HOSTS:
-            self._refuse(421, "this server is for programs on its own machine")
+            self._refuse(421, "this server answers only programs on its own machine")
             return
         if not hmac.compare_digest(path.encode("utf-8", "replace"), self.server.path.encode()):
-            self._refuse(404, "the address with its token is what `gossamer serve-sparql` has printed")
+            self._refuse(404, "use the address with the token that `gossamer serve-sparql` printed")
             return
         accept = self.headers.get("Accept", "")
         try:

@@ -27,7 +27,7 @@ _MOST_TOLD = 200
 
 #: What a status means, where it is no success: the reader has to mend something, or a later try may do.
 _FAULTS = {
-    401: "it wants other credentials",
+    401: "it does not accept these credentials",
     403: "it forbids updates",
     404: "there is no such endpoint",
     405: "it takes no updates",

@@ -123,7 +123,7 @@ class SharedDesignations(Provider[SharedDesignationSheet]):
     def _chosen(self, domain: str, counts: Mapping[str, int]) -> str:
         agent = chosen(self.policy, domain, self._members.values(), counts)
         if agent not in self._members:
-            raise UsageError(f"the policy gave {domain} to {agent!r}, which is no agent at work")
+            raise UsageError(f"the policy gave {domain} to {agent!r}, which is not an agent at work")
         return agent
 
     def designated(self) -> Iterator[tuple[str, str]]:

@@ -111,7 +111,7 @@ class KeptDesignations(Provider[DesignationSheet]):
             candidates = [DomainCount(one, counts[one.agent]) for one in self._members.values()]
             agent = self.policy.choose(domain, candidates)
             if agent not in self._members:
-                raise UsageError(f"the policy gave {domain} to {agent!r}, which is no agent at work")
+                raise UsageError(f"the policy gave {domain} to {agent!r}, which is not an agent at work")
             given[domain] = agent
             counts[agent] += 1
             if domain in before:

@@ -102,5 +102,5 @@ def _name(entry: str) -> str:
     except UnreadableUrl:
         host = ""
     if not host:
-        raise UsageError(f"{entry!r} is no host or domain; write it as example.org")
+        raise UsageError(f"{entry!r} is not a host or domain; write it as example.org")
     return host

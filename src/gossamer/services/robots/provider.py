@@ -42,7 +42,7 @@ class RobotsSheet(Sheet, frozen=True):
         setting(
             "Look for this product token in robots.txt.",
             min_length=1,
-            restart="what is kept of every site was read for this token",
+            restart="the kept answers were read for this token",
         ),
     ] = "Gossamer"
     policy: Annotated[

@@ -47,7 +47,7 @@ class SharingRobotsSheet(RobotsSheet, frozen=True):
         str,
         setting(
             "Share only with crawls that have the same text here, because they reach hosts in the same way.",
-            restart="what is kept of every site was said to a crawl with this view",
+            restart="the kept answers were given to a crawl with this view",
         ),
     ] = ""
 

@@ -119,7 +119,7 @@ def _checksum(text: str) -> int:
 def evidence_of(data: bytes | None, family: Family) -> str:
     """Why a family is, or was, suspected, in words: out of what the ledger keeps of its owner."""
     part = read_host(data).parts.get(family.part)
-    return "nothing is known of it any more" if part is None else evidence(part)
+    return "its evidence is no longer kept" if part is None else evidence(part)
 
 
 def evidence(part: TrapPart) -> str:
@@ -130,6 +130,6 @@ def evidence(part: TrapPart) -> str:
         return f"trusted: its pages have news; {part.pages} pages were looked at"
     stale = those(part.window, NOTHING_NEW)
     return (
-        f"{stale} of the last {len(part.window)} pages said nothing of their own; {part.pages} pages led to "
+        f"{stale} of the last {len(part.window)} pages had no text of their own; {part.pages} pages led to "
         f"{part.found} new URLs like them"
     )

@@ -163,5 +163,5 @@ def _read(text: str, name: str) -> Family:
     owner, _, rest = text.partition(" ")
     skipped, space, part = rest.partition(" ")
     if not (owner and space and part and skipped.isdecimal() and len(skipped) < 3):
-        raise SettingError(f"traps.{name}: {text!r} is no family; `gossamer traps DIR` writes them")
+        raise SettingError(f"traps.{name}: {text!r} is not a family; `gossamer traps DIR` writes them")
     return Family(owner, part, CONFIRMED if name == "confirmed" else "", int(skipped))

@@ -384,7 +384,7 @@ class TrapWatch:
             return "a person has confirmed it"
         host = self._memory.look(family.owner)
         part = host.parts.get(family.part) if host is not None else None
-        return evidence(part) if part is not None else "nothing is known of it any more"
+        return evidence(part) if part is not None else "its evidence is no longer kept"
 
     def by_name(self) -> Mapping[str, int]:
         """Tasks that were set aside, by the trap's name."""

@@ -33,7 +33,7 @@ class Fetch(Filter[NoSettings]):
     async def _fetch(self, task: Task) -> Response:
         modules = self.protocols.get(scheme_of(task.url))
         if not modules:
-            return Response(Outcome.SCHEME_REFUSED, error=f"no protocol module for {scheme_of(task.url)!r}")
+            return Response(Outcome.SCHEME_REFUSED, error=f"no protocol module serves {scheme_of(task.url)!r}")
         module = modules[0]
         try:
             if task.request is None or task.request.is_plain:

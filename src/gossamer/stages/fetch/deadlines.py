@@ -34,19 +34,21 @@ def overdue(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
     if transfer.verdict is not None:
         return transfer.verdict
     if waited > limits.whole:
-        return Cut(Outcome.TIMED_OUT, f"not whole within {limits.whole:g} s", "time" if has_head else "")
+        return Cut(
+            Outcome.TIMED_OUT, f"the answer was not complete within {limits.whole:g} s", "time" if has_head else ""
+        )
     if has_head:
         return _slow(transfer, limits, now)
     if waited <= min(limits.connect, limits.head):
         return None
     if transfer.is_sent:
         if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
-            return Cut(Outcome.TIMED_OUT, f"no complete head within {limits.head:g} s")
+            return Cut(Outcome.TIMED_OUT, f"the head of the answer was not complete within {limits.head:g} s")
     elif not transfer.is_connected:
         if waited > limits.connect:
-            return Cut(Outcome.CONNECT_FAILED, f"no connection within {limits.connect:g} s")
+            return Cut(Outcome.CONNECT_FAILED, f"the server took no connection within {limits.connect:g} s")
     elif waited > limits.connect + limits.tls:
-        return Cut(Outcome.TLS_FAILED, f"no TLS session within {limits.tls:g} s")
+        return Cut(Outcome.TLS_FAILED, f"the server agreed on no TLS session within {limits.tls:g} s")
     return None
 
 
@@ -59,6 +61,6 @@ def _slow(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
     if now - since < limits.window:
         return None
     if transfer.size - size < limits.least_speed * (now - since):
-        return Cut(Outcome.TOO_SLOW, f"less than {limits.least_speed:g} bytes/s", "time")
+        return Cut(Outcome.TOO_SLOW, f"the body came at less than {limits.least_speed:g} bytes/s", "time")
     transfer.mark = (now, transfer.size)
     return None

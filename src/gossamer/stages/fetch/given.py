@@ -195,7 +195,7 @@ def _checked(
     """A cookie with the domain that it is for: what a server could not set, a file cannot either."""
     host = domain.lower().removeprefix(".")
     if not _is_host(host) or not fits(name, value) or not path.startswith("/"):
-        raise SettingError(f"{where} is no cookie that can be sent")
+        raise SettingError(f"{where} is not a cookie that can be sent")
     is_shared = is_shared and bool(below_suffix(host))
     # A cookie of a session has no end: 0, or -1.
     end = expires if expires is not None and expires > 0 else 0.0

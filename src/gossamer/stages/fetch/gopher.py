@@ -49,9 +49,9 @@ class GopherModule(PlainModule[PlainSheet]):
         letter, selector = path[1], unquote_to_bytes(path[2:])
         search = letter == "7"
         if any(byte < 32 and not (search and byte == 9) for byte in selector) or len(selector) > 1024:
-            return "a selector with control characters"
+            return "the selector holds control characters"
         if letter not in _TYPES:
-            return f"gopher type {letter!r} is no document"
+            return f"gopher type {letter!r} is not a document"
         guessed = mimetypes.guess_type(path.partition("?")[0])[0]
         return Ask(path, _TYPES[letter] or guessed or "application/octet-stream")
 

@@ -90,16 +90,16 @@ def final(lines: Sequence[bytes], caps: Caps = CAPS) -> Sequence[bytes]:
     for position, line in enumerate(lines):
         size += len(line)
         if size > caps.size:
-            raise BrokenHead(f"more than {caps.size} bytes of header fields")
+            raise BrokenHead(f"the answer has more than {caps.size} bytes of header fields")
         if position - start > caps.fields + 1:
-            raise BrokenHead(f"more than {caps.fields} header fields")
+            raise BrokenHead(f"the answer has more than {caps.fields} header fields")
         if line == b"\r\n" or line == b"\n":
             if not 100 <= _status_of(lines[start]) < 200 or lines[start][9:12] == b"101":
                 return lines[start : position + 1]
             start = position + 1
             interim += 1
             if interim > MAX_INTERIM:
-                raise BrokenHead(f"more than {MAX_INTERIM} interim answers")
+                raise BrokenHead(f"the server sent more than {MAX_INTERIM} interim answers")
     raise IncompleteHead
 
 
@@ -180,16 +180,16 @@ def _read_untidy(line: bytes, notes: list[Note]) -> Field:
     name, colon, value = line.partition(b":")
     bare = name.rstrip(b" \t")
     if not colon or not _TOKEN.match(bare):
-        raise BrokenHead("a header field without a proper name")
+        raise BrokenHead("a header field has no valid name")
     shown = bare.decode("ascii").lower()
     if bare != name:
         if shown in _FRAMING:
-            raise BrokenHead("white space before the colon of a field that frames the answer")
+            raise BrokenHead("white space stands before the colon of a field that decides where the answer ends")
         notes.append(Note.SPACED_NAME)
     value = value.removesuffix(b"\n").removesuffix(b"\r")
     if strange := value.translate(None, _PLAIN):
         if strange.translate(None, _ENDS) != strange:
-            raise BrokenHead("a header field that holds its end")
+            raise BrokenHead("a header field holds a line end or a NUL character")
         notes.append(Note.CONTROL_CHARACTER)
     return shown, value.strip(b" \t").decode("latin-1")
 
@@ -219,11 +219,11 @@ def _judge_framing(fields: Sequence[Field], notes: list[Note], *, version_10: bo
         word.strip(" \t").lower() for name, value in fields if name == "transfer-encoding" for word in value.split(",")
     ]
     if codings and lengths:
-        raise BrokenHead("both Content-Length and Transfer-Encoding")
+        raise BrokenHead("the answer has both Content-Length and Transfer-Encoding")
     if codings and version_10:
-        raise BrokenHead("Transfer-Encoding in an HTTP/1.0 answer")
+        raise BrokenHead("the answer has Transfer-Encoding, but its version is HTTP/1.0")
     if any(coding != "chunked" for coding in codings):
-        raise BrokenHead("a Transfer-Encoding that was not asked for")
+        raise BrokenHead("the answer has a Transfer-Encoding that was not asked for")
     if len(codings) > 1:
         notes.append(Note.CHUNKED_TWICE)
     if lengths:
@@ -234,7 +234,7 @@ def _one_length(values: Sequence[str], notes: list[Note]) -> str:
     """The one value that all fields and lists of lengths agree on (RFC 9110, section 8.6)."""
     lengths = [word.strip(" \t") for value in values for word in value.split(",")]
     if len(set(lengths)) > 1:
-        raise BrokenHead("Content-Length twice, with different values")
+        raise BrokenHead("Content-Length is given twice, with different values")
     if len(lengths) > 1:
         notes.append(Note.LENGTH_TWICE)
     return lengths[0]
@@ -242,6 +242,6 @@ def _one_length(values: Sequence[str], notes: list[Note]) -> str:
 
 def _judge_length(length: str) -> None:
     if not (length.isascii() and length.isdigit()):
-        raise BrokenHead("a Content-Length that is not a number")
+        raise BrokenHead("Content-Length is not a number")
     if len(length.lstrip("0")) > MAX_LENGTH_DIGITS:
-        raise BrokenHead("a Content-Length beyond belief")
+        raise BrokenHead("Content-Length is impossibly large")

@@ -356,7 +356,7 @@ class HttpModule(Provider[HttpSheet]):
             counters["connects"] += connects
         peer = transfer.curl.getinfo(pycurl.PRIMARY_IP)
         if peer != address and peer and ip_address(peer) != ip_address(address):
-            reason = "another peer than the one asked for"
+            reason = "the connection reached another address than the one that was asked for"
             return Response(Outcome.ADDRESS_REFUSED, started=asked.started, elapsed=elapsed, error=reason)
         if transfer.lines:
             transfer.judge_head()

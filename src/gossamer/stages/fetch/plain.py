@@ -98,18 +98,22 @@ class _Stream:
         """Has it outlived one of its deadlines?"""
         waited = now - self.began
         if waited > sheet.deadline:
-            return Cut(Outcome.TIMED_OUT, f"not whole within {sheet.deadline:g} s", "time" if self.size else "")
+            return Cut(
+                Outcome.TIMED_OUT,
+                f"the answer was not complete within {sheet.deadline:g} s",
+                "time" if self.size else "",
+            )
         if not self.size:
             if waited > sheet.connect and not self.curl.getinfo(pycurl.CONNECT_TIME):
-                return Cut(Outcome.CONNECT_FAILED, f"no connection within {sheet.connect:g} s")
+                return Cut(Outcome.CONNECT_FAILED, f"the server took no connection within {sheet.connect:g} s")
             if waited > sheet.connect + sheet.first_byte:
-                return Cut(Outcome.TIMED_OUT, f"no answer within {sheet.first_byte:g} s")
+                return Cut(Outcome.TIMED_OUT, f"the server sent no answer within {sheet.first_byte:g} s")
             return None
         since, size = self.mark = self.mark or (now, self.size)
         if now - since < sheet.speed_window:
             return None
         if self.size - size < sheet.least_speed * (now - since):
-            return Cut(Outcome.TOO_SLOW, f"less than {sheet.least_speed:g} bytes/s", "time")
+            return Cut(Outcome.TOO_SLOW, f"the body came at less than {sheet.least_speed:g} bytes/s", "time")
         self.mark = (now, self.size)
         return None
 
@@ -235,7 +239,7 @@ class PlainModule(Provider[P]):
         started, elapsed, resolved = times
         peer = stream.curl.getinfo(pycurl.PRIMARY_IP)
         if peer and ip_address(peer) != ip_address(address):
-            reason = "another peer than the one asked for"
+            reason = "the connection reached another address than the one that was asked for"
             return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
         status = stream.curl.getinfo(pycurl.RESPONSE_CODE)
         verdict = stream.verdict or self.verdict(task.url, status, *ending)

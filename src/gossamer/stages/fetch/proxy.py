@@ -91,7 +91,7 @@ def addresses(entries: Sequence[str]) -> list[str]:
         lines = [line.strip() for line in secret_of(entry, "proxy", _LARGEST_FILE).splitlines()]
         named = [word for line in lines if not line.startswith("#") for word in line.split()]
         if not named:
-            raise SettingError(f"proxy: {entry} names none")
+            raise SettingError(f"proxy: {entry} names no proxy")
         found += named
     if len(found) > MOST:
         raise SettingError(f"proxy: {len(found):,} proxies are named; {MOST:,} can be used")

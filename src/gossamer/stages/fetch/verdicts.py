@@ -19,9 +19,9 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
         return beside_status(transfer.verdict, status)
     if status == 206 and not code:
         # No range was asked for: what this is a part of, only the server knows (fault 25).
-        return Cut(Outcome.PROTOCOL_FAILED, "a part of the document, which was not asked for")
+        return Cut(Outcome.PROTOCOL_FAILED, "the server sent a part of the document, which was not asked for")
     if not code:
-        return Cut(of_status(status), "" if status else "closed before the end of the head")
+        return Cut(of_status(status), "" if status else "the server closed the connection before the end of the head")
     message = message or f"libcurl's error {code}"
     meaning = ending_of(code, transfer.curl.getinfo(pycurl.OS_ERRNO), message)
     if not status:

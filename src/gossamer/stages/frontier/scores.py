@@ -78,14 +78,14 @@ class Scores:
         except ValueError:
             value = -1.0
         if not 0.0 <= value < float("inf"):
-            raise ValueError(f"{score[:40]!r} is no score; write a number from 0 on")
+            raise ValueError(f"{score[:40]!r} is not a score; write a number from 0 on")
         if "://" in what:
             self._put_url(what, value)
         else:
             below = what.startswith("*.")
             host = host_of(canonical(f"http://{what.removeprefix('*.')}/"))
             if not host or "*" in host:
-                raise ValueError(f"{what[:80]!r} is no host")
+                raise ValueError(f"{what[:80]!r} is not a host")
             (self._below if below else self._hosts)[host] = value
 
     def _put_url(self, what: str, value: float) -> None:

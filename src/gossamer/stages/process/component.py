@@ -147,7 +147,7 @@ class Process(Filter[ProcessSheet]):
     def _check_isolated(self) -> None:
         known = {getattr(one, "name", "") for group in self.processors.values() for one in group}
         if strange := [name for name in self.sheet.isolated if name not in known]:
-            raise SettingError(f"isolated: no processor {strange[0]!r}{nearest(strange[0], known)}")
+            raise SettingError(f"isolated: there is no processor {strange[0]!r}{nearest(strange[0], known)}")
 
     async def stop(self) -> None:
         """End the parser processes."""
@@ -355,7 +355,9 @@ def _languages(sheet: ProcessSheet) -> frozenset[str]:
         code = primary(tag)
         # Codes of three letters are those of languages that ISO 639-1 leaves out: pages name them, too.
         if not code or (len(code) == _CODE and code not in CODES):
-            raise SettingError(f"setting 'languages': {tag!r} is no language of ISO 639; write it as de, fr or pt-BR")
+            raise SettingError(
+                f"setting 'languages': {tag!r} is not a language of ISO 639; write it as de, fr or pt-BR"
+            )
     return frozenset(map(primary, sheet.languages))
 
 

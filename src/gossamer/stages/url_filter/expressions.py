@@ -124,4 +124,4 @@ def split_gate(text: str) -> tuple[Gate, str]:
     for gate in GATES:
         if gate == word:
             return gate, rest.strip()
-    raise SettingError(f"no gate {name.strip()!r} in filter {text!r}{nearest(word, GATES)}")
+    raise SettingError(f"there is no gate {name.strip()!r} in filter {text!r}{nearest(word, GATES)}")

@@ -81,7 +81,7 @@ class MergedFile(msgspec.Struct, frozen=True):
 class FileOutboxSheet(Sheet, frozen=True):
     """Settings of :class:`FileOutbox`."""
 
-    agent: Annotated[str, setting("Keep the URLs of this agent's hosts here.", restart="it is who this agent is")] = ""
+    agent: Annotated[str, setting("Keep the URLs of this agent's hosts here.", restart="it names this agent")] = ""
     directory: Annotated[str, setting("The crawl directory.", restart="its files are open there")] = "."
     every: Annotated[
         float, setting("Write what is owed into files after this time, while the crawl runs.", unit="s", gt=0)
@@ -290,7 +290,7 @@ class FileOutbox(Provider[FileOutboxSheet]):
                     await self.write()
             except (OSError, DiskFull) as error:
                 self.metrics.count("files_late")
-                self.report(f"what is owed to other agents stays owed for now: no file can be written ({error})")
+                self.report(f"URLs for other agents cannot be written into files now ({error}); they are written later")
 
 
 class _Part:

@@ -40,7 +40,7 @@ _MADE = "it is fixed when the crawl is made"
 class HeldDomainsSheet(Sheet, frozen=True):
     """Settings of :class:`HeldDomains`."""
 
-    agent: Annotated[str, setting("Hold the domains of this agent.", restart="it is who this agent is")] = agent_name(0)
+    agent: Annotated[str, setting("Hold the domains of this agent.", restart="it names this agent")] = agent_name(0)
     division: Annotated[
         Division, setting("Hold registered domains or single hosts as a whole; as the ledger does.", restart=_MADE)
     ] = "domain"

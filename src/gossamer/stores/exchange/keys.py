@@ -78,7 +78,7 @@ def read_key(path: Path) -> ExchangeKey:
         is_one = False
     if not is_one:
         raise UsageError(
-            f"{path} is no exchange key; the first agent's is {EXCHANGE_KEY} in its crawl directory: take a copy of that"
+            f"{path} is not an exchange key; the first agent's is {EXCHANGE_KEY} in its crawl directory: take a copy of that"
         )
     if key.version != _VERSION:
         raise UsageError(

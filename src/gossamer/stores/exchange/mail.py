@@ -59,7 +59,7 @@ class _Batch(NamedTuple):
 class MassMailSheet(Sheet, frozen=True):
     """Settings of :class:`MassMail`."""
 
-    master: Annotated[str, setting("Keep the mail of this master.", restart="it is who this master is")] = "master-00"
+    master: Annotated[str, setting("Keep the mail of this master.", restart="it names this master")] = "master-00"
     agents: Annotated[
         tuple[str, ...], setting("Hold mail for these agents.", restart="each has a sender of its own")
     ] = ()

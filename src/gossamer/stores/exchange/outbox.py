@@ -41,7 +41,7 @@ class AgentOutboxSheet(Sheet, frozen=True):
     """Settings of :class:`AgentOutbox`."""
 
     agent: Annotated[
-        str, setting("Name of this agent; URLs of its own hosts stay here.", restart="it is who this agent is")
+        str, setting("Name of this agent; URLs of its own hosts stay here.", restart="it names this agent")
     ] = agent_name(0)
     waiting: Annotated[
         int,

@@ -194,7 +194,7 @@ def _header(file: BinaryIO, path: Path) -> tuple[UrlFileHeader, int]:
     if told is None or told.format != _FORMAT:
         is_cut = line.startswith(b'{"format":"gossamer-exchange"') and not line.endswith(b"\n")
         raise UsageError(
-            f"{path} is cut within its header; bring it again" if is_cut else f"{path} is no exchange file"
+            f"{path} is cut within its header; bring it again" if is_cut else f"{path} is not an exchange file"
         )
     if told.version != _VERSION:
         raise UsageError(

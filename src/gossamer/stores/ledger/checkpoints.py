@@ -111,7 +111,7 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
     places = Places(state)
     known = places.names()
     if name not in known:
-        raise UsageError(f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
+        raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
     replace(places, lambda path: _link(places.checkpoints / name, path), limits, ends)
 
 

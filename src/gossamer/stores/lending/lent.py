@@ -67,7 +67,7 @@ class LentUrls(Provider[LentSheet]):
         self.ledger.spaces.open(LENT)
         self.ledger.spaces.open(CRAWLERS)
         self.ended = asyncio.Event()
-        self.waiting = {_decode(value).task.host for _, value in self.ledger.spaces.walk(LENT)}
+        self.waiting = {one.task.host for one in all_lent(self.ledger.spaces)}
         self.metrics.gauge("lent", lambda: self.ledger.counters().get("lent", 0))
         self.metrics.gauge("recalled", lambda: len(self._recalled))
 
@@ -107,17 +107,17 @@ class LentUrls(Provider[LentSheet]):
         """Stage tasks of lent hosts. One that was found on a page that a crawler brings, and is of its hosts, is that crawler's."""
         for task in tasks:
             crawler = self.knower(task)
-            self._put(LentTask(task, crawler), group)
+            put_lent(LentTask(task, crawler), group)
             if not crawler:
                 self.waiting.add(task.host)
 
     def brought(self, task: Task, crawler: str, group: Group, *, knows_links: bool) -> None:
         """Stage the end of a task that came home; without its links it is kept until the crawler has ended."""
-        self._drop(LentTask(task), group)
+        drop_lent(LentTask(task), group)
         if knows_links:
-            self._drop(LentTask(task, crawler), group)
+            drop_lent(LentTask(task, crawler), group)
         else:
-            self._put(LentTask(task, crawler, is_done=True), group)
+            put_lent(LentTask(task, crawler, is_done=True), group)
 
     def of_host(self, host: str) -> Iterator[LentTask]:
         """What is lent of a host."""
@@ -135,15 +135,15 @@ class LentUrls(Provider[LentSheet]):
     def assign(self, tasks: Sequence[LentTask], crawler: str, group: Group) -> None:
         """Stage that a crawler has these from now on; an empty name: they wait for one."""
         for one in tasks:
-            self._drop(one, group)
-            self._put(msgspec.structs.replace(one, crawler=crawler), group)
+            drop_lent(one, group)
+            put_lent(msgspec.structs.replace(one, crawler=crawler), group)
             if not crawler:
                 self.waiting.add(one.task.host)
 
     def settle(self, tasks: Sequence[LentTask], group: Group) -> None:
         """Stage that the crawler has seen to these: they are done, wherever their documents are."""
         for one in tasks:
-            self._drop(one, group)
+            drop_lent(one, group)
 
     def recall(self, host: str, tasks: Sequence[LentTask], group: Group) -> None:
         """Stage that a host is fetched from here, for the rest of this run; `group` is the ledger's own or the one in front of it.
@@ -154,7 +154,7 @@ class LentUrls(Provider[LentSheet]):
         self.waiting.discard(host)
         queued: dict[str, Task] = {}
         for one in tasks:
-            self._drop(one, group)
+            drop_lent(one, group)
             if one.is_done:
                 row = self.ledger.document(one.task.url)
                 if row is not None:
@@ -164,19 +164,29 @@ class LentUrls(Provider[LentSheet]):
         group.count("discovered", -len(queued))  # they were counted when they were lent
         group.push(list(queued.values()))
 
-    def _put(self, one: LentTask, group: Group) -> None:
-        host, key = one.task.host, _key(one.task.identity, one.crawler)
-        is_new = group.get(LENT, host, key) is None
-        if group.put(LENT, host, key, _encode(one)):
-            group.count("lent", is_new)
-        else:
-            group.count("cut:lent")
 
-    def _drop(self, one: LentTask, group: Group) -> None:
-        host, key = one.task.host, _key(one.task.identity, one.crawler)
-        if group.get(LENT, host, key) is not None:
-            group.delete(LENT, host, key)
-            group.count("lent", -1)
+def put_lent(one: LentTask, group: Group) -> None:
+    """Stage that a URL is lent; where there is no room, it is counted as cut."""
+    host, key = one.task.host, _key(one.task.identity, one.crawler)
+    is_new = group.get(LENT, host, key) is None
+    if group.put(LENT, host, key, _encode(one)):
+        group.count("lent", is_new)
+    else:
+        group.count("cut:lent")
+
+
+def drop_lent(one: LentTask, group: Group) -> None:
+    """Stage that it is not lent any more, if it is."""
+    host, key = one.task.host, _key(one.task.identity, one.crawler)
+    if group.get(LENT, host, key) is not None:
+        group.delete(LENT, host, key)
+        group.count("lent", -1)
+
+
+def all_lent(spaces: Spaces) -> Iterator[LentTask]:
+    """Everything that is lent, in the order of domains."""
+    for _, value in spaces.walk(LENT):
+        yield _decode(value)
 
 
 def lent_of(spaces: Spaces, url: str, host: str) -> LentTask | None:

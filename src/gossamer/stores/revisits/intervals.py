@@ -119,10 +119,10 @@ def _rule(text: str) -> tuple[Expression, Bounds]:
 
 
 def _time(text: str) -> float | None:
-    """Seconds; None for nothing. Raises ValueError for what is no time above 0."""
+    """Seconds; None for nothing. Raises ValueError for what is not a time above 0."""
     if not text.strip():
         return None
     seconds = quantities.parse(text.strip(), "s")
     if not seconds > 0:
-        raise ValueError(f"{text.strip()!r} is no time above 0")
+        raise ValueError(f"{text.strip()!r} is not a time above 0")
     return seconds

@@ -54,7 +54,7 @@ def _offered(name: str) -> Table:
     except (ImportError, AttributeError) as error:
         raise UnknownName(f"table {name!r} cannot be loaded from {entry.value}: {error}") from error
     if not isinstance(found, Table) or found.name != name:
-        raise UnknownName(f"{entry.value} is no table called {name!r}")
+        raise UnknownName(f"{entry.value} is not a table called {name!r}")
     return found
 
 

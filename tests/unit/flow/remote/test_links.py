@@ -108,7 +108,7 @@ def test_only_the_socket_of_a_dead_process_is_replaced(run: Run, socket_folder: 
             path = socket_folder / name
             path.symlink_to("/dev/null") if name == "link" else path.write_text("precious")
             refused = connector(f"unix:{path}")
-            with pytest.raises(WiringError, match="no socket"):
+            with pytest.raises(WiringError, match="not a socket"):
                 await refused.start()
             await refused.stop()
         assert (socket_folder / "file").read_text() == "precious"

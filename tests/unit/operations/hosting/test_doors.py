@@ -40,7 +40,7 @@ def test_a_key_opens_until_another_is_made_and_its_file_holds_none(tmp_path: Pat
     senders.dismiss("library")
     assert other.sender(second) == ""
     for name in ("", "a b", "../x", "a\n", "-a", "x" * 65):
-        with pytest.raises(UsageError, match="no name of a sender"):
+        with pytest.raises(UsageError, match="cannot be the name of a sender"):
             senders.admit(name)
     with pytest.raises(UsageError, match="known: none"):
         senders.dismiss("library")

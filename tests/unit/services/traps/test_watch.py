@@ -158,7 +158,7 @@ def test_a_suspected_part_is_known_within_fifty_pages_and_named_with_evidence() 
     assert GRACE + WINDOW + 1 < 50
     [family] = set(aside(watching, months(100, 50)))
     assert (family.owner, family.why) == ("a.test", "trap:calendar")
-    assert f"{WINDOW} of the last {WINDOW} pages said nothing of their own" in watching.evidence(family)
+    assert f"{WINDOW} of the last {WINDOW} pages had no text of their own" in watching.evidence(family)
 
 
 def test_a_probe_with_news_frees_all() -> None:

@@ -166,7 +166,7 @@ def test_a_checkpoint_has_a_plain_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="already"):
         ledger.checkpoint("taken")
     ledger.close()
-    with pytest.raises(UsageError, match="there are: taken"):
+    with pytest.raises(UsageError, match="known: taken"):
         ledger.restore("absent")
 
 

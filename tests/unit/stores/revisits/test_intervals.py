@@ -46,7 +46,7 @@ def test_coarser_bounds_give_way(bounds: Bounds, least: float, most: float) -> N
         (": path(/x)", "write MIN..MAX: EXPRESSION"),
         ("..: path(/x)", "write MIN..MAX: EXPRESSION"),
         ("1 fortnight: path(/x)", "fortnight"),
-        ("0s..1d: path(/x)", "no time above 0"),
+        ("0s..1d: path(/x)", "not a time above 0"),
         ("2d..1d: path(/x)", "longer than the second"),
         ("1h..1d: pth(/x)", "did you mean 'path'"),
         ("1h..1d: depth < 3", "'depth' is not known here"),
