@@ -1,4 +1,4 @@
-"""The command line as a person meets it, most of it in a process of its own: output, exit statuses, one clear line for bad input."""
+"""The command line as a person meets it, most of it in a process of its own: output, exit statuses, and one line for bad input."""
 
 import json
 import os
