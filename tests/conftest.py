@@ -30,7 +30,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda number, frame: None)
 
 
-#: A file system in memory, and the room that it must have for tests of stores: each takes some megabytes, and leaves nothing.
+#: A file system in memory, and the bytes that must be free there: many machines and containers have a small one.
 _MEMORY, _ROOM = Path("/dev/shm"), 2 << 30
 
 

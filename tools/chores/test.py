@@ -16,7 +16,7 @@ NAMING = ("-k", "-m", "--lf", "--last-failed", "--ff", "--failed-first")
 
 ALL = "--all"
 
-#: A worker waits two fifths of its time, for disks, pauses and processes: one more than there are cores keeps them busy.
+#: A worker often waits, for disks, pauses and processes: one more than there are cores keeps them busy. Two more gain nothing.
 WORKERS = (os.cpu_count() or 1) + 1
 
 #: Tells Python to keep no bytecode. The suite starts thousands of processes, and each would compile what it imports: an agent would
