@@ -13,8 +13,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -210,7 +209,7 @@ def _judge(report: AgentsReport, round_: Round, crawl: WatchedCrawl, log: Path, 
     owner = _owners(crawl)
     share = -(-round_.concurrency // len(crawl.agents))
     for agent in crawl.agents:
-        lives = _lives([kill.at for kill in report.kills if kill.who == agent])
+        lives = lives_of([kill for kill in report.kills if kill.who == agent])
         hits = assign([hit for hit in found if owner(hit.host) == agent], lives)
         part = Judgement()
         few_refetched([hit for hit in hits if not hit.is_robots], lives, share, part)
@@ -256,9 +255,13 @@ def _owners(crawl: WatchedCrawl) -> Callable[[str], str]:
     return lambda host: table.get(registered_domain(host), "")
 
 
-def _lives(kills: list[float]) -> list[Life]:
-    edges = [0.0, *kills, float("inf")]
+def lives_of(kills: Sequence[Killed]) -> list[Life]:
+    """The lives of one agent, by its kills. One begins when its process is there: the server may read until then what the dead
+    one has sent.
+    """
+    begun = [0.0, *(kill.at + (kill.back or 0.0) for kill in kills)]
+    ended = [*(kill.at for kill in kills), float("inf")]
     return [
-        Life(number, How.WORKING if number < len(kills) else How.END, began=began, ended=ended)
-        for number, (began, ended) in enumerate(pairwise(edges))
+        Life(number, How.WORKING if number < len(kills) else How.END, began=began, ended=end)
+        for number, (began, end) in enumerate(zip(begun, ended, strict=True))
     ]

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tools.killing.judging import Hit, Judgement, assign, judge
+from tools.killing.agents import Killed, lives_of
+from tools.killing.judging import Hit, Judgement, assign, few_refetched, judge
 from tools.killing.lives import How, Life
 
 A, B, ROBOTS = "http://a.sim/", "http://a.sim/b", "http://a.sim/robots.txt"
@@ -40,6 +41,17 @@ def test_a_request_that_a_kill_cut_off_ended_with_its_life() -> None:
     hits, lives = history()
     hits[2] = hit(B, 3.0, 5.5, abandoned=True)
     assert judged(hits, lives).holds
+
+
+def test_what_the_server_read_before_an_agent_was_back_was_sent_by_the_dead_one() -> None:
+    lives = lives_of([Killed("agent-00", at=3.0, back=0.7)])
+    hits = assign([hit(A, 2.0), hit(B, 3.01, 3.03), hit(B, 3.8)], lives)
+    told = Judgement()
+    few_refetched(hits, lives, 1, told)
+    assert (told.refetched, told.breaches) == ([1], {})
+    again = assign([*hits, hit(B, 4.5)], lives)
+    few_refetched(again, lives, 1, told)
+    assert told.breaches == {"I2 few are fetched twice": [f"{B} was asked for twice in life 1"]}
 
 
 Change = Callable[[list[Hit], list[Life]], None]
