@@ -285,8 +285,8 @@ class Crawl:
 
     @property
     def working(self) -> bool:
-        """Units are up, so that there is progress to show."""
-        return self._work.is_going
+        """Units are at work, so that there is progress to show, and the graph can be changed."""
+        return self._work.is_going and self.running is not None and self.running.has_begun
 
     @property
     def is_stopping(self) -> bool:

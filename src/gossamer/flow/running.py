@@ -51,6 +51,8 @@ class RunningGraph(Units):
         self.earlier: dict[str, Statistics] = {}
         """What the predecessors of exchanged connectors have done."""
         self._working = False
+        self.has_begun = False
+        """Its components were set to work, so it can be changed until they end."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._more = asyncio.Event()
         self._changes: set[asyncio.Task[Difference]] = set()
@@ -78,6 +80,7 @@ class RunningGraph(Units):
         self._working = True
         for name, runner in self.runners.items():
             self.set_to_work(name, runner)
+        self.has_begun = True
         more: asyncio.Task[Any] | None = None
         try:
             while self._tasks:
