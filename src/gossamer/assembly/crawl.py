@@ -256,7 +256,7 @@ class Crawl:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What was told while the crawl was at work, to be said once more at the end."""
+        """The lines that were told while the crawl was at work; they are said once more at the end."""
         return self._lines.warnings
 
     def _tell_records(self) -> None:

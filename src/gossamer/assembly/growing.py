@@ -237,7 +237,7 @@ class GrowingCrawl:
 
     @property
     def warnings(self) -> list[str]:
-        """What was told while the crawl was at work, to be said once more at the end."""
+        """The lines that were told while the crawl was at work; they are said once more at the end."""
         return [*self._lone.warnings, *(self._part.warnings if self._part is not self._lone else ())]
 
     @property

@@ -29,7 +29,7 @@ class RunLines:
         self._report = report
         self._is_working = is_working
         self.warnings: deque[str] = deque(maxlen=WARNINGS)
-        """What was told while the crawl was at work, to be said once more at the end."""
+        """The lines that were told while the crawl was at work; they are said once more at the end."""
 
     def __repr__(self) -> str:
         return f"<RunLines {len(self.warnings)} to be said once more>"

@@ -161,7 +161,7 @@ class Producer(Component[S]):
 
     def produce(self) -> Iterable[Any] | AsyncIterable[Any]:
         """The items, one by one."""
-        raise NotImplementedError(f"{type(self).__name__}does not define produce()")
+        raise NotImplementedError(f"{type(self).__name__} does not define produce(), which every producer has to")
 
     def drain(self) -> None:
         """Make no more items. What `produce` waits for then is cancelled; a yielded item is still sent."""

@@ -153,3 +153,11 @@ def test_returning_items_with_several_outputs_says_what_to_do_instead(run: Any) 
                 await stand.wait()
 
     run(body())
+
+
+def test_a_producer_without_produce_says_which_one_and_what_it_lacks() -> None:
+    class Silent(Producer):
+        """Makes nothing."""
+
+    with pytest.raises(NotImplementedError, match=r"^Silent does not define produce\(\)"):
+        Silent().produce()

@@ -298,7 +298,7 @@ class DividedCrawl:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What was told while the crawl was at work, to be said once more at the end."""
+        """The lines that were told while the crawl was at work; they are said once more at the end."""
         return self._lines.warnings
 
     @property

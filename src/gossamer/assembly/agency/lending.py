@@ -1,4 +1,4 @@
-"""What the agents of a crawl have together, and how it is divided among them: pages, bytes, time, turns at addresses, rates.
+"""Divides among the agents of a crawl what they have together: pages, bytes, time, turns at addresses, rates.
 
 Place in the flow: the supervisor brings the news of each round here, and this tells agents what they are lent. The rules are pure,
 and have modules of their own: :mod:`shares` for pages and bytes, :mod:`turns` for addresses, :mod:`rates` for rates. Nothing of

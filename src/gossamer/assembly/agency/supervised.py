@@ -32,7 +32,7 @@ class SupervisedProcess(ABC):
         self.line = AgentLine(directory, name)
         self.restarts = Restarts()
         self.news: AgentNews | None = None
-        """What it said last in this life."""
+        """The last news of this life; None before the first."""
         self.has_begun = False
         """It was at work, in this life or an earlier one."""
         self.is_held = False
@@ -125,7 +125,7 @@ class SupervisedProcess(ABC):
             self._last_line = line
 
     def told_last(self, *, is_why: bool) -> str:
-        """What it said last; reported here, unless it is why it ended and the caller says so."""
+        """Its last line. It is reported here, unless it says why the process ended: then the caller reports it."""
         line, self._last_line = self._last_line, ""
         if line and not is_why:
             self._report(f"{self.name}: {line}")
