@@ -39,23 +39,27 @@ class BenchedCrawl(msgspec.Struct, frozen=True):
         return 1e3 * self.cpu / self.pages
 
 
-def crawled(pages: int, hosts: int, crawls: Sequence[Sequence[str]]) -> BenchedCrawl:
-    """Crawl a simulated web whole, by several commands at once.
+def crawled(pages: int, hosts: int, crawls: Sequence[Sequence[str]], *, web: int | None = None) -> BenchedCrawl:
+    """Crawl a simulated web, by several commands at once.
 
     Args:
-        pages: of the web.
+        pages: that each command fetches.
         hosts: of the web.
         crawls: the options of each command, beside those that make it quick; without any it has one agent.
+        web: pages of the web, where there are more; else each command crawls it whole.
 
     Raises:
         UsageError: one of them failed.
     """
     with (
         tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder,
-        simulated(pages, hosts, *PLAIN) as port,
+        simulated(web or pages, hosts, *PLAIN) as port,
     ):
+        part = ["--max-pages", str(pages)] if web else []
         began, before = time.monotonic(), cpu_of_children()
-        running = [begun(Path(folder, str(number)), port, more or ALONE) for number, more in enumerate(crawls)]
+        running = [
+            begun(Path(folder, str(number)), port, [*(more or ALONE), *part]) for number, more in enumerate(crawls)
+        ]
         told = [(process.communicate()[0], process.returncode) for process in running]
         run = BenchedCrawl(0, time.monotonic() - began, cpu_of_children() - before)
     for out, code in told:

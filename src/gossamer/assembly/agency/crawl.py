@@ -22,6 +22,7 @@ from gossamer.assembly.agency.meeting import meeting, supervisor_lock
 from gossamer.assembly.agency.orders import is_renewed, place_turns, write_orders
 from gossamer.assembly.agency.rewiring import GraphChanges
 from gossamer.assembly.agency.roster import Roster
+from gossamer.assembly.agency.starting import Starter
 from gossamer.assembly.agency.supervisor import AgentEnded, Supervisor
 from gossamer.assembly.agency.taking_over import take_over
 from gossamer.assembly.agency.viewing import CrawlView
@@ -98,6 +99,7 @@ class DividedCrawl:
         self._companions = Companions(self.plan, options, report, has_tables=tables)
         self._supervisor: Supervisor | None = None
         self._folder = Path()
+        self._starter = Starter(self._folder)
         self._begun = begun
         self._began = 0.0
         self.others = Joining(self)
@@ -133,6 +135,7 @@ class DividedCrawl:
             self._folder = held.enter_context(
                 meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
             )
+            self._starter = Starter(self._folder)
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)
@@ -150,6 +153,7 @@ class DividedCrawl:
             self._tell_end(summary, is_kept=not vain)
             note_end(self.directory, summary)
         finally:
+            await self._starter.close()
             held.close()
             await self._companions.feed_rest()
             if vain:
@@ -200,7 +204,7 @@ class DividedCrawl:
             if has_other_wiring:
                 self.roster.renew()
         if self.roster.is_wishing:
-            self.supervisor.rest()
+            self.rest()
 
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""
@@ -208,7 +212,7 @@ class DividedCrawl:
         self.roster.look_at_left()
         self._orders = self.roster.orders(self.graph, self._folder)
         turns = place_turns(self.graph)
-        self._supervisor = Supervisor(self._orders, self._folder, self.report, turns=turns, lets_go=self._lets_go)
+        self._supervisor = Supervisor(self._orders, self._starter, self.report, turns=turns, lets_go=self._lets_go)
         self._limit_by_frontier()
         if (was := before or self._begun) is not None:
             self._supervisor.is_paused = was.is_paused
@@ -225,7 +229,14 @@ class DividedCrawl:
         self.roster.check(graph, self.roster.members)
 
     def _lets_go(self, agent: str) -> bool:
-        return self.roster.let_go(self.graph, agent)
+        if is_leaving := self.roster.let_go(self.graph, agent):
+            self._starter.prepare(self.roster.soon)
+        return is_leaving
+
+    def rest(self) -> None:
+        """Let all agents come to rest, for what was asked of :attr:`roster`; those who go on load the program meanwhile."""
+        self.supervisor.rest()
+        self._starter.prepare(self.roster.soon)
 
     def assign(self, agents: Mapping[str, str]) -> str:
         """Give domains to agents: at once where nobody has them, in some seconds where they move; returns what was done, in words.
@@ -237,7 +248,7 @@ class DividedCrawl:
         later = self.roster.assign(self.graph, agents)
         if later:
             self.roster.renew()
-            self.supervisor.rest()
+            self.rest()
         return told_of_assigned(agents, later, "(all agents rest for some seconds, and go on)")
 
     def _note(self) -> None:
@@ -384,7 +395,7 @@ class DividedCrawl:
         difference = self.rewiring.keep(self.graph, graph, is_undone=is_undone)
         self.graph = graph
         self.roster.renew()
-        self.supervisor.rest()
+        self.rest()
         return difference
 
     def check_goes_on(self) -> None:

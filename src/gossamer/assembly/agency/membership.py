@@ -1,4 +1,5 @@
-"""Agents that join a crawl which rests, and that leave it: whoever gains domains takes them out of the ledgers of the others.
+"""Agents that join a crawl which rests, that leave it, or that get another part of it: whoever gains domains takes them out of the
+ledgers of the others.
 
 Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever it
 is to do: it finishes a change that a kill interrupted, or undoes it. The crawl has its new agents from the instant in which
@@ -10,7 +11,7 @@ counters are part of the crawl as before. Of those who join, such agents come ba
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,12 @@ def with_places(members: Sequence[str], given: Iterable[str]) -> tuple[str, ...]
         found[agent] = Member(agent, found[agent].capacity, place)
     # Written and read once: a place with a blank is refused here rather than in the next run.
     return tuple(str(member(str(one))) for one in found.values())
+
+
+def with_capacities(members: Sequence[str], capacities: Mapping[str, float]) -> tuple[str, ...]:
+    """The members with other capacities, by their names; those without one keep theirs."""
+    found = map(member, members)
+    return tuple(str(msgspec.structs.replace(one, capacity=capacities.get(one.agent, one.capacity))) for one in found)
 
 
 def without(members: Sequence[str], agent: str) -> tuple[str, ...]:
@@ -287,8 +294,8 @@ def _told(work: _Change, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[st
             those = [one[2] for one in moved if one[side] in names]
             hosts, urls = sum(one.hosts for one in those), sum(one.tasks for one in those)
             yield f"{' and '.join(names)} {what} {urls:,} queued URLs of {hosts:,} hosts"
-    if work.by_table and not joined and not left:
-        for giver, taker, one in moved:
+    for giver, taker, one in moved if not joined and not left else ():
+        if work.by_table or one.hosts:
             yield f"{taker} took {one.tasks:,} queued URLs of {one.hosts:,} hosts from {giver}"
 
 

@@ -1,11 +1,13 @@
 """The program of an agent or a master: `python -P -m gossamer.assembly.agency.process FOLDER NAME`.
 
-Started by :mod:`gossamer.assembly.agency.supervisor`, with its standard input as a line that ends with the supervisor: an agent
-that is only starting does not begin without one. Its exit status is 0 when it ended in order, and that of the error where a person
-has to do something first.
+Started by :mod:`gossamer.assembly.agency.starting`, with its standard input as a line to the supervisor: it begins when a word
+comes there, and ends if the line ends before. Its exit status is 0 when it ended in order, and that of the error where a person has
+to do something first.
 """
 
 import asyncio
+import contextlib
+import os
 import select
 import signal
 import sys
@@ -16,6 +18,7 @@ from gossamer.assembly.agency.agent import AgentRun
 from gossamer.assembly.agency.master import MasterRun
 from gossamer.assembly.agency.meeting import ALONE
 from gossamer.assembly.agency.orders import agent_wiring, ordered_masters, read_orders
+from gossamer.assembly.agency.starting import WORD
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.masters import master_wiring
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
@@ -31,6 +34,8 @@ _LOOK = 1.0
 def main() -> int:
     """Run the agent, or the master."""
     folder, agent = Path(sys.argv[1]), sys.argv[2]
+    if not _is_called(folder):
+        return 0
     try:
         run = _made(folder, agent)
         tune_collector()
@@ -66,8 +71,23 @@ def _report(line: str) -> bool:
     return True
 
 
+def _is_called(folder: Path) -> bool:
+    """Wait for the word to begin; False where the supervisor is gone. Who has to wait loads the program meanwhile."""
+    if not _has_said():
+        with contextlib.suppress(
+            FlowError, GossamerError, OSError, ValueError
+        ):  # said when it begins, if it still is so
+            _, wiring = read_orders(folder)
+            plan(wiring, catalog())
+    return bool(os.read(sys.stdin.fileno(), len(WORD)))
+
+
 def _is_alone() -> bool:
-    """The supervisor is gone. It never says anything: what can be read of it is its end."""
+    """The supervisor is gone. It says nothing after its first word: what can be read of it is its end."""
+    return _has_said()
+
+
+def _has_said() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 

@@ -26,11 +26,13 @@ from gossamer.assembly.agency.membership import (
     check_can_change,
     needs_rest,
     settle,
+    with_capacities,
     with_number,
     with_places,
     without,
 )
 from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
+from gossamer.assembly.agency.starting import Starter
 from gossamer.assembly.agency.supervisor import Supervisor
 from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.assembly.masters import check_places, designation_policy, masters_for
@@ -145,6 +147,20 @@ class Roster:
         self.check(graph, members)
         return members
 
+    @property
+    def capacities(self) -> dict[str, float]:
+        """How much of the web each agent at work gets, compared with the others."""
+        return {one.agent: one.capacity for one in map(member, self.members) if one.capacity}
+
+    def weigh(self, graph: Graph, capacities: Mapping[str, float]) -> None:
+        """Let agents have more or less of the web as soon as the crawl rests.
+
+        Raises as the constructor; then nothing has changed.
+        """
+        members = with_capacities(self.members, capacities)
+        self.check(graph, members)
+        self._wanted = members
+
     def let_go(self, graph: Graph, agent: str) -> bool:
         """Let an agent leave as soon as the crawl rests; False where it has to stay."""
         members = without(self._wanted or self.members, agent)
@@ -210,6 +226,11 @@ class Roster:
                 self._report(line)
 
     @property
+    def soon(self) -> tuple[str, ...]:
+        """Those who are to work after the crawl has come to rest, agents and masters."""
+        return (*at_work(self._wanted or self.members), *self.masters.names)
+
+    @property
     def is_wishing(self) -> bool:
         """The crawl is to rest, and to begin again with the members that it is to have then."""
         return self._wanted is not None
@@ -248,7 +269,7 @@ class Roster:
     async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""
         orders = self.orders(graph, folder, members)
-        supervisor = Supervisor(orders, folder, self._report)
+        supervisor = Supervisor(orders, Starter(folder), self._report)
         supervisor.rest()
         await supervisor.work()
         if needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):

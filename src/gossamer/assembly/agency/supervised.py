@@ -17,8 +17,8 @@ from gossamer.assembly.agency.heartbeat import Heartbeat
 from gossamer.assembly.agency.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.assembly.agency.meeting import process_of
 from gossamer.assembly.agency.restarts import Restarts
+from gossamer.assembly.agency.starting import Starter
 from gossamer.assembly.control.agent_messages import News
-from gossamer.flow import python
 
 #: Seconds between two looks at a process that another supervisor has started: nobody is told when it ends.
 _LOOK = 0.1
@@ -27,7 +27,7 @@ _LOOK = 0.1
 class SupervisedProcess(ABC):
     """One agent or master, as its supervisor sees it."""
 
-    def __init__(self, name: str, folder: Path, directory: Path, report: Callable[[str], None]) -> None:
+    def __init__(self, name: str, starter: Starter, directory: Path, report: Callable[[str], None]) -> None:
         self.name = name
         self.line = AgentLine(directory, name)
         self.restarts = Restarts()
@@ -49,7 +49,7 @@ class SupervisedProcess(ABC):
         self.directory = directory
         """Of the crawl."""
         self._taken_over = 0
-        self._folder = folder
+        self._starter = starter
         self._report = report
         self._first_commits = -1
         self._last_line = ""
@@ -85,18 +85,10 @@ class SupervisedProcess(ABC):
         """Run it until it ends; returns its exit status, or the signal below zero."""
         if self._taken_over:
             return await self._outlived()
-        # A session of its own: Ctrl-C in the terminal reaches the supervisor, and the supervisor ends this.
         self.news, self._first_commits, self.is_held, self.is_ending, self.edition = None, -1, False, False, 0
         self.beat.heard()
         self.is_late = self.line.is_silent = False
-        self.process = process = await asyncio.create_subprocess_exec(
-            *python.command("gossamer.assembly.agency.process", str(self._folder), self.name),
-            env=python.environment(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        self.process = process = await self._starter.start(self.name)
         try:
             await self._tell(process)
             return await process.wait()

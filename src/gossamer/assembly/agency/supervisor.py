@@ -20,6 +20,7 @@ from gossamer.assembly.agency.lending import Lending
 from gossamer.assembly.agency.line import AgentRefused, AgentSilent
 from gossamer.assembly.agency.master_process import MasterProcess
 from gossamer.assembly.agency.orders import AgentOrders
+from gossamer.assembly.agency.starting import Starter
 from gossamer.assembly.agency.supervised import SupervisedProcess
 from gossamer.assembly.agency.turns import PlaceTurns
 from gossamer.assembly.control.agent_messages import Finish
@@ -60,7 +61,7 @@ class Supervisor:
     def __init__(
         self,
         orders: AgentOrders,
-        folder: Path,
+        starter: Starter,
         report: Callable[[str], None],
         *,
         turns: PlaceTurns | None = None,
@@ -69,14 +70,14 @@ class Supervisor:
         """Nobody is started yet.
 
         Args:
-            orders: what they are to run, as it is written in `folder`.
-            folder: where they meet.
+            orders: what they are to run, as it is written in the folder where they meet.
+            starter: starts their processes.
             report: takes lines for people.
             turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
         """
-        self.agents = {name: AgentProcess(name, folder, Path(orders.directory), report) for name in orders.names}
-        self.masters = {name: MasterProcess(name, folder, Path(orders.directory), report) for name in orders.masters}
+        self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
+        self.masters = {name: MasterProcess(name, starter, Path(orders.directory), report) for name in orders.masters}
         """Those that say whose a host is; none where the ring does."""
         self.limit = ""
         """The limit that ended the crawl, by its setting's name; empty where none did."""

@@ -79,7 +79,7 @@ class Choosing:
         """What this host is asked now; None where it is not its turn after all."""
         if host.errands:
             is_known = self._addresses.is_known(host, host.errands[0])
-            return self._begin(host, host.errands.popleft(), now) if is_known else None
+            return self._begin(host, host.errands.pop(0), now) if is_known else None
         for _ in range(REFUSED_IN_A_TURN):
             tasks = self._uses.queues.pop(host.name)
             if not tasks:
@@ -133,7 +133,7 @@ class Choosing:
         """Begin a request for a site's robots.txt, at its host or where a redirect led."""
         etag, modified = asked.etag, asked.last_modified
         task = Task(asked.url, host_of(asked.url), source=site, relation=ROBOTS, etag=etag, last_modified=modified)
-        host.asking.add(site)
+        host.asking = (*host.asking, site)
         if task.host == host.name:
             return self._begin(host, task, now)
         other = self._hosts.enter(task.host, is_held=False)
@@ -148,7 +148,7 @@ class Choosing:
             host, slots = self._hosts.get(name), max(1, self._slots.free)
             errands = host.errands if host is not None else ()
             # Another site's robots.txt led here: that site must learn that it is not to be had.
-            tasks = [host.errands.popleft() for _ in range(min(slots, len(errands)))] if host is not None else []
+            tasks = [host.errands.pop(0) for _ in range(min(slots, len(errands)))] if host is not None else []
             tasks += self._uses.queues.pop(name, slots - len(tasks)) if slots > len(tasks) else []
             rule = self._uses.politeness.rule_against(name)
             for task in tasks:

@@ -72,7 +72,7 @@ class HostTurns:
         host = self._hosts.get(host_of(site))
         if host is None:
             return
-        host.asking.discard(site)
+        host.asking = tuple(one for one in host.asking if one != site)
         if host.is_held:
             self.put(host.name)
         else:
