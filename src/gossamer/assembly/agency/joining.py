@@ -58,7 +58,7 @@ class Joining:
         return ""
 
     async def watch(self) -> None:
-        """Let agents join where those that work have no core left, and idle ones get domains of busy ones, until it is cancelled."""
+        """Let agents join where those that work have no core left, and idle ones domains of busy ones, until it is cancelled."""
         while True:
             await asyncio.sleep(LOOK)
             supervisor = self._crawl.supervisor
