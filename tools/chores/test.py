@@ -38,7 +38,8 @@ def from_root(argument: str) -> str:
 
 def command(arguments: list[str]) -> list[str]:
     alone = any(argument.startswith(ALONE) or "::" in argument for argument in arguments)
-    workers = [] if alone else ["-n", str(WORKERS)]
+    # A worker that has nothing left takes over tests of one that has: else one of them works alone for the last minutes.
+    workers = [] if alone else ["-n", str(WORKERS), "--dist", "worksteal"]
     is_named = any(argument.startswith(NAMING) or is_path(argument) for argument in arguments)
     chosen = [] if is_named or ALL in arguments else ["-m", "not long and not slow"]
     rest = [from_root(argument) for argument in arguments if argument != ALL]

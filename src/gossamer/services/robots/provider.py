@@ -2,12 +2,14 @@
 
 Place in the flow: the frontier asks it before it hands a task out, and brings it every answer to a robots.txt request
 (:mod:`gossamer.contracts.robots`). States are kept encoded, since a hundred thousand of them are; only those of sites
-that are crawled now are decoded, with their rules compiled. What does not fit is dropped, the longest unused first:
+that are crawled now are decoded, with their rules compiled, and sites whose files say the same share these. What does not fit is dropped, the longest unused first:
 then the site's robots.txt is asked for again, unless the frontier restores the state that it kept.
 """
 
 from collections import OrderedDict
+from hashlib import blake2b
 from typing import Annotated, Literal
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -20,7 +22,7 @@ from gossamer.model.visit import Response
 from gossamer.services.robots.answers import answered
 from gossamer.services.robots.machine import Act, Instruction, RobotsState, State, look, step
 from gossamer.services.robots.policies import DAY, POLICIES, RobotsPolicy
-from gossamer.services.robots.rules import ROBOTS_PATH
+from gossamer.services.robots.rules import ROBOTS_PATH, Rules
 
 #: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).
 SCHEMES = ("http://", "https://", "ftp://")
@@ -110,6 +112,7 @@ class ObeyRobots(Provider[RobotsSheet]):
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._bytes = 0
         self._ready: OrderedDict[str, _Ready] = OrderedDict()
+        self._alike: WeakValueDictionary[bytes, Rules] = WeakValueDictionary()
         self._rules = 0
         self._policy = _policy(self.sheet)
         self.metrics.gauge("sites", lambda: len(self._kept))
@@ -203,6 +206,8 @@ class ObeyRobots(Provider[RobotsSheet]):
         return ready
 
     def _make_ready(self, name: str, site: RobotsState) -> _Ready:
+        if site.rules is not None:
+            site = msgspec.structs.replace(site, rules=self._shared(site.rules))
         rules, agent = site.rules, self.sheet.agent
         verdicts = _Verdicts((rules.delay(agent) or 0.0) if rules else 0.0, rules.usage_of(agent) if rules else ())
         weight = 1 + (sum(len(group.rules) for group in rules.groups) if rules else 0)
@@ -210,6 +215,14 @@ class ObeyRobots(Provider[RobotsSheet]):
         self._rules += weight
         self._shed()
         return ready
+
+    def _shared(self, rules: Rules) -> Rules:
+        """Equal rules that another site has, or else these: many sites have the file of the program that runs them.
+
+        Who could make two files alike would change the rules of other sites, so that the digest is a cryptographic one.
+        """
+        digest = blake2b(msgspec.msgpack.encode(rules), digest_size=16).digest()
+        return self._alike.setdefault(digest, rules)
 
     def _unready(self, name: str) -> None:
         ready = self._ready.pop(name, None)

@@ -64,7 +64,7 @@ class RuleGroup(msgspec.Struct, frozen=True, array_like=True):
     """Content-Usage and Content-Signal lines, as they stand."""
 
 
-class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True):
+class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True, weakref=True):
     """A robots.txt, read. Groups for one agent are merged when that agent is asked about (RFC 9309, 2.2.1)."""
 
     groups: tuple[RuleGroup, ...] = ()

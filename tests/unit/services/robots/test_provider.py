@@ -165,6 +165,22 @@ def test_a_site_in_use_is_not_dropped_before_those_that_are_not() -> None:
         assert judge(robots, f"{SITE}/x").ruling is RobotsRuling.DENIED
 
 
+def test_sites_whose_files_say_the_same_share_their_rules_while_one_of_them_is_known() -> None:
+    robots = ObeyRobots()
+    for site, body in (("a", b"Disallow: /x"), ("b", b"Disallow: /x"), ("c", b"Disallow: /y")):
+        robots.learned(f"http://{site}.test", ok(b"User-agent: *\n" + body), NOW)
+    a, b, c = (robots.known(f"http://{site}.test").rules for site in "abc")
+    assert a is b is not c
+    restored = ObeyRobots()
+    for site in "abc":
+        restored.restore(f"http://{site}.test", robots.state(f"http://{site}.test"))
+    assert restored.known("http://a.test").rules is restored.known("http://b.test").rules
+    assert [judge(restored, f"http://{site}.test/x").ruling.value for site in "abc"] == ["denied", "denied", "allowed"]
+    assert len(restored._alike) == 2
+    restored.forget("http://c.test")
+    assert len(restored._alike) == 1, "what no site has takes no memory"
+
+
 def test_a_shorter_life_of_answers_holds_at_once() -> None:
     robots = ObeyRobots()
     robots.learned(SITE, ok(b"User-agent: *\nDisallow: /x"), NOW)
