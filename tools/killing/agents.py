@@ -13,7 +13,8 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -58,6 +59,8 @@ class AgentsReport(msgspec.Struct):
     kills: list[Killed] = []
     judgement: Judgement = msgspec.field(default_factory=Judgement)
     seconds: float = 0.0
+    others: float | None = None
+    """Pace of the other agents while a killed one is away, as a multiple of theirs just before; None where none had work."""
 
     def figures(self) -> dict[str, object]:
         """What is told of the loop."""
@@ -74,6 +77,7 @@ class AgentsReport(msgspec.Struct):
             "refetched_most": max(refetched, default=0),
             "back_median": round(of_agents[len(of_agents) // 2], 2) if of_agents else None,
             "back_most": round(of_agents[-1], 2) if of_agents else None,
+            "pace_of_others": None if self.others is None else round(self.others, 2),
             "seconds": round(self.seconds, 1),
             "breaches": {name: len(told) for name, told in self.judgement.breaches.items() if told},
         }
@@ -219,10 +223,33 @@ def _judge(report: AgentsReport, round_: Round, crawl: WatchedCrawl, log: Path, 
         for invariant, texts in part.breaches.items():
             for text in texts:
                 told.breach(invariant, f"{agent}: {text}")
+    starts = {agent: sorted(hit.start for hit in found if owner(hit.host) == agent) for agent in crawl.agents}
+    report.others = pace_of_others(report.kills, starts)
     judge_end(told, expected, crawl, code, said)
     for kill in report.kills:
         if kill.who in crawl.agents and kill.back is not None and kill.back > BACK_WITHIN:
             told.breach("an agent is back within two seconds", f"{kill.who}: {kill.back:.2f} s")
+
+
+def pace_of_others(kills: Sequence[Killed], starts: Mapping[str, Sequence[float]]) -> float | None:
+    """How many requests the other agents have begun while a killed one was away, for each in as long a time just before.
+
+    Args:
+        kills: of agents; others do not count.
+        starts: when each agent has begun its requests, in order.
+    """
+    before = away = 0
+    for kill in kills:
+        if kill.who not in starts or kill.back is None:
+            continue
+        for agent, times in starts.items():
+            if agent != kill.who:
+                first, middle, last = (
+                    bisect_left(times, at) for at in (kill.at - kill.back, kill.at, kill.at + kill.back)
+                )
+                before += middle - first
+                away += last - middle
+    return away / before if before else None
 
 
 def judge_end(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tools.killing.agents import Killed, lives_of
+from tools.killing.agents import Killed, lives_of, pace_of_others
 from tools.killing.judging import Hit, Judgement, assign, few_refetched, judge
 from tools.killing.lives import How, Life
 
@@ -152,3 +152,14 @@ def test_a_host_that_allows_two_may_be_asked_twice_at_once_and_not_three_times()
     hits[2:2] = [hit("http://a.sim/c", 2.9, 3.3)]
     told = judge(assign(hits, lives), lives, {A, B}, delay=0.0, concurrency=1, per_host=2)
     assert "I9 few live requests a host" in told.breaches
+
+
+def test_the_pace_of_the_others_counts_while_an_agent_is_away() -> None:
+    kills = [Killed("agent-00", 10.0, 2.0), Killed("supervisor", 11.0, 5.0), Killed("agent-01", 30.0, 1.0)]
+    starts = {
+        "agent-00": [9.0, *(29.0 + step / 10 for step in range(20))],
+        "agent-01": [*(8.0 + step / 5 for step in range(15)), 40.0],
+    }
+    # Ten before and five after the first kill, and ten each at the last one.
+    assert pace_of_others(kills, starts) == 15 / 20
+    assert pace_of_others([Killed("agent-00", 100.0, 1.0), Killed("agent-01", 10.0)], starts) is None
