@@ -2,8 +2,9 @@
 
 Place in the flow: the frontier asks it before it hands a task out, and brings it every answer to a robots.txt request
 (:mod:`gossamer.contracts.robots`). States are kept encoded, since a hundred thousand of them are; only those of sites
-that are crawled now are decoded, with their rules compiled, and sites whose files say the same share these. What does not fit is dropped, the longest unused first:
-then the site's robots.txt is asked for again, unless the frontier restores the state that it kept.
+that are crawled now are decoded, with their rules compiled, and sites whose files say the same share these. What does not
+fit is dropped, the longest unused first: then the site's robots.txt is asked for again, unless the frontier restores the
+state that it kept.
 """
 
 from collections import OrderedDict
