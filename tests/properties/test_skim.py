@@ -48,6 +48,10 @@ SAID = [
 GRAPHICS = cut(
     "<svg>|</svg>|<svg/>|<math>|</math>|<![CDATA[|]]>|<g>|</g>|<p>|<style>|</style>|<script>|</script>|<style/>|<textarea>"
 )
+PLAIN = cut(
+    """<svg><path d="M"/></svg>|<svg a='b'><g><title>t</title><text>%d</text></g></svg>|<svg><style>a{}</style></svg>|<SVG a='>'>"""
+    """|<svg><!-- c --><a href="%d">|<rdf:RDF>|<path>"""
+)
 HOLDERS = cut("<foreignObject>|</foreignObject>|<desc>|<mi>")
 AROUND = cut("<div>|</div>|<table>|<td>|</td>|</table>|<b>|</b>|<li>|</li>")
 MORE = cut("<frameset>|</frameset>|<frame src=%d>|<p style='background:url(%d)'>|<img src=%d>")
@@ -71,7 +75,7 @@ def links(page: Document, sheet: HtmlLinksSheet | None = None) -> list[Found]:
     return list(HtmlLinks(sheet).process(page))
 
 
-@given(soups(*ODDS, *GRAPHICS, *HOLDERS, *MORE))
+@given(soups(*ODDS, *GRAPHICS, *PLAIN, *HOLDERS, *MORE))
 def test_the_short_way_finds_what_the_exact_one_finds(page: bytes) -> None:
     short, exact = document(page), document(page, exactly=True)
     assert said_by_skim(short) == said_by_skim(exact)
@@ -93,7 +97,7 @@ def test_a_skim_finds_what_is_in_the_tree(page: bytes) -> None:
     assert said_by_skim(skimmed) == said_by_tree(tree, skimmed)
 
 
-@given(soups(*GRAPHICS, *AROUND))
+@given(soups(*GRAPHICS, *PLAIN, *AROUND))
 @example(b"<a href=0><svg></a><a/href=2><![CDATA[<a href=4><a href=5>")
 @example(b"<a href=0><svg></svg><a/href=2><![CDATA[<a href=4><a href=5>")
 @example(b"<div><svg></div><title>of the page</title><a href=1><![CDATA[<a href=2>]]>")
@@ -141,6 +145,8 @@ HOSTILE = {
     "character data": b"<svg><![CDATA[",
     "titles in graphics": b"<svg><title><",
     "ends of graphics": b"<svg><p></svg><style><",
+    "graphics after graphics": b"<svg><g/></svg><style><",
+    "graphics without end": b"<svg><g/><style>x</style>",
     "ends in graphics": b"<x><td><svg><g><style></x></x></x></x>",
     "templates": b"<template>",
     "links": b"<a href=x>",

@@ -1,7 +1,8 @@
 """What expressions ask of a whole page and no stage puts into the visit: its text, its keywords, the types of its things.
 
 Place in the flow: :mod:`gossamer.expressions.facts` reads them at the gates `expand` and `store`. They are made of the body when
-the first expression asks, and kept for the page that was asked about last: its gates are asked one after the other.
+the first expression asks, and kept for the page that was asked about last: its gates are asked one after the other. Whoever has
+read the page just before hands over its document with :func:`keep_document`.
 """
 
 from functools import cached_property
@@ -9,7 +10,10 @@ from functools import cached_property
 from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.keywords import keywords
-from gossamer.reading.text import MAX_TEXT
+from gossamer.reading.text import MAX_TEXT, all_text
+
+#: The facts that are made here.
+OF_PAGES = ("text", "keywords", "types")
 
 #: What says of a thing that it is of a type.
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -18,16 +22,25 @@ RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 class PageFacts:
     """The facts of one page, each made when it is asked for."""
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: Visit, document: Document | None = None) -> None:
+        """No fact is made yet.
+
+        Args:
+            visit: of the page.
+            document: the one of this visit, where somebody has read it already. Its text is its prose.
+        """
         self.visit = visit
-        self._document = Document(visit, choice="all")
-        self._is_html = visit.media_type in HTML_TYPES
+        self._document = document or Document(visit)
+
+    @property
+    def _is_html(self) -> bool:
+        return self.visit.media_type in HTML_TYPES
 
     @cached_property
     def text(self) -> str:
         """Every word that a reader sees, a block on each line; of plain text the text; empty for all else."""
         if self._is_html:
-            return self._document.text
+            return all_text(self._document.markup)
         if not self.visit.media_type.startswith("text/"):
             return ""
         # Of other encodings than UTF-8 a character has four bytes at most.
@@ -36,7 +49,7 @@ class PageFacts:
     @cached_property
     def keywords(self) -> tuple[str, ...]:
         """The weightiest first (:mod:`gossamer.reading.keywords`): of the title and of the prose without menus."""
-        prose = Document(self.visit).text if self._is_html else self.text
+        prose = self._document.text if self._is_html else self.text
         return keywords(self.visit.title, prose)
 
     @cached_property
@@ -63,5 +76,11 @@ class _Last:
             facts = self._facts = PageFacts(visit)
         return facts
 
+    def keep(self, visit: Visit, document: Document) -> None:
+        """Make the facts of this page, when they are asked for, of a document that was read already: it is decoded once."""
+        self._facts = PageFacts(visit, document)
 
-facts_of = _Last().of
+
+_last = _Last()
+facts_of = _last.of
+keep_document = _last.keep

@@ -102,7 +102,11 @@ def _words(values: tuple[str, ...]) -> Test:
     )
     patterns = compile_words(apart, r"(?:^|[^\pL\pN])", r"(?:$|[^\pL\pN])") + compile_words(anywhere)
     searches = [pattern.search for pattern in patterns]
-    return lambda text: any(search(text) is not None for search in searches)
+    if len(values) > 1:
+        return lambda text: any(search(text) is not None for search in searches)
+    # RE2 finds that a text lacks one word four times as fast if it need not look at what stands around it.
+    (lone,) = compile_words(apart + anywhere)
+    return lambda text: lone.search(text) is not None and searches[0](text) is not None
 
 
 def _count(values: tuple[str, ...]) -> Callable[[Value], float]:

@@ -12,6 +12,7 @@ import msgspec
 from gossamer.contracts.filtering import Gate, UrlFilter, VisitGate, refusal
 from gossamer.contracts.processing import Processor
 from gossamer.expressions.compiling import Expression
+from gossamer.expressions.pages import OF_PAGES, keep_document
 from gossamer.mobile.checking import compiled
 from gossamer.mobile.crawler import MobileCrawler, NamedProcessor
 from gossamer.model.errors import UsageError
@@ -81,6 +82,7 @@ class PageJudge:
         self._links = LinkResolver(LinksSheet())
         # The text of links costs a microsecond each: few programs look at it.
         anchors = "links" in program.bring.parts or self._program.asks("follow", "anchor")
+        self._asks_pages = any(self._program.asks(gate, fact) for gate in gates for fact in OF_PAGES)
         self._processors = _by_type(program.processors, installed, HtmlLinks(HtmlLinksSheet(anchors=anchors)))
         self.broken: dict[str, int] = {}
         """Filters that raised, by name."""
@@ -97,6 +99,8 @@ class PageJudge:
                 visit = msgspec.structs.replace(visit, mime=media_type_of(response))
                 document = Document(visit)
                 visit = filled(visit, read(document, self._processors.get(visit.mime, ()), "plain"), refresh)
+                if self._asks_pages:
+                    keep_document(visit, document)
                 if visit.found and "nofollow" in visit.directives:
                     visit = disowned(visit)
             elif refresh:

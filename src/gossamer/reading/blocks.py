@@ -232,11 +232,14 @@ class Part:
         wanted = np.zeros(len(self._heads), dtype=bool)
         wanted[kept] = True
         some = (np.repeat(wanted, self._lengths) & (starts < tags.ends)).nonzero()[0]
-        data = bytearray(self._data)
-        np.frombuffer(data, dtype=np.uint8)[starts[heads]] = ord(BETWEEN)
-        whole = bytes(data)
-        text = b"".join([whole[s:e] for s, e in zip(starts[some].tolist(), tags.ends[some].tolist(), strict=True)])
-        return _single_spaced(text)
+        codes = np.frombuffer(bytearray(self._data), dtype=np.uint8)
+        codes[starts[heads]] = ord(BETWEEN)
+        # By turns, bytes that are left out and bytes of a text.
+        edges = np.zeros(2 * len(some) + 1, dtype=np.int64)
+        edges[1::2], edges[2::2] = starts[some], tags.ends[some]
+        are_text = np.zeros(2 * len(some), dtype=bool)
+        are_text[1::2] = True
+        return _single_spaced(codes[: edges[-1]][np.repeat(are_text, edges[1:] - edges[:-1])].tobytes())
 
 
 def _single_spaced(text: bytes) -> bytes:
@@ -287,18 +290,23 @@ def _tags(data: bytes, length: int) -> _Tags:
 def _words(data: bytes, tags: _Tags) -> Any:
     """How many words the text behind each tag has."""
     shapes = np.frombuffer(data.translate(_SHAPES), dtype=np.int8)
-    found = _between((shapes[1:] - shapes[:-1] >= _RISE).nonzero()[0] + 1, tags)
+    begins = np.zeros(len(data), dtype=bool)
+    np.greater_equal(shapes[1:] - shapes[:-1], _RISE, begins[1:])
+    found = _between(begins, tags)
     if max(map(data.find, _UNSPACED_LEADS)) < 0:
         return found
     codes = np.frombuffer(data, dtype=np.uint8)
     leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]
     unspaced = leads[_UNSPACED_PAIRS[(codes[leads].astype(np.int64) << 8 | codes[leads + 1]) - 0xE000]]
-    return found + _between(unspaced, tags) // _CHARACTERS_A_WORD
+    begins = np.zeros(len(data), dtype=bool)
+    begins[unspaced] = True
+    return found + _between(begins, tags) // _CHARACTERS_A_WORD
 
 
-def _between(places: Any, tags: _Tags) -> Any:
-    """How many of `places`, which are sorted, lie in the text behind each tag."""
-    return places.searchsorted(tags.ends) - places.searchsorted(tags.starts)
+def _between(marks: Any, tags: _Tags) -> Any:
+    """How many bytes of the text behind each tag are marked."""
+    before = marks.cumsum()
+    return before.take(tags.ends - 1) - before.take(tags.starts - 1)
 
 
 def _hidden(

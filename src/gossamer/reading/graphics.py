@@ -1,9 +1,15 @@
 """Graphics and formulas in a page (`svg`, `math`), in which the tokenizer's rules differ: no raw text, but CDATA.
 
 Place in the flow: :mod:`gossamer.reading.skim` asks, where it matters, whether a place lies in them. They are followed by their
-tags (HTML, 13.2.6.5), and so is what is open around them, since its end tags end them; the parser's repairs of what is
-misnested are not.
+tags (HTML, 13.2.6.5); the parser's repairs of what is misnested are not.
+
+Following a tag costs 2 us, so as few are followed as can be. Most graphics are plain: one expression runs over all of such a
+drawing. Nothing is followed between graphics, since nearly all end by their own end tags. Where a tag in them may end something
+that is open around them, the page is followed anew from its beginning, with all of its tags.
 """
+
+from bisect import bisect_right
+from collections.abc import Sequence
 
 import re2
 
@@ -36,13 +42,33 @@ _OF_TABLES = frozenset(b"caption colgroup tbody td tfoot th thead tr".split())
 #: Elements that are followed at once, the innermost: an end tag looks through them, and what stands further out seldom ends here.
 MAX_FOLLOWED = 40
 
-#: Tags that are followed at 5 to 20 us each. What comes after so many is taken for ordinary markup: a page of graphics alone
-#: holds up the crawl no longer than other odd ones do.
-MAX_TAGS = 60_000
+#: Steps (a tag, a comment, a plain drawing) at 2 to 5 us each. What comes after so many is taken for ordinary markup: a page of
+#: graphics alone holds up the crawl no longer than other odd ones do.
+MAX_STEPS = 60_000
 
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
-_HAS_FOREIGN = re2.compile(rb"(?i)<(?:svg|math)[%s/>]" % SPACE, _BYTES)
+_BEGINS_FOREIGN = re2.compile(rb"(?i)<(?:svg|math)[%s/>]" % SPACE, _BYTES)
+# Plain graphics, up to their end tag: nothing in them holds HTML with tags, hides a tag, or begins graphics or formulas. Behind
+# that end tag none are open, even if an end tag of something around has ended them before.
+_PLAIN_TAGS = (
+    b"a animate animatemotion animatetransform circle clippath defs ellipse fe[a-z]+ filter g image line lineargradient marker "
+    b"mask metadata mpath path pattern polygon polyline radialgradient rect set stop switch symbol text textpath tspan use view "
+    b"[a-z]+:[a-z]+"
+)
+_PLAIN_TEXTS = b"title desc style script"
+_PLAIN_ATTRIBUTES = rb"""(?:[%(s)s]+[a-z][a-z0-9:._-]*=(?:"[^"<>]*"|'[^'<>]*'))*[%(s)s]*/?>""" % {b"s": SPACE}
+_PLAIN = re2.compile(
+    rb"(?i)<svg%(a)s(?:[^<]|</?(?:%(tags)s)%(a)s|%(texts)s|<!--[^<>-]*(?:-[^<>-]+)*-->)*</svg>"
+    % {
+        b"a": _PLAIN_ATTRIBUTES,
+        b"tags": _PLAIN_TAGS.replace(b" ", b"|"),
+        b"texts": b"|".join(
+            rb"<%(t)s%(a)s[^<]*</%(t)s>" % {b"t": name, b"a": _PLAIN_ATTRIBUTES} for name in _PLAIN_TEXTS.split()
+        ),
+    },
+    _BYTES,
+)
 
 _HTML = b""
 
@@ -51,14 +77,27 @@ _Open = tuple[bytes, bytes, bool]
 
 
 class Graphics:
-    """Tells whether a place is in graphics or formulas, by tags. Asked in order; reads no byte twice."""
+    """Tells whether a place is in graphics or formulas, by tags. Asked in order; linear in the bytes."""
 
-    def __init__(self, markup: bytes) -> None:
+    def __init__(self, markup: bytes, spans: Sequence[tuple[int, int]], *, exactly: bool = False) -> None:
+        """Nothing is followed yet.
+
+        Args:
+            markup: well-formed UTF-8.
+            spans: stretches of it, in order, in which nothing hides a tag. Whoever asks for a place adds those before it first.
+            exactly: follows every tag: what the short way is measured against.
+        """
         self._markup = markup
+        self._spans = spans
         self._at = 0
-        self._tags = 0
-        self._first: int | None = None
+        self._steps = 0
+        self._next = -1
+        """Where the next of them may begin; less than :attr:`_at` where that is not known."""
         self._open: list[_Open] = []
+        """The elements that are open: all of them if every tag is followed, otherwise theirs and those in them."""
+        self._follows_all = exactly
+        self._lacks_around = False
+        """A tag asked for an element around them, while only some tags are followed."""
 
     def holds(self, at: int) -> bool:
         """Whether what begins at `at`, which is not before any place asked for earlier, is an element of theirs."""
@@ -71,15 +110,38 @@ class Graphics:
         return self._is_foreign
 
     def _follow(self, at: int) -> None:
-        markup = self._markup
-        if self._first is None:
-            first = _HAS_FOREIGN.search(markup)
-            self._first = first.start() if first else len(markup)
-        if at <= self._first:
-            return
+        find = self._markup.find
         while self._at < at:
-            start = markup.find(b"<", self._at, at)
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                self._open.clear()
+                self._at = len(self._markup)
+                return
+            if not self._open and not self._follows_all and self._goes_over(at):
+                continue
+            start = find(b"<", self._at, at)
             self._at = at if start < 0 else self._after(start)
+            if self._lacks_around:
+                self._at = self._steps = 0
+                self._open.clear()
+                self._follows_all, self._lacks_around = True, False
+
+    def _goes_over(self, at: int) -> bool:
+        """Outside of them, go on to where the next may begin; true if it does not begin before `at`, or is plain and passed."""
+        if self._next < self._at:
+            begins = _BEGINS_FOREIGN.search(self._markup, self._at)
+            self._next = begins.start() if begins else len(self._markup)
+        if self._next >= at:
+            self._at = at
+            return True
+        # In a span it is a tag for certain. Elsewhere it may be hidden: by something that begins behind the span before it.
+        before = bisect_right(self._spans, (self._next, len(self._markup))) - 1
+        if before >= 0:
+            self._at = max(self._at, min(self._next, self._spans[before][1]))
+        plain = _PLAIN.match(self._markup, self._at, at) if self._at == self._next else None
+        if plain is not None:
+            self._at = plain.end()
+        return plain is not None
 
     @property
     def _is_foreign(self) -> bool:
@@ -90,22 +152,21 @@ class Graphics:
         return self._is_foreign and not self._open[-1][2]
 
     def _after(self, start: int) -> int:
+        """Follow what begins with the `<` at `start`; where the next thing may begin."""
         markup = self._markup
+        was_inside = self._is_inside
         tag = TAG.match(markup, start)
         if tag is None:
             if self._is_foreign and markup.startswith(CDATA, start):
                 return markup.find(b"]]>", start) + 1 or len(markup)
             declares = markup[start + 1 : start + 2] in DECLARES
             return end_of_declaration(markup, start) if declares else start + 1
-        self._tags += 1
-        if self._tags > MAX_TAGS:
-            self._open.clear()
-            return len(markup)
-        name, was_inside = tag["name"].lower(), self._is_inside
-        if tag["closing"]:
+        closing, name, raw = tag.groups()
+        name = name.lower()
+        if closing:
             self._close(name)
         else:
-            self._see(name, tag["attributes"])
+            self._see(name, raw)
             if name in RAW and not was_inside:
                 return end_of_raw(markup, name, tag.end())
         return int(tag.end())
@@ -125,7 +186,10 @@ class Graphics:
             return
         if name == b"a":
             self._end(name, True)  # a link ends the one before it
-        if name in _VOID or name in RAW or (name in _OF_TABLES and not any(one[0] == b"table" for one in self._open)):
+        if name in _VOID or name in RAW or (not self._open and not self._follows_all):
+            return
+        if name in _OF_TABLES and not any(one[0] == b"table" for one in self._open):
+            self._lacks_around = not self._follows_all
             return
         self._push((name, _HTML, False))
 
@@ -152,3 +216,4 @@ class Graphics:
                 return
             if is_html and (holds_html or (kind == _HTML and opened in barriers)):
                 return
+        self._lacks_around = bool(self._open) and not self._follows_all

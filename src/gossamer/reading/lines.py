@@ -12,7 +12,7 @@ from functools import lru_cache
 REMEMBERED_REFERENCES = 1_024
 
 #: A reference as `html.unescape` finds them: by a number of any length, or with a name of 32 characters at most.
-_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
+_REFERENCE = re.compile(r"(&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?))")
 #: Characters of the longest one with a name.
 _LONGEST_NAMED = 34
 #: Digits of the largest number of a character, and one more.
@@ -41,11 +41,12 @@ def lines(blocks: bytes) -> str:
     text = blocks.decode("utf-8", "replace")
     if "&" in text:
         # Some references stand for white space, or for nothing between two spaces. White space of every script counts here.
-        are_blank = any(map(_is_blank, map(_character, set(_REFERENCE.findall(text)))))
-        text = _REFERENCE.sub(lambda reference: _character(reference[0]), text)
-        if are_blank or _has_other_space(blocks):
+        pieces = _REFERENCE.split(text)
+        characters = pieces[1::2] = list(map(_character, pieces[1::2]))
+        text = "".join(pieces)
+        if any(map(_is_blank, set(characters))) or _has_other_space(blocks):
             text = " ".join(text.split())
-    return "\n".join([line.strip() for line in text.split("\0")[1:]])
+    return "\n".join(map(str.strip, text.split("\0")[1:]))
 
 
 def _character(reference: str) -> str:

@@ -160,7 +160,7 @@ class Skim:
         self._in_form = False
         self._has_title = False
         self._takes_frames: bool | None = None
-        self._graphics = Graphics(markup)
+        self._graphics = Graphics(markup, self.spans, exactly=exactly)
         self.head_end = len(markup)
         self.head_end = self._skim_head()
         """Where the head ends: at the first tag or text that no head can hold."""
@@ -308,11 +308,12 @@ class Skim:
                 if self._takes_frames:
                     self.pieces = [piece for piece in self.pieces if not self._is_dropped(piece)]
             return False
+        # The first title is the page's: graphics have one for each node, and an endless page may have one in each line.
+        if name == b"title" and self._has_title:
+            return False
         if name in _OF_PAGE and start >= self.head_end and self._is_displaced(name, start):
             return False
         if name == b"title":
-            if self._has_title:  # the first is the page's, and an endless page may have one in each line
-                return False
             self._has_title = True
         if name == b"frame":
             return bool(self._takes_frames)

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from gossamer.cli.check_filter import check_filter
 from gossamer.contracts.filtering import VisitGate
 from gossamer.expressions.compiling import Expression
+from gossamer.expressions.pages import facts_of, keep_document
 from gossamer.expressions.patterns import compile_words
 from gossamer.expressions.predicates import SHIPPED
 from gossamer.expressions.scanning import ExpressionError
 from gossamer.model.visit import Link, Visit
+from gossamer.reading.document import Document
 from gossamer.reading.keywords import keywords
 from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
 from gossamer.testing.storing import visit
@@ -108,6 +110,16 @@ def test_plain_text_has_a_text_and_a_picture_has_none() -> None:
 def test_a_page_is_never_judged_by_the_text_of_another() -> None:
     rule = Expression("text(hospital)", "store")
     assert [rule.judge(page(body)) == "" for body in (CLINIC, CARS, CLINIC, CARS)] == [True, False, True, False]
+
+
+def test_a_page_that_was_read_already_is_decoded_once_and_is_not_taken_for_another() -> None:
+    clinic, cars = page(CLINIC), page(CARS)
+    read, fresh = Document(clinic), facts_of(clinic)
+    keep_document(clinic, read)
+    judged = msgspec.structs.replace(clinic, links=(Link("http://a.test/1"),))
+    assert (facts_of(judged).text, facts_of(judged).keywords) == (fresh.text, fresh.keywords)
+    assert {"markup", "text"} <= vars(read).keys()
+    assert "We sell cars" in facts_of(cars).text
 
 
 @pytest.mark.parametrize("gate", ["follow", "fetch", "parse"])

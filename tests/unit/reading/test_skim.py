@@ -144,6 +144,35 @@ def test_no_robots_tag_is_in_a_page_of_frames() -> None:
     assert Document(visit("http://a.test/", page)).directives == ()
 
 
+@pytest.mark.parametrize(
+    "graphics",
+    [
+        b"<svg><g><path d='M'/></g></svg>",
+        b'<svg class="x" width=5><text>t</text></svg>',
+        b"<SVG><g><title>t</title><a href='#x'/></SVG>",
+        b"<svg><style>a{}</style><script>x</script><!-- c --></svg>",
+        b"<svg><rdf:RDF><cc:Work></cc:Work></rdf:RDF></svg>",
+        b"<svg><svg/><g></svg>",
+        b"<svg>" + b"<g>" * 100 + b"</svg>",
+        b"<svg/>",
+        b"<svg><p>out</p></svg>",
+        b"<!-- <svg> -->",
+        b"<!-- <p><svg> -->",
+        b"<p title='<svg>'>",
+        b"<script>'<svg>'</script>",
+    ],
+)
+def test_behind_graphics_that_ended_tags_are_those_of_the_page_again(graphics: bytes) -> None:
+    styles = b"<style><a href=1></style><a href=2>"
+    assert hrefs(graphics + styles)[-1:] == ["2"]
+    assert "1" not in hrefs(b"<div>" + graphics + styles + graphics + styles + b"</div>")
+
+
+def test_a_place_within_graphics_is_in_them_wherever_these_end() -> None:
+    assert hrefs(b"<svg><g><title>t</title><![CDATA[<a href=1>]]></g></svg><a href=2>") == ["2"]
+    assert hrefs(b"<svg><g/></svg><svg><style><a href=1></style></svg>") == ["1"]
+
+
 def test_an_end_tag_of_what_is_around_graphics_ends_them() -> None:
     assert hrefs(b"<a href=0><svg></a><a/href=2><![CDATA[<a href=4><a href=5>") == ["0", "2", "5"]
     assert hrefs(b"<a href=0><svg></svg><a/href=2><![CDATA[<a href=4><a href=5>") == ["0", "2", "5"]
