@@ -6,6 +6,7 @@ runtime serve it. Crawls are commands, as people run them, and reach either thro
 and all.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,8 @@ USUAL_SHARE: Final = 5
 
 _COLUMNS = ("relevant", "crawl", "bytes", "up", "requests", "seconds", "of gzip", "of no coding")
 
+_BODY: Final = re.compile(rb"<body[^>]*>", re.IGNORECASE)
+
 _HOST: Final = "www.bench.example"
 _FIRST: Final = "/all.html"
 #: Seconds that one crawl may take.
@@ -70,7 +73,7 @@ def write_site(pages: Mapping[str, bytes], root: Path) -> int:
         words = [word for share, word in SHARES.items() if share and number % (100 // share) == 0]
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        marked = page + f"<p>{' '.join(words)}</p>".encode()
+        marked = _marked(page, f"<p>{' '.join(words)}</p>".encode())
         file.write_bytes(marked)
         size += len(marked)
     links = "".join(f'<a href="{path}">x</a>' for path in pages)
@@ -78,6 +81,13 @@ def write_site(pages: Mapping[str, bytes], root: Path) -> int:
     for place in (root, *root.rglob("*")):
         place.chmod(0o755 if place.is_dir() else 0o644)
     return size
+
+
+def _marked(page: bytes, paragraph: bytes) -> bytes:
+    """A page with a paragraph more, at its beginning: of a very long page only the beginning is read as text."""
+    body = _BODY.search(page)
+    at = body.end() if body else len(page)
+    return page[:at] + paragraph + page[at:]
 
 
 def measure(report: BenchReport, pages: Mapping[str, bytes]) -> None:
