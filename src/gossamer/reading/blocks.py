@@ -141,7 +141,7 @@ def _slots(names: Any) -> Any:
 
 _NAMES, _KINDS = _kinds()
 _SHAPES = bytes(map(_shape, range(256)))
-# What words are made of: bytes that begin one, and those of all characters beyond ASCII.
+# Words consist of these: bytes that begin one, and those of all characters beyond ASCII.
 _SPOKEN = bytes(_shape(code) == 3 or code >= 0x80 for code in range(256))
 _UNSPACED_PAIRS = _unspaced_pairs()
 # What an opening and a closing tag add to the number of open elements.

@@ -50,7 +50,7 @@ def lines(blocks: bytes) -> str:
 
 
 def _character(reference: str) -> str:
-    """What a reference stands for, as the standard library has it, which raises for thousands of digits."""
+    """The character of a reference, as the standard library has it; that library raises for thousands of digits."""
     if len(reference) > _LONGEST_NAMED:
         digits = 3 if reference[2] in "xX" else 2
         number = reference[digits:].rstrip(";").lstrip("0")

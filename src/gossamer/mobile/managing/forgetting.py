@@ -1,4 +1,4 @@
-"""What mobile crawlers have of a deleted URL, host or domain, taken out of a ledger.
+"""Takes out of a ledger all that mobile crawlers have of a deleted URL, host or domain.
 
 Place in the flow: `gossamer delete` calls this before the ledger forgets the hosts themselves, while nobody is at work on the
 crawl. It can be killed at any point and called again. A crawler that was sent to a host of which something goes counts as lost: it

@@ -220,7 +220,7 @@ class ObeyRobots(Provider[RobotsSheet]):
     def _shared(self, rules: Rules) -> Rules:
         """Equal rules that another site has, or else these: many sites have the file of the program that runs them.
 
-        Who could make two files alike would change the rules of other sites, so that the digest is a cryptographic one.
+        The digest is a cryptographic one: otherwise a site could make a file that replaces the rules of another site.
         """
         digest = blake2b(msgspec.msgpack.encode(rules), digest_size=16).digest()
         return self._alike.setdefault(digest, rules)
