@@ -1,6 +1,7 @@
 """Tests change nothing of ours behind its back: what a test needs to change is a parameter, a setting or a seam."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,3 +67,13 @@ def test_no_test_replaces_our_own_code() -> None:
         for line in patches_of_ours(path.read_text(encoding="utf-8"))
     }
     assert found == set()
+
+
+def test_commands_are_invoked_through_the_program() -> None:
+    """Click keeps a command's option of help as it was asked for first: one without `-h` would be met by tests after it."""
+    invoked = {
+        (name, str(path.relative_to(ROOT)))
+        for path in Path(ROOT / "tests").rglob("*.py")
+        for name in re.findall(r"CliRunner\(\)\.invoke\(\s*(\w+)", path.read_text(encoding="utf-8"))
+    }
+    assert {name for name, _ in invoked} == {"commands", "program"}, sorted(invoked)

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gossamer.cli.bench import bench
+from gossamer.cli.main import commands
 
 
 @pytest.mark.parametrize("name", ["pages", "keeping", "memory"])
 def test_a_crawl_is_measured_and_written_down(name: str, tmp_path: Path) -> None:
     kept = tmp_path / "figures.json"
-    done = CliRunner().invoke(bench, [name, "--pages", "150", "--json", str(kept)])
+    done = CliRunner().invoke(commands, ["bench", name, "--pages", "150", "--json", str(kept)])
     assert done.exit_code == 0, done.output
     told = json.loads(kept.read_bytes())
     assert told["date"] and told["machine"]["python"]

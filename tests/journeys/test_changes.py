@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 import gossamer
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
-from gossamer.cli.changes import changes, diff
+from gossamer.cli.main import commands
 from gossamer.flow.clock import SystemClock
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
@@ -63,7 +63,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(*arguments: str) -> Result:
-    return CliRunner().invoke(changes, list(arguments), standalone_mode=False, catch_exceptions=False)
+    return CliRunner().invoke(commands, ["changes", *arguments], standalone_mode=False, catch_exceptions=False)
 
 
 def listed(folder: Path, *options: str) -> list[dict[str, object]]:
@@ -113,7 +113,9 @@ def diffed(folder: Path, *arguments: str) -> list[str]:
     with Database(folder) as database:
         ((url,),) = database.ask("SELECT DISTINCT url FROM pages_all WHERE url LIKE '%/prices'")
     line = [str(folder), url, *arguments]
-    return CliRunner().invoke(diff, line, standalone_mode=False, catch_exceptions=False).stdout.splitlines()
+    return (
+        CliRunner().invoke(commands, ["diff", *line], standalone_mode=False, catch_exceptions=False).stdout.splitlines()
+    )
 
 
 def test_a_difference_reads_as_people_read_it_and_names_both_versions(watched: Path) -> None:
@@ -140,7 +142,9 @@ def test_two_versions_are_named_by_their_times(watched: Path) -> None:
 
 def test_a_page_with_one_version_has_no_difference(watched: Path) -> None:
     with pytest.raises(UsageError, match="is not in the archive"):
-        CliRunner().invoke(diff, [str(watched), "http://127.0.0.1/x"], standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(
+            commands, ["diff", str(watched), "http://127.0.0.1/x"], standalone_mode=False, catch_exceptions=False
+        )
     with pytest.raises(UsageError, match="name a version by its time"):
         diffed(watched, "--at", "now", "then")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gossamer.cli.simweb import simweb
+from gossamer.cli.main import commands
 from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, robots, serve
 from gossamer.simweb.audit import Audit, AuditOptions, audit, to_json, to_svg, to_text
 from gossamer.simweb.expected import expected_pages
@@ -225,7 +225,7 @@ def test_an_audit_reads_as_text_json_and_picture(tmp_path: Path) -> None:
 
 def test_the_command_lists_the_pages_to_expect() -> None:
     done = CliRunner().invoke(
-        simweb, ["--pages", "300", "--hosts", "5", "--expected", "--scope", "host", "--depth", "1"]
+        commands, ["simweb", "--pages", "300", "--hosts", "5", "--expected", "--scope", "host", "--depth", "1"]
     )
     assert done.exit_code == 0
     lines = done.output.splitlines()
@@ -246,7 +246,7 @@ def test_the_command_lists_the_pages_to_expect() -> None:
     ],
 )
 def test_a_mistake_ends_in_one_line_and_exit_code_2(arguments: list[str]) -> None:
-    done = CliRunner().invoke(simweb, arguments)
+    done = CliRunner().invoke(commands, ["simweb", *arguments])
     assert done.exit_code == 2
     assert "Traceback" not in done.output
     assert len([line for line in done.output.splitlines() if line.startswith("Error:")]) == 1

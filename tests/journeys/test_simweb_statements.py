@@ -7,8 +7,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from gossamer.cli.main import main
-from gossamer.cli.simweb import simweb
+from gossamer.cli.main import commands, main
 from gossamer.simweb import ServeOptions, WebSpec, beside
 from gossamer.simweb.audit import Audit, AuditOptions, audit, to_text
 
@@ -76,7 +75,9 @@ def test_the_questions_of_the_manual_are_answered(
 
 def test_a_file_without_triples_is_refused_in_one_line(crawled: tuple[Path, list[str]], tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("url,status\n")
-    done = CliRunner().invoke(simweb, ["--audit", str(crawled[0]), "--triples", str(tmp_path / "other.csv")])
+    done = CliRunner().invoke(
+        commands, ["simweb", "--audit", str(crawled[0]), "--triples", str(tmp_path / "other.csv")]
+    )
     assert done.exit_code != 0 and "has no columns graph, predicate, object" in done.output
-    plain = CliRunner().invoke(simweb, ["--audit", str(crawled[0]), "--json"])
+    plain = CliRunner().invoke(commands, ["simweb", "--audit", str(crawled[0]), "--json"])
     assert msgspec.json.decode(plain.output)["statements"] is None

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.cli.check_filter import check_filter
+from gossamer.cli.main import commands
 from gossamer.contracts.filtering import VisitGate
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.pages import facts_of, keep_document
@@ -173,5 +173,5 @@ def test_keywords_of_a_script_without_spaces_are_pairs_of_its_characters() -> No
 def test_check_filter_judges_a_saved_page(line: list[str], expected: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     saved = tmp_path / "page.html"
     saved.write_bytes(CLINIC)
-    done = CliRunner().invoke(check_filter, [line[0], "http://a.test/", "--page", str(saved), *line[1:]])
+    done = CliRunner().invoke(commands, ["check-filter", line[0], "http://a.test/", "--page", str(saved), *line[1:]])
     assert done.output.split("\t")[0] == expected

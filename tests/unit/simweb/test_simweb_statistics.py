@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from gossamer.cli.simweb import simweb
+from gossamer.cli.main import commands
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.describe import describe, to_json, to_text
 from gossamer.simweb.graph import WebGraph
@@ -63,7 +63,9 @@ def test_of_the_smallest_webs_nothing_is_claimed_that_cannot_be_told(spec: WebSp
 
 
 def test_the_command_describes_the_web_that_it_would_serve() -> None:
-    done = CliRunner().invoke(simweb, ["--describe", "--pages", "2000", "--json", "--set", "gone_share=0.3"])
+    done = CliRunner().invoke(
+        commands, ["simweb", "--describe", "--pages", "2000", "--json", "--set", "gone_share=0.3"]
+    )
     assert done.exit_code == 0
     found = {fact["what"]: fact for fact in json.loads(done.output)}
     assert found["pages that are gone"]["asked"] == 0.3
