@@ -21,3 +21,13 @@ def test_no_python_is_started_with_the_current_folder_first(tree: str) -> None:
         f"{path.relative_to(ROOT)}: {found[0]}" for path in files for found in LOOSE.finditer(path.read_text("utf-8"))
     ]
     assert loose == []
+
+
+def test_an_event_loop_starts_children_in_one_place() -> None:
+    """There each gets a session of its own, so that Ctrl-C in the terminal reaches the process that ends the others."""
+    found = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "src").rglob("*.py")
+        if "create_subprocess" in path.read_text("utf-8")
+    }
+    assert found == {"src/gossamer/flow/children.py"}

@@ -17,7 +17,7 @@ import msgspec
 from gossamer.assembly.item_files import ItemFiles
 from gossamer.assembly.options import CrawlOptions
 from gossamer.contracts.feeding import FollowerNote
-from gossamer.flow import python
+from gossamer.flow import children
 from gossamer.model.errors import UsageError
 from gossamer.query.places import (
     ENDPOINTS,
@@ -209,12 +209,4 @@ def _told(line: bytes) -> FollowerNote:
 
 async def _following(directory: Path, name: str, *options: str) -> asyncio.subprocess.Process:
     """Start the process that feeds something; it ends when its standard input does."""
-    # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
-    return await asyncio.create_subprocess_exec(
-        *python.command("gossamer.operations.following", str(directory), name, *options),
-        env=python.environment(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    return await children.begun("gossamer.operations.following", str(directory), name, *options)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assembly.options import CrawlOptions
-from gossamer.flow import python
+from gossamer.flow import children
 from gossamer.model.errors import UsageError
 
 #: Where a crawl notes its folder.
@@ -114,13 +114,8 @@ class MirrorFolder:
         """Write the folder, if the crawl has one. Reports what became of it."""
         if read_note(self._directory) is None:
             return
-        child = await asyncio.create_subprocess_exec(
-            *python.command("gossamer.operations.mirror.writing", str(self._directory)),
-            env=python.environment(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+        child = await children.begun(
+            "gossamer.operations.mirror.writing", str(self._directory), stdin=asyncio.subprocess.DEVNULL
         )
         try:
             told, said = await child.communicate()

@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.assembly.children import Child, Figures
 from gossamer.assembly.compiling import provider_names
-from gossamer.flow import python
+from gossamer.flow import children
 from gossamer.flow.catalog import Catalog
 from gossamer.flow.errors import ComponentFailed, SettingError, WiringError
 from gossamer.flow.graph import Graph
@@ -225,10 +225,14 @@ class Fleet:
 
     async def _spawn(self, name: str, path: Path) -> None:
         ours, theirs = socket.socketpair()
-        command = python.command("gossamer.assembly.child", str(path), name, str(self._directory), str(theirs.fileno()))
-        # A session of its own: Ctrl-C in the terminal is the main process' to handle, which then drains the children.
-        self.children[name] = await asyncio.create_subprocess_exec(
-            *command, env=python.environment(own=True), start_new_session=True, pass_fds=(theirs.fileno(),)
+        number = theirs.fileno()
+        self.children[name] = await children.begun(
+            *("gossamer.assembly.child", str(path), name, str(self._directory), str(number)),
+            stdin=None,
+            stdout=None,
+            stderr=None,
+            own=True,
+            shared=[number],
         )
         theirs.close()
         if (before := self._lines.get(name)) is not None:

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from gossamer.flow import python
+from gossamer.flow import children
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
 from gossamer.stores.ledger.ledger import RocksLedger
@@ -80,14 +80,8 @@ class TableMaker:
 
     async def make(self, *options: str) -> None:
         """Make tables of what is closed, in a process of their own; `--ended`: of everything. Reports what fails."""
-        # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
-        self._child = child = await asyncio.create_subprocess_exec(
-            *python.command("gossamer.query", str(self._directory), *options),
-            env=python.environment(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+        self._child = child = await children.begun(
+            "gossamer.query", str(self._directory), *options, stdin=asyncio.subprocess.DEVNULL
         )
         try:
             told, said = await child.communicate()

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from gossamer.cli.telling import tell
-from gossamer.flow import python
+from gossamer.flow import children
 
 if TYPE_CHECKING:
     from gossamer.cli.crawl import AnyCrawl
@@ -60,15 +60,7 @@ async def dashboard_beside(job: "AnyCrawl", address: str | None) -> AsyncIterato
 async def _shown(job: "AnyCrawl", address: str) -> None:
     while not job.working:
         await asyncio.sleep(LOOK)
-    child = await asyncio.create_subprocess_exec(
-        *python.command("gossamer.dashboard", str(job.directory), address),
-        env=python.environment(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        # A session of its own: Ctrl-C in the terminal ends the crawl, and the crawl ends this.
-        start_new_session=True,
-    )
+    child = await children.begun("gossamer.dashboard", str(job.directory), address, stderr=asyncio.subprocess.DEVNULL)
     assert child.stdin is not None and child.stdout is not None
     try:
         line = (await child.stdout.readline()).decode().strip()

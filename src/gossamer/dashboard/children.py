@@ -7,7 +7,7 @@ are answered so; the dashboard's own process parses none of them.
 import asyncio
 from pathlib import Path
 
-from gossamer.flow import python
+from gossamer.flow import children
 from gossamer.model.errors import UsageError
 
 #: Bytes of an answer at most: what is sent is cut long before.
@@ -42,15 +42,7 @@ class KilledChildren:
             return await self._answered(directory, question)
 
     async def _answered(self, directory: Path, question: bytes) -> bytes:
-        child = await asyncio.create_subprocess_exec(
-            *python.command(self._module, str(directory)),
-            env=python.environment(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=MOST,
-            start_new_session=True,
-        )
+        child = await children.begun(self._module, str(directory), longest_line=MOST)
         try:
             async with asyncio.timeout(self._seconds):
                 answer, complaint = await child.communicate(question)

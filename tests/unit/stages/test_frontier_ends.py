@@ -317,6 +317,36 @@ def test_an_agent_does_not_end_while_others_may_bring_urls_but_says_that_it_is_a
     run(agent())
 
 
+def test_an_agent_whose_hosts_all_wait_leaves_its_pages_to_others(tmp_path: Path, run: Any) -> None:
+    async def agent() -> None:
+        ring = Ring(tmp_path, well_then(Outcome.OK, 0.1))
+        frontier = ring.frontier
+        async with Stand(frontier, bound=("arrived",)) as stand:
+            before, frontier.sheet = frontier.sheet, msgspec.structs.replace(frontier.sheet, page_share=2)
+            frontier.changed(before)
+            ring.politeness.slow("a.test", 60.0)
+            await stand.give("seeds", *(Task(f"http://a.test/{number}", "a.test") for number in range(3)))
+            [task] = await stand.made("tasks")
+            assert frontier.wants_pages, "a host is being asked"
+            await ring.answer(stand, task)
+            assert not frontier.wants_pages, "another agent may use it until then"
+            await stand.give("seeds", Task("http://b.test/", "b.test"))
+            assert frontier.wants_pages
+            await ring.clock.advance(60.0)
+            assert frontier.wants_pages
+            stand.end("seeds")
+            for _ in range(2):
+                for task in await stand.made("tasks"):
+                    await ring.answer(stand, task)
+            frontier.drain()
+            stand.end("answers", "committed", "arrived")
+            await stand.wait()
+        await asyncio.sleep(0)  # the alarm goes
+        ring.ledger.abandon()
+
+    run(agent())
+
+
 def test_an_agent_without_a_page_left_of_its_share_waits_for_more_and_is_not_at_rest(tmp_path: Path, run: Any) -> None:
     async def agent() -> None:
         ring = Ring(tmp_path, well_then(Outcome.OK, 0.1))

@@ -5,11 +5,10 @@ crawl prepares the next ones: loading the program takes longer than the change i
 """
 
 import asyncio
-from asyncio.subprocess import Process
 from collections.abc import Iterable
 from pathlib import Path
 
-from gossamer.flow import python
+from gossamer.flow import children
 
 #: The word that lets a process begin. Without it, it ends as soon as its supervisor does.
 WORD = b"\n"
@@ -21,12 +20,12 @@ class Starter:
     def __init__(self, folder: Path) -> None:
         """`folder` is where they meet."""
         self._folder = folder
-        self._prepared: dict[str, asyncio.Task[Process]] = {}
+        self._prepared: dict[str, asyncio.Task[asyncio.subprocess.Process]] = {}
 
     def __repr__(self) -> str:
         return f"<Starter: {len(self._prepared)} prepared>"
 
-    async def start(self, name: str) -> Process:
+    async def start(self, name: str) -> asyncio.subprocess.Process:
         """A process that begins now: the one that was prepared, or a new one. Raises OSError."""
         process = await self._waiting(name) or await self._started(name)
         assert process.stdin is not None
@@ -46,7 +45,7 @@ class Starter:
                 process.kill()
                 await process.wait()
 
-    async def _waiting(self, name: str) -> Process | None:
+    async def _waiting(self, name: str) -> asyncio.subprocess.Process | None:
         """The process that was prepared, once; None where there is none, or it has ended."""
         if (task := self._prepared.pop(name, None)) is None:
             return None
@@ -56,13 +55,7 @@ class Starter:
             return None  # who needs it tries again, and says why it fails
         return process if process.returncode is None else None
 
-    async def _started(self, name: str) -> Process:
-        # A session of its own: Ctrl-C in the terminal reaches the supervisor, and the supervisor ends this.
-        return await asyncio.create_subprocess_exec(
-            *python.command("gossamer.assembly.agency.process", str(self._folder), name),
-            env=python.environment(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+    async def _started(self, name: str) -> asyncio.subprocess.Process:
+        return await children.begun(
+            "gossamer.assembly.agency.process", str(self._folder), name, stdout=asyncio.subprocess.DEVNULL
         )

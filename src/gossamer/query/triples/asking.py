@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.flow import python
+from gossamer.flow import children
 from gossamer.flow.quantities import show_bytes, show_seconds
 from gossamer.model.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.query.triples.answering import NO_MEMORY
@@ -63,15 +63,8 @@ async def ask(store: Path, question: SparqlQuestion, limits: QuestionLimits, tak
         TooMuch: it wanted more than it may have.
         CrawlDirectoryError: the store cannot be read.
     """
-    child = await asyncio.create_subprocess_exec(
-        *python.command(
-            "gossamer.query.triples.answering", str(store), str(limits.memory), str(int(limits.seconds) + 2)
-        ),
-        env=python.environment(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
+    child = await children.begun(
+        "gossamer.query.triples.answering", str(store), str(limits.memory), str(int(limits.seconds) + 2)
     )
     try:
         async with asyncio.timeout(limits.seconds):

@@ -370,13 +370,17 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     @property
     def wants_pages(self) -> bool:
-        """Whether its share of pages will soon keep it from handing out what it has."""
-        return len(self.queues) > 0 and self._stopping.is_short_of_pages(self._slots.taken + self.sheet.concurrency)
+        """Whether its share of pages will soon keep it from handing out what it can."""
+        return self._stopping.is_short_of_pages(self._slots.taken + self.sheet.concurrency) and self._can_go_on()
 
     @property
     def wants_bytes(self) -> bool:
         """Whether its share of bytes will."""
-        return len(self.queues) > 0 and self._stopping.is_short_of_bytes(self._slots.taken + self.sheet.concurrency)
+        return self._stopping.is_short_of_bytes(self._slots.taken + self.sheet.concurrency) and self._can_go_on()
+
+    def _can_go_on(self) -> bool:
+        """Whether there are URLs that may be asked for soon; others may use what it was lent while all its hosts wait for long."""
+        return len(self.queues) > 0 and (self._turns.is_stirred or any(True for _ in self.hosts_due()))
 
     def hosts_due(self) -> Iterator[str]:
         """Hosts that have queued URLs, and that are being asked or may be asked within :data:`DUE`."""

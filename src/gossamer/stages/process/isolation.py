@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from gossamer.contracts.processing import Processor
-from gossamer.flow import python
+from gossamer.flow import children
 from gossamer.flow.ports import declared
 from gossamer.flow.unit import Provider
 from gossamer.model.body import Body, StoredBody, pieces
@@ -126,12 +126,7 @@ class Parsers:
         await parser.kill()
 
     async def _start(self) -> "_Parser":
-        process = await asyncio.create_subprocess_exec(
-            *python.command("gossamer.stages.process.parser"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=python.environment(own=True),
-        )
+        process = await children.begun("gossamer.stages.process.parser", stderr=None, own=True)
         self.started += 1
         parser = _Parser(process)
         try:
