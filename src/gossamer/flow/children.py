@@ -1,6 +1,6 @@
-"""Starts processes of ours that work beside this one and end with it.
+"""Starts processes of ours that work beside this one, for an event loop.
 
-Place in the flow: parsers, makers of tables, followers, agents, processes of a wiring, and whatever else an event loop starts and
+Place in the flow: parsers, makers of tables, followers, agents, processes of a wiring, and whatever else a crawl starts and
 waits for. :mod:`gossamer.flow.python` says where their modules come from.
 """
 
@@ -24,15 +24,15 @@ async def begun(
     shared: Collection[int] = (),
     longest_line: int = _LINE,
 ) -> Process:
-    """Start a module of ours in a process of its own, which takes part in no Ctrl-C of the terminal: who starts it ends it.
+    """Start a module of ours in a process of its own. Ctrl-C in the terminal does not reach it: whoever starts it has to end it.
 
     Args:
         module: its full name; it is run as a program.
         *arguments: of the program.
         stdin: :data:`asyncio.subprocess.PIPE`, ``DEVNULL``, or None for that of this process; `stdout` and `stderr` likewise.
         own: it may need modules of the person's own.
-        shared: further open files that it gets.
-        longest_line: bytes; more without an end of the line cannot be read by lines.
+        shared: numbers of open files that it gets beside these three.
+        longest_line: bytes that a reader of its output keeps while it waits for the end of a line.
 
     Raises:
         OSError: the system starts no process.
