@@ -40,6 +40,10 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
         with Control(directory) as control:
             control.ask(Change({"agents": str(agents)}))
 
+    def ask_for_few_requests() -> None:
+        with Control(directory) as control, pytest.raises(SteeringRefused, match="1 cannot be divided among 2 agents"):
+            control.ask(Change({"concurrency": "1"}))
+
     def look() -> None:
         with Control(directory) as control:
             now.append(control.told(Status(), CrawlStanding))
@@ -48,6 +52,8 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
         job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2, concurrency=6), report=told.append)
 
         async def change(job: DividedCrawl) -> None:
+            await until(lambda: job.has_begun)
+            await asyncio.to_thread(ask_for_few_requests)
             for number in (3, 1):
                 seen = len(web.requests)
                 await until(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
@@ -65,6 +71,31 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
     assert any("agent-02 joined and took" in line for line in told)
     assert any("agent-01 and agent-02 left and gave away" in line for line in told)
     assert now[0].pages >= 40, "those of the agents that left count"
+    check_whole(asked, directory)
+
+
+@pytest.mark.parametrize("end", [DividedCrawl.stop, DividedCrawl.abort])
+def test_a_crawl_that_ends_while_its_agents_begin_again_is_kept(
+    end: Callable[[DividedCrawl], None], tmp_path: Path
+) -> None:
+    directory = tmp_path / "crawl"
+    with web_of_hosts(pages=PAGES, latency=0.1) as web:
+        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2))
+
+        async def change(job: DividedCrawl) -> None:
+            await until(lambda: len(web.requests) > 30)
+            job.roster.want(job.graph, 3)
+            job.rest()
+            await until(lambda: len(job.supervisor.agents) == 3)
+            assert job.has_begun and not job.supervisor.has_begun, "the new supervisor has not heard of anybody"
+            end(job)
+
+        summary = asyncio.run(crawled(job, change))
+        assert (summary.state, (directory / "crawl.toml").exists()) == ("stopped", True)
+        job = DividedCrawl([], options_for(web, directory, resume=True))
+        summary = asyncio.run(job.run())
+        asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+    assert (summary.state, summary.pages, len(job.roster.members)) == ("finished", HOSTS * PAGES, 3)
     check_whole(asked, directory)
 
 

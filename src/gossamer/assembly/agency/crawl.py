@@ -101,6 +101,7 @@ class DividedCrawl:
         self._folder = Path()
         self._starter = Starter(self._folder)
         self._begun = begun
+        self._had_begun = False
         self._began = 0.0
         self.others = Joining(self)
         """Lets agents join and leave."""
@@ -166,7 +167,7 @@ class DividedCrawl:
     @property
     def has_begun(self) -> bool:
         """An agent was at work, so that there may be something to keep, whatever came after."""
-        return self._supervisor is not None and any(agent.has_begun for agent in self._supervisor.agents.values())
+        return self._had_begun or (self._supervisor is not None and self._supervisor.has_begun)
 
     async def _work(self) -> None:
         """Let the agents work; where people ask for others, these go on when domains have changed hands."""
@@ -189,7 +190,7 @@ class DividedCrawl:
         try:
             await self.supervisor.work()
         except AgentEnded as error:
-            if before is None or any(agent.has_begun for agent in self.supervisor.agents.values()):
+            if before is None or self.supervisor.has_begun:
                 raise
             self.report(f"the change of the graph is taken back: {error}")
             self.graph = self.rewiring.take_back(before)
@@ -209,6 +210,7 @@ class DividedCrawl:
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""
         before = self._supervisor
+        self._had_begun = self.has_begun
         self.roster.look_at_left()
         self._orders = self.roster.orders(self.graph, self._folder)
         turns = place_turns(self.graph)
@@ -356,12 +358,13 @@ class DividedCrawl:
 
         Raises:
             SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
-            UsageError: the change cannot be kept.
+            UsageError: the change cannot be kept, or what it sets cannot be divided among the agents.
         """
         before = self.graph.sheet(unit)
         after = change(before, settings, running=True)
         new = msgspec.to_builtins(after)
         given = {name: new[name] for name in settings}
+        self.roster.check_settings(self.graph.with_settings(unit, given, after))
         if not self.supervisor.is_resting:  # who begins again reads it then
             await self.supervisor.giving.give(unit, given)
         self.graph = self.graph.with_settings(unit, given, after)

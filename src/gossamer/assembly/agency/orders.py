@@ -120,14 +120,20 @@ def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any
     return value
 
 
-def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
-    if "frontier" not in graph.components:
-        raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
+def check_concurrency(graph: Graph, number: int) -> None:
+    """Refuse so many agents, by a UsageError, where not each of them may have a request in flight."""
     frontier: Any = graph.sheet("frontier")
     if frontier.concurrency < number:
         raise UsageError(
             f"--concurrency {frontier.concurrency} cannot be divided among {number} agents; each needs one"
         )
+
+
+def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
+    if "frontier" not in graph.components:
+        raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
+    frontier: Any = graph.sheet("frontier")
+    check_concurrency(graph, number)
     parts: dict[str, dict[str, Any]] = {
         "frontier": {
             name: part_of("frontier", name, getattr(frontier, name), number, index)

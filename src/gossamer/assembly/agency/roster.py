@@ -31,7 +31,7 @@ from gossamer.assembly.agency.membership import (
     with_places,
     without,
 )
-from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, write_orders
+from gossamer.assembly.agency.orders import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.assembly.agency.starting import Starter
 from gossamer.assembly.agency.supervisor import Supervisor
 from gossamer.assembly.control.standing import CrawlStanding
@@ -118,6 +118,10 @@ class Roster:
         check_can_divide(graph, members, self._directory, self.masters.names)
         if self.has_changed or members != self.members:
             check_can_change(graph.wiring, self._directory)
+
+    def check_settings(self, graph: Graph) -> None:
+        """Refuse settings, by a UsageError, that cannot be divided among the agents at work, or among those that are wanted."""
+        check_concurrency(graph, max(len(at_work(self.members)), len(at_work(self._wanted or ()))))
 
     def division(self, graph: Graph, members: Sequence[str] = ()) -> DividedByRing | DividedByTable:
         """Says whose a host is, among these members or those that the crawl has."""

@@ -208,7 +208,7 @@ async def _changed(crawl: "DividedCrawl", request: Change) -> str:
 async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
     """How the crawl stands, by all agents that answer."""
     supervisor = crawl.supervisor
-    is_changing = supervisor.is_resting or not any(agent.has_begun for agent in supervisor.agents.values())
+    is_changing = supervisor.is_resting or not supervisor.has_begun
     if is_changing and crawl.working:
         return crawl.glance()
     names = list(supervisor.agents)

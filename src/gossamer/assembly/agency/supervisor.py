@@ -119,6 +119,11 @@ class Supervisor:
         return (self.agents.keys() - gone) | {one.name for one in self.masters_at_work}
 
     @property
+    def has_begun(self) -> bool:
+        """An agent was at work under this supervisor."""
+        return any(agent.has_begun for agent in self.agents.values())
+
+    @property
     def restarts(self) -> int:
         """How often an agent was started again."""
         return sum(agent.restarts.count for agent in self.agents.values())
