@@ -150,6 +150,7 @@ class DividedCrawl:
             ensure_crawl_id(self.directory, SystemClock().now())
             await self._work()
             summary = self._summed()
+            self._had_begun = self.has_begun or summary.fetched > 0  # agents may end before they were asked for news
             vain = made and came_to_nothing(summary)
             self._tell_end(summary, is_kept=not vain)
             note_end(self.directory, summary)

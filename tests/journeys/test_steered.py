@@ -1,0 +1,14 @@
+"""Crawls of several agents that people steer at random moments end with every page, once."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.killing import steered
+
+
+@pytest.mark.long
+def test_a_crawl_that_is_stopped_resumed_and_loses_agents_has_every_page_once(tmp_path: Path) -> None:
+    report = steered.run(1, tmp_path, seed=2)
+    assert report.breaches == []
+    assert report.acts["stop"] == 1

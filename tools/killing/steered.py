@@ -1,0 +1,223 @@
+"""Crawls of several agents that are steered at random moments: what must hold whatever people ask, and whenever they ask it.
+
+Each crawl has a web, limits and acts of its own, which follow from the seed; their moments do not, quite, since no two crawls are
+equally fast. A crawl that a person stops is resumed, and judged at its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from gossamer.assembly.agency.meeting import living
+from gossamer.assembly.control.client import Control
+from gossamer.assembly.control.messages import Change, Checkpoint, Continue, Pause, Status
+from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.model.agents import agent_name
+from gossamer.model.errors import GossamerError
+from gossamer.operations.verifying import verify
+from gossamer.query.places import CRAWL_FILE
+from gossamer.stores.rowlog import LOG_PATH
+from tools.killing.site import Round, resume_command, served
+
+#: Agents that a crawl has at most.
+MOST_AGENTS = 4
+
+#: Seconds between two acts at most. Agents rest and begin again within two, so that some acts meet them there.
+LONGEST = 1.5
+
+#: Seconds without an answer from the web after which a crawl stands still: nothing in this web waits for longer.
+STILL = 30.0
+
+#: Bytes of the server's log, some hundred requests, before anything happens: a crawl that is stopped before anything came leaves
+#: nothing, as it should.
+_UNDER_WAY = 10_000
+
+#: Seconds between two looks at how a crawl stands.
+_LOOK = 0.5
+
+#: Exit statuses of a run that did what it should: to its end, to a limit, or until it was stopped.
+_IN_ORDER = (0, 3)
+
+
+class Act(StrEnum):
+    """What happens to a crawl."""
+
+    AGENTS = "it gets another number of agents"
+    PAUSE = "it is paused, and goes on"
+    CHECKPOINT = "a checkpoint is made"
+    CONCURRENCY = "it gets another number of requests in flight"
+    PAGES = "its limit of pages rises"
+    KILL = "an agent is killed"
+    STOP = "it is stopped, and resumed"
+    ABORT = "it is stopped twice, and resumed"
+
+
+class SteeredReport(msgspec.Struct):
+    """What was found."""
+
+    crawls: int = 0
+    acts: Counter[str] = msgspec.field(default_factory=Counter)
+    refused: Counter[str] = msgspec.field(default_factory=Counter)
+    """What the crawls refused to do, in their words."""
+    breaches: list[str] = []
+    seconds: float = 0.0
+
+
+class SteeredCrawl:
+    """One crawl, from its begin to its end, over all its runs."""
+
+    def __init__(self, folder: Path, seed: int, report: SteeredReport) -> None:
+        """Choose what is crawled, and what happens. Everything lies in `folder`."""
+        self._chance = random.Random(seed)
+        pages = self._chance.choice([400, 1000, 2000])
+        self._round = Round(seed, pages, self._chance.choice([0.0, 0.05]), None, 32)
+        self._limit = self._chance.choice([None, None, pages // 2])
+        self._acts = self._chance.choices(list(Act), k=self._chance.randint(1, 4))
+        self._directory = folder / f"crawl-{seed}"
+        self._log = folder / f"log-{seed}"
+        self._told = folder / f"told-{seed}"
+        self._report = report
+        self._name = f"crawl {seed} ({', '.join(act.name.lower() for act in self._acts)})"
+
+    def __repr__(self) -> str:
+        return f"<SteeredCrawl {self._name}>"
+
+    def run(self) -> None:
+        """Crawl, and judge."""
+        more = ["--agents", str(self._chance.randint(2, 3))]
+        if self._limit is not None:
+            more += ["--max-pages", str(self._limit)]
+        with served(self._round, self._log) as port, self._told.open("wb") as told:
+            command = [*self._round.command(self._directory, port), *more]
+            while command:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=told, stderr=told, start_new_session=True
+                )
+                command = self._live(process)
+        self._judge()
+
+    def _live(self, process: subprocess.Popen[bytes]) -> list[str]:
+        """One run of the crawl; returns the command of the next one, where there is to be one."""
+        is_stopped = False
+        while process.poll() is None and self._size_of_log() < _UNDER_WAY:
+            time.sleep(0.01)
+        while self._acts and not is_stopped and process.poll() is None:
+            time.sleep(self._chance.uniform(0.0, LONGEST))
+            act = self._acts.pop(0)
+            self._report.acts[act.name.lower()] += 1
+            is_stopped = act in (Act.STOP, Act.ABORT)
+            self._do(act, process)
+        status = self._awaited(process)
+        if status not in _IN_ORDER:
+            self._breach(f"exit status {status}")
+        return resume_command(self._directory) if is_stopped and (self._directory / CRAWL_FILE).exists() else []
+
+    def _do(self, act: Act, process: subprocess.Popen[bytes]) -> None:
+        """Let it happen; what the crawl refuses is noted."""
+        match act:
+            case Act.STOP | Act.ABORT:
+                for _ in range(1 + (act is Act.ABORT)):
+                    process.send_signal(signal.SIGINT)
+                    time.sleep(0.2)
+            case Act.KILL:
+                if alive := living(self._directory, [agent_name(index) for index in range(MOST_AGENTS)]):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(self._chance.choice(sorted(alive.values())), signal.SIGKILL)
+            case _:
+                with contextlib.suppress(GossamerError):  # it has ended, or takes no request now
+                    self._steer(act)
+
+    def _steer(self, act: Act) -> None:
+        changes: Mapping[Act, tuple[str, int]] = {
+            Act.AGENTS: ("agents", self._chance.randint(1, MOST_AGENTS)),
+            Act.CONCURRENCY: ("concurrency", self._chance.choice([1, 4, 64])),
+            Act.PAGES: ("max-pages", 2 * self._round.pages),  # more than there are, with mirrors
+        }
+        with Control(self._directory) as control:
+            try:
+                if act is Act.PAUSE:
+                    control.do(Pause())
+                    time.sleep(self._chance.uniform(0.0, 1.0))
+                    control.do(Continue())
+                elif act is Act.CHECKPOINT:
+                    control.do(Checkpoint(f"c{time.time_ns()}"))
+                else:
+                    control.ask(Change({changes[act][0]: str(changes[act][1])}))
+            except GossamerError as error:
+                self._report.refused[str(error).partition("\n")[0]] += 1
+                raise
+
+    def _awaited(self, process: subprocess.Popen[bytes]) -> int:
+        """The exit status; a crawl that stands still is ended."""
+        asked, since = -1, time.monotonic()
+        while process.poll() is None:
+            time.sleep(_LOOK)
+            now = self._size_of_log()
+            if now != asked:
+                asked, since = now, time.monotonic()
+            elif time.monotonic() - since > STILL:
+                self._breach(f"it stands still: {self._standing()}")
+                process.terminate()
+                process.wait(STILL)
+        return process.returncode
+
+    def _size_of_log(self) -> int:
+        return self._log.stat().st_size if self._log.exists() else 0
+
+    def _standing(self) -> str:
+        try:
+            with Control(self._directory, changing=0.0) as control:
+                stands: CrawlStanding = control.told(Status(), CrawlStanding)
+        except GossamerError as error:
+            return str(error)
+        return f"{stands.state}, {stands.pages} pages, {stands.queued} queued, {stands.in_flight} in flight"
+
+    def _judge(self) -> None:
+        """What must hold in the end."""
+        if b"Traceback" in self._told.read_bytes():
+            self._breach("a traceback")
+        if not (self._directory / CRAWL_FILE).exists():
+            self._breach("its directory is gone")
+            return
+        for finding in verify(self._directory, deep=True).findings:
+            self._breach(str(finding))
+        rows = (json.loads(line) for line in (self._directory / LOG_PATH).read_text().splitlines())
+        pages = Counter(row["url"] for row in rows if row["event"] == "page" and row["outcome"] == "ok")
+        if twice := [url for url, times in pages.items() if times > 1]:
+            self._breach(f"{len(twice)} pages were kept twice, as {twice[0]}")
+        if self._limit is None and (missing := self._round.expected() - pages.keys()):
+            self._breach(f"{len(missing)} pages are missing, as {min(missing)}")
+
+    def _breach(self, text: str) -> None:
+        self._report.breaches.append(f"{self._name}: {text}; see {self._directory} and {self._told}")
+
+
+def run(crawls: int, folder: Path, seed: int = 1, tell: Callable[[str], None] = lambda line: None) -> SteeredReport:
+    """Steer so many crawls, one after the other.
+
+    Args:
+        crawls: how many.
+        folder: crawls, logs and what they said go there.
+        seed: of the first one; the others follow.
+        tell: takes a line when a crawl begins.
+    """
+    report, began = SteeredReport(), time.monotonic()
+    for number in range(seed, seed + crawls):
+        crawl = SteeredCrawl(folder, number, report)
+        tell(repr(crawl))
+        crawl.run()
+        report.crawls += 1
+    report.seconds = time.monotonic() - began
+    return report
