@@ -89,10 +89,11 @@ class SteeredCrawl:
         self._log = folder / f"log-{seed}"
         self._told = folder / f"told-{seed}"
         self._report = report
-        self._name = f"crawl {seed} ({', '.join(act.name.lower() for act in self._acts)})"
+        self.name = f"crawl {seed} ({', '.join(act.name.lower() for act in self._acts)})"
+        """Its seed, and what is to happen to it."""
 
     def __repr__(self) -> str:
-        return f"<SteeredCrawl {self._name}>"
+        return f"<SteeredCrawl: {self.name}>"
 
     def run(self) -> None:
         """Crawl, and judge."""
@@ -201,7 +202,7 @@ class SteeredCrawl:
             self._breach(f"{len(missing)} pages are missing, as {min(missing)}")
 
     def _breach(self, text: str) -> None:
-        self._report.breaches.append(f"{self._name}: {text}; see {self._directory} and {self._told}")
+        self._report.breaches.append(f"{self.name}: {text}; see {self._directory} and {self._told}")
 
 
 def run(crawls: int, folder: Path, seed: int = 1, tell: Callable[[str], None] = lambda line: None) -> SteeredReport:
@@ -216,7 +217,7 @@ def run(crawls: int, folder: Path, seed: int = 1, tell: Callable[[str], None] = 
     report, began = SteeredReport(), time.monotonic()
     for number in range(seed, seed + crawls):
         crawl = SteeredCrawl(folder, number, report)
-        tell(repr(crawl))
+        tell(crawl.name)
         crawl.run()
         report.crawls += 1
     report.seconds = time.monotonic() - began
