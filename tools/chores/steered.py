@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="webs and acts follow from it (default 1)")
     parser.add_argument("--folder", type=Path, help="where everything goes, and stays; default: a temporary folder")
     given = parser.parse_args(arguments)
-    # Who ends us must not leave a crawl behind: its processes live in sessions of their own.
+    # A chore that is ended must not leave a crawl behind, whose processes live in sessions of their own.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="gossamer-steered-") as temporary:
         folder = given.folder or Path(temporary)

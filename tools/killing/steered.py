@@ -52,7 +52,7 @@ _IN_ORDER = (0, 3)
 
 
 class Act(StrEnum):
-    """What happens to a crawl."""
+    """Something that happens to a crawl."""
 
     AGENTS = "it gets another number of agents"
     PAUSE = "it is paused, and goes on"
@@ -65,12 +65,12 @@ class Act(StrEnum):
 
 
 class SteeredReport(msgspec.Struct):
-    """What was found."""
+    """Findings of all crawls."""
 
     crawls: int = 0
     acts: Counter[str] = msgspec.field(default_factory=Counter)
     refused: Counter[str] = msgspec.field(default_factory=Counter)
-    """What the crawls refused to do, in their words."""
+    """Requests that crawls have refused, in their words."""
     breaches: list[str] = []
     seconds: float = 0.0
 
@@ -186,7 +186,7 @@ class SteeredCrawl:
         return f"{stands.state}, {stands.pages} pages, {stands.queued} queued, {stands.in_flight} in flight"
 
     def _judge(self) -> None:
-        """What must hold in the end."""
+        """Compare what the crawl has left with what it should have."""
         if b"Traceback" in self._told.read_bytes():
             self._breach("a traceback")
         if not (self._directory / CRAWL_FILE).exists():
