@@ -19,6 +19,7 @@ from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
+from gossamer.operations.story import story_of
 from gossamer.testing.fakedns import FakeDns
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 from gossamer.testing.hanging import HUNG_AFTER
@@ -222,6 +223,15 @@ def test_the_budget_of_a_host_keeps_it_from_filling_the_frontier(tmp_path: Path)
         assert len(web.requests) == 5
     assert (summary.state, summary.discovered) == ("finished", 5)
     assert summary.cuts == {"budget:host": 16}
+
+
+def test_a_summary_counts_the_links_that_the_limit_of_a_page_left_out(tmp_path: Path) -> None:
+    with FakeWeb({"/": html("x", [f"/{n % 17}" for n in range(40)])}) as web:
+        summary = crawl(web, tmp_path, max_links=3)
+        assert len(web.requests) == 4
+        cut = story_of(tmp_path / "crawl", web.url("/16")).told
+        assert cut.endswith(f"; a limit cut links of pages, as of {web.url('/')}, and a link to it may be one")
+    assert summary.cuts == {"too_many_links": 14}
 
 
 def test_a_summary_says_which_cuts_depend_on_the_order_of_events(tmp_path: Path) -> None:

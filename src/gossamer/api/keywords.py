@@ -83,7 +83,7 @@ class CrawlKeywords(TypedDict, total=False):
     """Cut bodies at this size."""
 
     max_links: int
-    """Keep at most this many links of a page."""
+    """Keep at most this many different links of a page."""
 
     agents: int | None
     """Divide the hosts among this many processes, each with its own part of the crawl; without it, a crawl begins with

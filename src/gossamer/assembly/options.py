@@ -123,7 +123,7 @@ class CrawlOptions(Sheet, frozen=True):
         setting("End the crawl at the first page for which this expression is true; see docs/filters.md."),
     ] = ""
     max_page_size: Annotated[int, setting("Cut bodies at this size.", unit="bytes", ge=1)] = 16_000_000
-    max_links: Annotated[int, setting("Keep at most this many links of a page.", unit="links", ge=0)] = 6000
+    max_links: Annotated[int, setting("Keep at most this many different links of a page.", unit="links", ge=0)] = 6000
 
     agents: (
         Annotated[

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from gossamer.model.visit import CUTS_OF_PAGES
 from gossamer.stages.frontier.lingering import RetriesWaiting
 
 #: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
@@ -37,7 +38,7 @@ class Summary(msgspec.Struct, frozen=True):
     set_aside: int = 0
     """URLs that were not fetched because they look like parts of traps."""
     cuts: dict[str, int] = {}
-    """Number of pages that each rule left out because of the order of events: see :func:`cuts_of`."""
+    """Number of URLs that each limit left out: see :func:`cuts_of`."""
     limit: str = ""
     """The name of the option whose limit ended the run; empty if no limit did."""
     goal: str = ""
@@ -72,15 +73,19 @@ def urls_elsewhere(counters: Mapping[str, int]) -> int:
     return counters.get("owed", 0) - counters.get("owed_claims", 0) + counters.get("lent", 0)
 
 
-#: Counters of the ledger that count such cuts: budgets of hosts and domains, near-duplicates that were dropped, URLs of other
-#: agents that the outbox had no room for.
-_CUTS = ("cut:budget:", "cut:near-duplicate", "cut:owed", "cut:lent", "cut:crawler:")
+#: Counters of the ledger that count cuts: budgets of hosts and domains, near-duplicates that were dropped, URLs of other
+#: agents that the outbox had no room for, and parts of pages.
+_CUTS = (
+    *("cut:budget:", "cut:near-duplicate", "cut:owed", "cut:lent", "cut:crawler:"),
+    *(f"cut:{rule}" for rule in CUTS_OF_PAGES),
+)
 
 
 def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: int) -> dict[str, int]:
-    """Cuts that another run of the same crawl might have made elsewhere (row R6): by rule, how many it left out.
+    """Limits that bit: by rule, how many URLs each left out.
 
-    Scope, filters and depth lead to the same pages in whatever order they come, so that they make no such cut.
+    All but those of a page's links, another run of the same crawl might have made elsewhere (row R6). Scope, filters and depth
+    are no such limits: they lead to the same pages in whatever order they come.
 
     Args:
         counters: of the ledger.

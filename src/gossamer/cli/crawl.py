@@ -291,7 +291,13 @@ def _print_undone(job: "AnyCrawl", summary: "Summary") -> None:
         print(f"warning:  {line}")
 
 
+def _by_rule(cuts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} by {name}" for name, count in cuts.items())
+
+
 def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
+    from gossamer.model.visit import CUTS_OF_PAGES
+
     outcomes = ", ".join(
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     )
@@ -313,9 +319,11 @@ def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
         visits = show_count(summary.raised, "visit")
         print(f"errors:   your code raised exceptions on {visits}; the table `errors` says where")
     # What a stop leaves queued is told below, and is not lost.
-    cuts = ", ".join(f"{count} by {name}" for name, count in summary.cuts.items() if name != "stopped")
-    if cuts:
-        print(f"cut:      {cuts}; the order in which pages come decides which URLs are cut")
+    cuts = {name: count for name, count in summary.cuts.items() if name != "stopped"}
+    if in_order := {name: count for name, count in cuts.items() if name not in CUTS_OF_PAGES}:
+        print(f"cut:      {_by_rule(in_order)}; the order in which pages come decides which URLs are cut")
+    if of_pages := {name: count for name, count in cuts.items() if name in CUTS_OF_PAGES}:
+        print(f"cut:      {_by_rule(of_pages)}; `rejected` in the log says of which pages")
     _print_undone(job, summary)
     if verbose:
         for name, figures in job.connector_statistics.items():

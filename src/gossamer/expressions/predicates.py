@@ -66,6 +66,7 @@ def _path(patterns: tuple[str, ...]) -> Test:
 def _extension(values: tuple[str, ...]) -> Test:
     if not values:
         return lambda url: parts.extension(url) != ""
+    _check_plain(values, "name each, as extension(jpg, jpeg)")
     wanted = frozenset(value.lower().removeprefix(".") for value in values)
     return lambda url: parts.extension(url) in wanted
 
@@ -87,14 +88,26 @@ def _language(values: tuple[str, ...]) -> Test:
     """Tags as RFC 4647, 3.3.1 compares them: `en` fits `en` and `en-GB`. Without any: some language is known."""
     if not values:
         return lambda language: language != ""
+    _check_plain(values, "write language(en) for en and en-GB")
     wanted = tuple(value.lower() for value in values)
     return lambda language: any(language.lower() == one or language.lower().startswith(f"{one}-") for one in wanted)
 
 
+def _check_plain(values: tuple[str, ...], instead: str) -> None:
+    """Refuse a `*` where it stands for nothing: such a test would never be true, without a word.
+
+    Raises:
+        ValueError: names the value.
+    """
+    if starred := next((value for value in values if "*" in value), None):
+        raise ValueError(f"{starred!r}: no pattern is taken here, and * stands for nothing; {instead}")
+
+
 def _words(values: tuple[str, ...]) -> Test:
     """`text(kidney, "heart disease")`: some of them stands there as whole words, in either case."""
-    if not values:
+    if not values or not all(map(str.split, values)):
         raise ValueError("takes at least one word or phrase in parentheses")
+    _check_plain(values, r"write text matches '(?i)\bneedle' for words that begin so")
     # A word ends where no letter or digit follows, in whatever script; scripts without spaces have no such ends.
     apart, anywhere = (
         [r"\s+".join(map(re2.escape, value.split())) for value in values if value.isascii() is alone]
@@ -142,6 +155,7 @@ def _has_field(values: tuple[str, ...]) -> Test:
     """`header(etag)`: the answer has a field of one of these names."""
     if not values:
         raise ValueError("takes the name of a header field, as header(etag)")
+    _check_plain(values, "name each field")
     names = frozenset(value.lower() for value in values)
     return lambda headers: any(name in names for name, _ in headers)
 

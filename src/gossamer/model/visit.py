@@ -112,6 +112,10 @@ class Response(msgspec.Struct, frozen=True):
         return mimes.of_fields(self.headers)
 
 
+#: Rules by which limits cut a page: URLs beyond the limit of links, and tags beyond that of tags that are read.
+TOO_MANY_LINKS, UNREAD_TAGS = CUTS_OF_PAGES = ("too_many_links", "unread_tags")
+
+
 class Found(msgspec.Struct, frozen=True, gc=False):
     """A link as a processor found it: not yet resolved, perhaps not a URL at all."""
 

@@ -39,7 +39,7 @@ _CANONICAL = re.compile(rb"(?i)canonical|&")
 class Document:
     """The document of one visit. It exists only inside the process stage: findings leave the stage, documents do not."""
 
-    __slots__ = ("__dict__", "agent", "choice", "missed", "visit")
+    __slots__ = ("__dict__", "agent", "choice", "left_out", "missed", "visit")
 
     def __init__(
         self, visit: Visit, agent: str = "Gossamer", *, trouble: str | None = None, choice: TextChoice = "main"
@@ -57,11 +57,18 @@ class Document:
         self.choice = choice
         self.missed = trouble or ""
         """The trouble that cost this page something: what is known of it already, or why somebody got no tree; otherwise empty."""
+        self.left_out: dict[str, int] = {}
+        """Links that a limit kept from being found, and tags that it kept from being read, by rule."""
         if trouble is not None:
             self.__dict__["trouble"] = trouble
 
     def __repr__(self) -> str:
         return f"<Document {self.url} {self.mime} {len(self.content)} bytes>"
+
+    def leave_out(self, rule: str, number: int) -> None:
+        """Count what a limit cuts; whoever runs the crawl is told."""
+        if number:
+            self.left_out[rule] = self.left_out.get(rule, 0) + number
 
     @property
     def url(self) -> str:

@@ -23,6 +23,7 @@ taken exactly from there on. All of it is linear.
   what is misnested.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -47,8 +48,8 @@ from gossamer.reading.markup import (
     is_end_tag,
 )
 
-#: Tags taken one by one that are kept of a page: twice the links that are, so that nothing else crowds them out (fault 76), and
-#: 16 to 30 MB at most.
+#: Tags taken one by one that are kept of a page (fault 76): 16 to 30 MB at most. Of a page with more, tags that repeat another
+#: are dropped, and then those behind half as many that differ are left out and counted: far more than links of it are kept.
 MAX_KEPT = 100_000
 
 #: Peculiar places (4 us each) after which everything is taken exactly (1 us a tag): a hostile page, or a very odd one.
@@ -114,6 +115,12 @@ _WHITE = b"\t\n\f\r "
 _LESS_THAN, _SLASH = b"</"
 _BEGINS_PECULIAR = b"<="
 
+# The fragment of a link, in which links that lead to the same document differ; behind white space it is not taken off with it.
+_FRAGMENT = re.compile(
+    rb"""(?i)(?<=href=)(?:"(?:[^"#&]|&(?!#))*(?<![%(s)s])(#[^"]*)"|'(?:[^'#&]|&(?!#))*(?<![%(s)s])(#[^']*)'"""
+    rb"""|(?:[^"'#&%(s)s]|&(?!#))*(#[^%(s)s]*))""" % {b"s": SPACE}
+)
+
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 # In turn: anything that begins like a tag or a declaration, with a `<` in it; a quoted value with `<` or `>`; a comment that its
@@ -147,8 +154,9 @@ class Skim:
         """All spans, those in templates, too."""
         self.is_exact = exactly
         """Everything behind the last span was taken exactly."""
-        self.complete = True
-        """False where :data:`MAX_KEPT` cut it."""
+        self.left_out = 0
+        """Tags that :data:`MAX_KEPT` left out."""
+        self._is_full = False
         self.is_crowded = False
         """A tag has more than :data:`~gossamer.reading.markup.MAX_ATTRIBUTES`."""
         self._has_sign = False
@@ -323,10 +331,11 @@ class Skim:
             self._in_form = True
         if name not in SINGLED and name not in SPANNED and b"style" not in raw.lower():
             return False
-        if len(self.pieces) >= MAX_KEPT:
-            self.complete = False
-            return False
-        return True
+        if len(self.pieces) >= MAX_KEPT and not self._is_full:
+            self.pieces = _each_once(self.pieces)
+            self._is_full = len(self.pieces) > MAX_KEPT // 2  # it would soon be to do again
+        self.left_out += self._is_full
+        return not self._is_full
 
     def _is_displaced(self, name: bytes, start: int) -> bool:
         """A page of frames has no body that it could stand in, and graphics have a title of their own."""
@@ -352,6 +361,19 @@ class Skim:
     def _count_attributes(self, start: int, end: int) -> None:
         if not self.is_crowded and self.markup[start + 1 : start + 3].strip(b"/")[:1].isalpha():
             self.is_crowded = has_too_many_attributes(self.markup[start:end])
+
+
+def _each_once(pieces: "list[Tag | Span]") -> "list[Tag | Span]":
+    """Without tags that say what one before them says, and hold no text of their own."""
+    kept: dict[object, Tag | Span] = {}
+    for piece in pieces:
+        key: object = piece
+        if isinstance(piece, Tag) and piece.text_end == piece.end:
+            match = _FRAGMENT.search(piece.raw)
+            start, end = match.span(match.lastindex or 0) if match else (0, 0)
+            key = piece.name, piece.raw[:start], piece.raw[end:]
+        kept.setdefault(key, piece)
+    return list(kept.values())
 
 
 def has_too_many_attributes(tag: bytes) -> bool:

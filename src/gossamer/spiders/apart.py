@@ -7,6 +7,7 @@ the handler hangs, and computes on a core of its own.
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+from gossamer.contracts.processing import TOO_MANY_FINDINGS
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.errors import UsageError
@@ -45,7 +46,7 @@ class FileHandler(Provider[FileHandlerSheet]):
         try:
             gather(self._plan, page, gathering)
         except TooManyFinds:
-            pass
+            document.missed = document.missed or TOO_MANY_FINDINGS
         except Exception as error:
             failure = error
         handled = gathering.handled()

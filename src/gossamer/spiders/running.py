@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
+from gossamer.contracts.processing import TOO_MANY_FINDINGS
 from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled, Rulings
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import Uses
@@ -229,6 +230,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
             return gathering.handled()  # the page's own trouble, which is told with it
         except TooManyFinds:
             self.metrics.count("cut")
+            page.document.missed = page.document.missed or TOO_MANY_FINDINGS
             return gathering.handled()
         except Exception as error:
             return self._failed(plan, gathering, error)

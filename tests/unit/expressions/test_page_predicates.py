@@ -13,6 +13,7 @@ from gossamer.expressions.pages import facts_of, keep_document
 from gossamer.expressions.patterns import compile_words
 from gossamer.expressions.predicates import SHIPPED
 from gossamer.expressions.scanning import ExpressionError
+from gossamer.flow.errors import SettingError
 from gossamer.model.visit import Link, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.keywords import keywords
@@ -73,13 +74,23 @@ def test_an_expression_asks_what_a_page_says(gate: VisitGate, source: str, expec
 
 
 @given(
-    st.lists(st.text("aBk\u212as\u017f\u00df\u6f22 -", min_size=1, max_size=4), min_size=1, max_size=6),
+    st.lists(
+        st.text("aBk\u212as\u017f\u00df\u6f22 -", min_size=1, max_size=4).filter(str.strip), min_size=1, max_size=6
+    ),
     st.text("abKks\u017f\u6f22 -\n\u00df", max_size=30),
 )
 def test_one_of_many_words_stands_where_any_of_them_does_alone(words: list[str], text: str) -> None:
     together = SHIPPED["text"].test
     assert together is not None
     assert together(tuple(words))(text) is any(together((word,))(text) for word in words)
+
+
+@pytest.mark.parametrize(
+    "source", ["text(needle*)", "text('')", "text(a, *)", "language(e*)", "extension(jp*)", "header(x-*)"]
+)
+def test_a_pattern_that_would_never_fit_is_refused(source: str) -> None:
+    with pytest.raises(SettingError, match=r"no pattern is taken here|at least one word"):
+        Expression(source, "store")
 
 
 def test_a_list_of_words_is_looked_for_at_once() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gossamer.contracts.processing import MAX_FOUND
 from gossamer.reading.document import Document
 from gossamer.reading.markup import MAX_ATTRIBUTES
 from gossamer.reading.skim import MAX_KEPT, MAX_PECULIAR, Skim, Tag
@@ -100,17 +101,40 @@ def test_a_tag_with_too_many_attributes_is_noticed_wherever_it_stands(before: by
     assert not Skim(page(MAX_ATTRIBUTES - 10)).is_crowded
 
 
-def test_tags_that_are_kept_are_bounded_and_a_cut_is_counted() -> None:
-    processor = HtmlLinks()
-    page = Document(visit("http://a.test/", b"<area href=x>" * (MAX_KEPT + 100)))
+PECULIAR = b"<p title='>'>" * (MAX_PECULIAR + 1)
+
+
+def test_tags_that_are_kept_are_bounded_and_those_that_are_left_out_are_counted() -> None:
+    page = Document(visit("http://a.test/", b"".join(b"<area href=%d>" % n for n in range(MAX_KEPT + 100))))
     assert len(page.skim.pieces) == MAX_KEPT
-    list(processor.process(page))
-    assert processor.metrics.counters["cut"] == 1
+    list(HtmlLinks().process(page))
+    assert page.left_out == {"unread_tags": 100, "too_many_links": MAX_KEPT - MAX_FOUND}
     assert len(Skim(b"<title>t</title><p>" * 1_000).tags) == 1
 
 
-def test_what_is_found_is_bounded() -> None:
-    assert len(hrefs(b"<a href=x>" * 200_000)) < 100_000
+@pytest.mark.parametrize("before", [b"", PECULIAR], ids=["in spans", "exactly"])
+@pytest.mark.parametrize(
+    "anchor",
+    [b"<a href=a.html#%d>", b'<a class=x HREF="a.html?x&y#%d" id=i>', b"<a href='#%d'>", b"<a href=''>", b"<a name=x>"],
+)
+def test_a_link_behind_any_number_of_links_to_the_same_places_is_found(before: bytes, anchor: bytes) -> None:
+    anchors = (anchor % n if b"%d" in anchor else anchor for n in range(2 * MAX_KEPT + 1))
+    page = Document(visit("http://a.test/", before + b"".join(anchors) + b"<a href=last>"))
+    assert list(HtmlLinks().process(page))[-1].href == "last"
+    assert page.left_out == {}
+
+
+def test_of_too_many_links_those_in_front_are_kept_and_the_others_counted() -> None:
+    page = Document(visit("http://a.test/", b"".join(b"<a href=%d>" % n for n in range(4 * MAX_FOUND))))
+    found = [one.href for one in HtmlLinks().process(page)]
+    assert found == [str(n) for n in range(MAX_FOUND)]
+    assert page.left_out == {"too_many_links": 3 * MAX_FOUND}
+
+
+def test_tags_that_differ_in_more_than_a_fragment_are_all_kept() -> None:
+    links = [b"a#1 rel=nofollow", b"a#2", b"a&#49;", b"a&#50;", b"'a #1'", b"'a #2'", b"'b#1' title='#'", b"a?#1"]
+    page = PECULIAR + b"".join(b"<a href=%s>" % link for link in links) + b"<a href=a#3>" * (MAX_KEPT + 1)
+    assert hrefs(page)[: len(links)] == ["a#1", "a#2", "a1", "a2", "a #1", "a #2", "b#1", "a?#1"]
 
 
 @pytest.mark.parametrize(

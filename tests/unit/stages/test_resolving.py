@@ -92,6 +92,12 @@ def test_links_beyond_the_limit_are_cut_and_counted() -> None:
     assert rejected == {"too_many_links": 6}
 
 
+def test_the_limit_counts_urls_that_differ() -> None:
+    urls, rejected = resolve(*(f"p{n % 5}#{n}" for n in range(100)), "mailto:x", "p0", limit=4)
+    assert urls == [f"http://a.test/dir/p{n}" for n in range(4)]
+    assert rejected == {"too_many_links": 1, "scheme:mailto": 1}
+
+
 def test_one_followed_occurrence_is_enough() -> None:
     found = [Found("x", nofollow=True), Found("y", nofollow=True), Found("x", "area href")]
     links, _ = resolve_links(found, PAGE, PAGE, JoinCache())

@@ -138,7 +138,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     set_aside: int = 0
     """URLs that look like parts of traps: they wait behind everything else."""
     cuts: dict[str, int] = {}
-    """Cuts that depend on the order of events: :func:`gossamer.assembly.summary.cuts_of`."""
+    """URLs that limits left out: :func:`gossamer.assembly.summary.cuts_of`."""
     limit: str = ""
     """The limit that ended the last run, by the name of its setting; empty where none did."""
     goal: str = ""

@@ -102,6 +102,8 @@ class _Traces(msgspec.Struct, frozen=True):
     redirects: list[str]
     pages: dict[str, dict[str, Any]]
     """The last visits of pages that have these links."""
+    cut_page: str = ""
+    """A page of which a limit left links out, where none of the links that are known leads to the URL."""
 
 
 def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
@@ -122,8 +124,9 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
     with Tables(directory) as tables:
         redirects = tables.redirects_from(known.url, row.location) if row is not None and is_redirect else []
         links = tables.links_to(known.url) if is_unmet and _keeps_links(graph) else None if is_unmet else []
+        cut_page = tables.cut_page() if is_unmet and not links else ""
     pages = {link.page: list(visits_of(directory, link.page))[-1:] for link in (links or ())[:1]}
-    return _Traces(visits, links, redirects, {page: found[0] for page, found in pages.items() if found})
+    return _Traces(visits, links, redirects, {page: found[0] for page, found in pages.items() if found}, cut_page)
 
 
 def _keeps_links(graph: Graph) -> bool:
@@ -335,19 +338,26 @@ def _refused(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) ->
     return f"{met}, and the filters as they stand now let it pass; another rule refused it{told}"
 
 
+_UNLINKED = "no page that was processed so far links to it"
+
+
 def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]:
     """The words for a URL that is in no link of a page that was processed, or that nobody can say this of."""
     if known.is_cut:
         return "refused", f"it was found, and {_CUT}"
     refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+    cut = (
+        f"; a limit cut links of pages, as of {traces.cut_page}, and a link to it may be one" if traces.cut_page else ""
+    )
     if traces.links is None:
         if refused is not None:
             return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
         return (
             "unknown",
-            "it was never queued; this crawl keeps no table of links, so it is not known whether a page links to it",
+            f"it was never queued; this crawl keeps no table of links, so it is not known whether a page links to it{cut}",
         )
-    words = "it was not found: no page that was processed so far links to it"
+    links = "no link that was kept of the pages that were processed so far leads to it" if cut else _UNLINKED
+    words = f"it was not found: {links}{cut}"
     if refused is not None:
         words += f"; filter {refused.filter} would refuse it at gate {refused.gate}: {refused.verdict}"
     found = sorted(name for name in (known.host.counters if known.host else {}) if name.startswith("trap:"))

@@ -14,7 +14,7 @@ import msgspec
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl
 from gossamer.model.requisites import REDIRECTS
 from gossamer.model.url import canonical, of_field
-from gossamer.model.visit import Location
+from gossamer.model.visit import CUTS_OF_PAGES, Location
 from gossamer.operations.story.values import LeadingLink
 from gossamer.query.database import Database
 from gossamer.stores.rowlog import LOG_PATH
@@ -55,6 +55,7 @@ def visits_of(directory: Path, url: str) -> Iterator[dict[str, Any]]:
 
 
 _LEADING = "SELECT DISTINCT source, relation, nofollow FROM links WHERE target = ? ORDER BY source, relation LIMIT ?"
+_CUT = "SELECT url FROM pages WHERE list_has_any(json_keys(rejected), ?) LIMIT 1"
 _REDIRECTED = "SELECT target FROM links WHERE source = ? AND list_contains(?, relation) LIMIT 1"
 
 
@@ -75,6 +76,10 @@ class Tables:
         """Links to a canonical URL, at most :data:`MOST_LINKS`, in the order of their pages."""
         found = self._database.ask(_LEADING, (url, MOST_LINKS))
         return [LeadingLink(page, relation, bool(nofollow)) for page, relation, nofollow in found]
+
+    def cut_page(self) -> str:
+        """A page of which a limit left links out; empty where there is none."""
+        return next((str(url) for (url,) in self._database.ask(_CUT, (list(CUTS_OF_PAGES),))), "")
 
     def redirects_from(self, url: str, record: Location | None) -> list[str]:
         """Where a URL leads that was answered with a redirect: each target in turn, up to one that came before.

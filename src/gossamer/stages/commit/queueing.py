@@ -23,7 +23,7 @@ from gossamer.model.host_table import HostTable
 from gossamer.model.leading import task_of
 from gossamer.model.task import Task, sooner, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
-from gossamer.model.visit import Visit
+from gossamer.model.visit import CUTS_OF_PAGES, Visit
 from gossamer.services.depths import announced, behind
 from gossamer.stages.commit.sheet import CommitSheet
 
@@ -70,6 +70,9 @@ class TaskQueueing:
     def queued(self, visit: Visit) -> Visit:
         """The visit with its tasks that are queued, each at its level."""
         rejected = dict(visit.rejected)
+        for rule in CUTS_OF_PAGES:
+            if number := rejected.get(rule, 0):
+                self._staged.count(f"cut:{rule}", number)
         if self._counts_links:
             self._count_links(visit)
         offered = self._offered(visit, rejected)

@@ -30,7 +30,7 @@ class LinksSheet(Sheet, frozen=True):
     """Settings of :class:`LinkResolver`."""
 
     max_links: Annotated[
-        int, setting("Keep at most this many links of a page; cut and count the rest.", unit="links", ge=0)
+        int, setting("Keep at most this many different links of a page; cut and count the rest.", unit="links", ge=0)
     ] = MAX_LINKS
     max_redirects: Annotated[int, setting("Follow at most this many redirects in a row.", unit="redirects", ge=0)] = 10
     normalise: Annotated[
@@ -90,6 +90,8 @@ class LinkResolver(Filter[LinksSheet]):
         links, rejected = resolve_links(found, base, visit.url, self._cache, limit, self._normalise, self._hostless)
         if links and links[0].relation in REDIRECTS and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()
+        for rule, number in visit.rejected.items():  # while it was read
+            rejected[rule] = rejected.get(rule, 0) + number
         visit = msgspec.structs.replace(visit, found=(), links=links, rejected=rejected)
         if links and links[0].relation.startswith("sitemap"):
             told = tuple((link.url, link.said) for link in links if link.said is not None)

@@ -22,10 +22,10 @@ from gossamer.model.url import (
     scheme_of,
     scheme_rule,
 )
-from gossamer.model.visit import Found, Link
+from gossamer.model.visit import TOO_MANY_LINKS, Found, Link
 from gossamer.reading.queries import in_charset
 
-#: Links of a page that are kept (design question 12, fault 39).
+#: Different URLs that a page leads to and that are kept (design question 12, fault 39).
 MAX_LINKS = 6_000
 
 #: What marks a remembered refusal; no URL begins with it.
@@ -192,7 +192,8 @@ def _each_once(
     links: list[Link] = []
     disowned: set[int] = set()
     rejected: dict[str, int] = {}
-    for position, (one, url) in enumerate(zip(found, urls, strict=True)):
+    cut: set[str] = set()
+    for one, url in zip(found, urls, strict=True):
         request = one.request
         identity = url if request is None else identity_of(url, request.mark)
         place = places.get(identity)
@@ -205,13 +206,14 @@ def _each_once(
             rule = url[1:]
             rejected[rule] = rejected.get(rule, 0) + 1
         elif len(links) >= limit:
-            rejected["too_many_links"] = len(found) - position
-            break
+            cut.add(identity)
         else:
             place = places[identity] = len(links)
             links.append(Link(url, one.relation, one.anchor, one.nofollow, request, one.said))
             if one.nofollow:
                 disowned.add(place)
+    if cut:
+        rejected[TOO_MANY_LINKS] = len(cut)
     return links, rejected
 
 

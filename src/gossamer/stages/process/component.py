@@ -29,7 +29,7 @@ from gossamer.reading.text import TextChoice
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
 from gossamer.stages.process.leading import disowned, refresh_of, with_target
 from gossamer.stages.process.parser import ProcessorSpec
-from gossamer.stages.process.reading import Details, Findings, filled, read
+from gossamer.stages.process.reading import Details, Findings, added, filled, read
 
 #: Reading a byte of XHTML costs so many times as much as one of HTML.
 _SHARE_OF_XHTML = 20
@@ -372,5 +372,6 @@ def joined(one: Findings, more: Findings) -> Findings:
         trouble=one.trouble or more.trouble,
         errors=(*one.errors, *more.errors),
         again=one.again if more.again is None else more.again,
-        counts={name: one.counts.get(name, 0) + more.counts.get(name, 0) for name in {*one.counts, *more.counts}},
+        counts=added(one.counts, more.counts),
+        rejected=added(one.rejected, more.rejected),
     )

@@ -63,13 +63,14 @@ class HandlingProcess(Process):
         elsewhere = self.handlers.elsewhere(visit)
         if elsewhere is not None:
             return await self._made_elsewhere(visit, elsewhere)
-        made = await self.handlers.handle(document if visit is document.visit else self._document(visit))
+        document = document if visit is document.visit else self._document(visit)
+        made = await self.handlers.handle(document)
         return Findings(
             made.found,
             made.items,
             orders=made.orders,
             base=visit.url,
-            trouble=made.errors[0].error if made.errors else "",
+            trouble=made.errors[0].error if made.errors else document.missed,
             errors=made.errors,
             again=made.again,
         )

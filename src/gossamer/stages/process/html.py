@@ -26,11 +26,11 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Annotated, Any
 
-from gossamer.contracts.processing import MAX_FOUND
+from gossamer.contracts.processing import MAX_FOUND, FoundLinks
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.requisites import LINK_TYPES
-from gossamer.model.visit import Found
+from gossamer.model.visit import TOO_MANY_LINKS, UNREAD_TAGS, Found
 from gossamer.reading.document import Document
 from gossamer.reading.markup import SPACE, attributes
 from gossamer.reading.robots_tags import NOFOLLOW
@@ -170,22 +170,22 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         skim = document.skim
         sheet = self.sheet
         add_links = _add_anchored_links if sheet.anchors else _add_links
-        found: list[Found] = []
-        if not skim.complete:
-            self.metrics.count("cut")
+        finds = FoundLinks()
+        found = finds.links
+        document.leave_out(UNREAD_TAGS, skim.left_out)
         for piece in skim.pieces:
             if isinstance(piece, Tag):
                 found += self._of_tag(skim.markup, piece)
+                finds.bound()
             else:
                 for begin, end in _parts(skim.markup, piece):
                     if sheet.requisites:
                         found += self._everything(skim.markup, begin, end)
                     else:
                         add_links(found, skim.markup, begin, end)
-                    if len(found) >= MAX_FOUND:
-                        break
-            if len(found) >= MAX_FOUND:
-                break
+                    finds.bound()
+        finds.bound(MAX_FOUND)
+        document.leave_out(TOO_MANY_LINKS, finds.left_out)
         return found
 
     def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:

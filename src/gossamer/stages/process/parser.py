@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from gossamer.contracts.processing import TOO_MANY_FINDINGS
 from gossamer.flow.unit import Provider
 from gossamer.model.body import PIECE, BodyWriter
 from gossamer.model.visit import Visit
@@ -110,7 +111,7 @@ def main() -> int:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if len(reply) > MAX_FRAME:
             reply = msgspec.msgpack.encode(
-                ParseReply(Findings(base=request.visit.url, trouble="too_many_findings"), is_last)
+                ParseReply(Findings(base=request.visit.url, trouble=TOO_MANY_FINDINGS), is_last)
             )
         _send(frames_out, reply)
         if is_last:

@@ -4,18 +4,26 @@ Place in the flow: the process stage calls :func:`read` in its own process, or, 
 process does (:mod:`gossamer.stages.process.parser`). So what comes out is one plain value that crosses a pipe.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, cast
 
 import msgspec
 
-from gossamer.contracts.processing import MAX_FOUND, MAX_ITEMS, MAX_ORDERS, Processor
+from gossamer.contracts.processing import (
+    MAX_FOUND,
+    MAX_ITEMS,
+    MAX_ORDERS,
+    MAX_YIELDED,
+    TOO_MANY_FINDINGS,
+    FoundLinks,
+    Processor,
+)
 from gossamer.model.errors import ParseSkipped
 from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.raised import raised
 from gossamer.model.request import LoggedOut, PageSession, Retry
-from gossamer.model.visit import HTML_TYPES, Found, Item, Raised, Statements, Triple, Visit
+from gossamer.model.visit import HTML_TYPES, TOO_MANY_LINKS, Found, Item, Raised, Statements, Triple, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.language import primary
 
@@ -55,6 +63,8 @@ class Findings(msgspec.Struct, frozen=True):
     """It gives up the session that asked for the page."""
     counts: dict[str, int] = {}
     """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
+    rejected: dict[str, int] = {}
+    """How many links each limit of reading left out."""
 
 
 class _Gathered:
@@ -62,7 +72,8 @@ class _Gathered:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._found: list[Found] = []
+        self._found = FoundLinks()
+        self._yielded = 0
         self._items: list[Item] = []
         self._triples: list[Triple] = []
         self._orders: list[Order] = []
@@ -77,14 +88,15 @@ class _Gathered:
         """Take what a processor yields. One that raises costs its own findings on this page, and nothing else."""
         try:
             made = processor.process(self._document)
-            few = type(made) is list and len(made) + len(self._found) < MAX_FOUND
-            if few and _ARE_LINKS.issuperset(map(type, made)):
-                self._found += cast("list[Found]", made)
+            if type(made) is list and _ARE_LINKS.issuperset(map(type, made)):
+                self._found.links += cast("list[Found]", made)
+                self._found.bound()
                 return
             for thing in made:
                 self._take(thing)
                 if self._is_full:
                     self._count("cut")
+                    self._document.missed = self._document.missed or TOO_MANY_FINDINGS
                     break
         except Retry as error:
             self._again = error.after
@@ -99,7 +111,9 @@ class _Gathered:
 
     def _take(self, thing: object) -> None:
         if type(thing) is Found:
-            self._found.append(thing)
+            self._found.links.append(thing)
+            self._found.bound()
+            self._yielded += 1
         elif type(thing) is Statements:
             self._triples += thing.triples
             for kind, count in thing.counts.items():
@@ -113,15 +127,17 @@ class _Gathered:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._found) >= MAX_FOUND or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS
+        return self._yielded >= MAX_YIELDED or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS
 
     def _count(self, name: str, number: int = 1) -> None:
         self._counts[name] = self._counts.get(name, 0) + number
 
     def findings(self) -> Findings:
         """All of it."""
+        self._found.bound(MAX_FOUND)
+        self._document.leave_out(TOO_MANY_LINKS, self._found.left_out)
         return Findings(
-            tuple(self._found),
+            tuple(self._found.links),
             tuple(self._items),
             tuple(self._triples),
             tuple(self._orders),
@@ -131,6 +147,7 @@ class _Gathered:
             is_out=self._is_out,
             is_retired=self._is_retired,
             counts=self._counts,
+            rejected=self._document.left_out,
         )
 
 
@@ -141,7 +158,9 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         gathered.ask(processor)
     findings = gathered.findings()
     if document.mime not in HTML_TYPES:
-        return msgspec.structs.replace(findings, base=document.url, directives=document.field_directives)
+        trouble = findings.trouble or document.missed
+        directives = document.field_directives
+        return msgspec.structs.replace(findings, base=document.url, directives=directives, trouble=trouble)
     full = details == "full"
     return msgspec.structs.replace(
         findings,
@@ -176,7 +195,13 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         trouble=findings.trouble,
         errors=findings.errors,
         again=findings.again,
+        rejected=added(visit.rejected, findings.rejected),
     )
+
+
+def added(one: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """The sums of two groups of counts."""
+    return {name: one.get(name, 0) + more.get(name, 0) for name in (*one, *(more.keys() - one.keys()))}
 
 
 def _named(processor: Processor) -> str:

@@ -13,7 +13,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.claims import said
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.url import canonical, host_of
-from gossamer.model.visit import Found
+from gossamer.model.visit import TOO_MANY_LINKS, Found
 from gossamer.reading import charset, xml
 from gossamer.reading.document import Document
 
@@ -74,8 +74,8 @@ class SitemapLinks(Provider[SitemapSheet]):
             if not self._is_at_home(found.href, document.url, host):
                 continue
             if taken >= self.sheet.max_urls:
-                self.metrics.count("cut")
-                return
+                document.leave_out(TOO_MANY_LINKS, 1)
+                continue
             taken += 1
             yield found
 
