@@ -31,6 +31,8 @@ class FetchReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
     url: str
     outcome: str
+    error: str
+    """Empty where nothing failed."""
     status: int
     address: str
     protocol: str
@@ -45,7 +47,6 @@ class FetchReport(msgspec.Struct, frozen=True, omit_defaults=True):
     sha1: str = ""
     sha256: str = ""
     truncated: str = ""
-    error: str = ""
     notes: list[str] = []
     """What of the answer was read although its standard does not allow it."""
     body: str | None = None

@@ -3,18 +3,17 @@
 The body is archived as it came (design question 10), so it is decoded here and not by libcurl: a small one in one call when it is
 complete, a large one piece by piece while it comes. Four stops (faults, chapter A): the output's cap, a ratio no honest page
 reaches, the members of one body, and the number of codings one inside the other. Every decoder is asked for a bounded piece at
-a time.
+a time. As in browsers, a document is whole once its last block has come: bytes behind it, or a check sum that is missing, cost
+nothing of it and are noted. A wrong check sum says that something in it is damaged.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from isal import isal_zlib
-from isal.igzip_lib import IsalError
 
 from gossamer.model.body import MAX_READ, THRESHOLD, Body, BodyWriter, StoredBody, pieces
+from gossamer.reading.decoders import DECODERS, Broken, Decoder
 from gossamer.reading.keeping import Keeping
 
 #: What is asked for, in the words and the order of browsers.
@@ -32,9 +31,6 @@ RATIO_FROM = 1 << 20
 #: day stay below this.
 MAX_MEMBERS = 1000
 
-#: The logarithm of the largest window that a Zstandard frame may ask for: 8 MiB, as RFC 9659 has it for the web.
-MAX_WINDOW_LOG = 23
-
 #: How the reason of a coding begins that is not what the server says.
 BROKEN = "the content coding is broken"
 
@@ -44,8 +40,6 @@ _SLICE = 1 << 16
 #: Bytes fed at a time: the ratio is judged by what was fed, so that a bomb comes to 200 times as much before it is seen.
 #: These are 0.8 MB, less than :data:`RATIO_FROM`, in 1 ms; slices of 64 KiB were 13 MB in 9 ms.
 _FED = 1 << 12
-
-_GZIP, _ZLIB, _RAW = 31, 15, -15
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -59,6 +53,8 @@ class Decoded(msgspec.Struct, frozen=True):
     """Why the bytes are not what the server says; empty where they are."""
     well: int = 0
     """Bytes as they came that were undone before the fault was met."""
+    is_odd: bool = False
+    """All came out, but the end of a coding is not as it should be: a check sum is missing, or bytes follow."""
 
     @property
     def is_readable(self) -> bool:
@@ -72,12 +68,12 @@ def codings(value: str) -> list[str]:
     Words that name none (`UTF-8`, `none`, `aws-chunked`) are left out, as `identity` is: nearly always the body is plain, or
     has the other codings alone. :func:`has_unknown` tells of them.
     """
-    return [word for word in _words(value) if word in _DECODERS]
+    return [word for word in _words(value) if word in DECODERS]
 
 
 def has_unknown(value: str) -> bool:
     """Whether a `Content-Encoding` value names a coding that nobody knows."""
-    return any(word not in _DECODERS for word in _words(value))
+    return any(word not in DECODERS for word in _words(value))
 
 
 def _words(value: str) -> list[str]:
@@ -149,13 +145,13 @@ def _undone(body: Body, undoing: "Undoing", *, whole: bool) -> Decoded:
 def _at_once(body: bytes, coding: str, keeping: Keeping) -> bytes | None:
     """Nearly every page: one call, nothing joined. None for what is broken or larger than it looks: it goes the slow way."""
     most = min(keeping.room, keeping.memory, RATIO_FROM)
-    decoder = _DECODERS[coding]()
+    decoder = DECODERS[coding]()
     decoder.start(body)
     try:
         out, rest = decoder.take(body, most + 1)
-    except _Broken:
+    except Broken:
         return None
-    return out if decoder.ended and not rest and len(out) <= most else None
+    return out if decoder.ended and not decoder.is_damaged and not rest and len(out) <= most else None
 
 
 class Undoing:
@@ -175,7 +171,7 @@ class Undoing:
         """The stop that it has run into, if it has: nothing more need come."""
         self.error = ""
         """Why the bytes are not what the server says, if they are not."""
-        self._stages = [_Stage(_DECODERS[coding]) for coding in reversed(applied)]
+        self._stages = [_Stage(DECODERS[coding]) for coding in reversed(applied)]
         self._out = BodyWriter(keeping.memory, keeping.directory)
         self._room = keeping.room
         self._slowly_from = slowly_from
@@ -199,7 +195,7 @@ class Undoing:
         """What came out; `whole`: no more bytes were to come."""
         if whole:
             self._guarded(self._finish)
-        return Decoded(self._out.take(), self.cut, self.error, self._well)
+        return Decoded(self._out.take(), self.cut, self.error, self._well, any(stage.is_odd for stage in self._stages))
 
     def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
         if self.cut or self.error:
@@ -208,7 +204,7 @@ class Undoing:
             act(*arguments)
         except _Stopped as stop:
             self.cut = str(stop)
-        except _Broken as broken:
+        except Broken as broken:
             self.error = f"{BROKEN}: {broken}"
 
     def _push(self, level: int, data: bytes) -> None:
@@ -227,10 +223,6 @@ class Undoing:
                 self._push(level + 1, piece)
 
 
-class _Broken(Exception):
-    """The bytes are not what the server says."""
-
-
 class _Stopped(Exception):
     """A stop was reached."""
 
@@ -238,47 +230,56 @@ class _Stopped(Exception):
 class _Stage:
     """One coding of a body, with the stops that each has for itself."""
 
-    __slots__ = ("_came", "_decoder", "_left", "_make", "_members", "_waiting")
+    __slots__ = ("_came", "_decoder", "_is_over", "_left", "_make", "_members", "_waiting", "is_odd")
 
-    def __init__(self, make: "type[_Decoder]") -> None:
+    def __init__(self, make: type[Decoder]) -> None:
         self._make = make
-        self._decoder: _Decoder | None = None
+        self._decoder: Decoder | None = None
         self._members = self._came = self._left = 0
         self._waiting = b""
+        self._is_over = self.is_odd = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Pieces of output for some input."""
         self._came += len(data)
         data, self._waiting = self._waiting + data, b""
-        while data:
+        while data and not self._is_over:
             decoder = self._decoder
             if decoder is None or decoder.ended:
                 if len(data) < self._make.shown and (decoder is None or self._make.member):
                     self._waiting = data
                     return
                 decoder = self._started(data)
+                if decoder is None:
+                    return
             piece, data = decoder.take(data, _SLICE)
             yield from self._counted(piece)
             while decoder.has_more:
                 piece, data = decoder.take(data, _SLICE)
                 yield from self._counted(piece)
+            if decoder.is_damaged:
+                raise Broken("its check sum is wrong")
 
     def finish(self) -> Iterator[bytes]:
-        """What a decoder held back. Raises :class:`_Broken` where the end was not seen."""
-        if self._waiting:
-            # A single byte, as Brotli has for nothing at all; behind a member it is the beginning of none.
-            piece, _ = self._started(self._waiting).take(self._waiting, _SLICE)
+        """What a decoder held back. Raises :class:`Broken` where the end was not seen."""
+        # A single byte may wait, as Brotli has for nothing at all; behind a member it is the beginning of none.
+        if self._waiting and (decoder := self._started(self._waiting)) is not None:
+            piece, _ = decoder.take(self._waiting, _SLICE)
             yield from self._counted(piece)
         while self._decoder is not None and not self._decoder.ended:
             piece, _ = self._decoder.take(b"", _SLICE)
             if not piece and not self._decoder.ended:
-                raise _Broken("it ends too early")
+                if not self._decoder.is_whole:
+                    raise Broken("it ends too early")
+                self.is_odd = True
+                return
             yield from self._counted(piece)
 
-    def _started(self, data: bytes) -> "_Decoder":
-        """A decoder for the member that begins with `data`."""
+    def _started(self, data: bytes) -> Decoder | None:
+        """A decoder for the member that begins with `data`; None where none does, and what follows is nothing."""
         if self._decoder is not None and not data.startswith(self._make.member):
-            raise _Broken("bytes after its end")
+            self._is_over = self.is_odd = True
+            return None
         if self._members == MAX_MEMBERS:
             raise _Stopped(f"more than {MAX_MEMBERS} members")
         self._members += 1
@@ -292,106 +293,3 @@ class _Stage:
             yield piece
         if self._left > max(RATIO_FROM, MAX_RATIO * self._came):
             raise _Stopped(f"more than {MAX_RATIO} times its size")
-
-
-class _Decoder(ABC):
-    """One member of one coding, decoded a bounded piece at a time."""
-
-    __slots__ = ()
-
-    member: tuple[bytes, ...] = ()
-    """How a further member begins; empty where there can be none."""
-    shown = 2
-    """Bytes in which the form of a coding, and the beginning of a member, show; they may come one by one."""
-    ended: bool
-    """The end of the member was seen."""
-    has_more: bool
-    """It holds output back that needs no further input."""
-
-    def start(self, data: bytes) -> None:  # noqa: B027  # most have one form
-        """Look at the first bytes, at least two of them where there are two: some codings have several forms."""
-
-    @abstractmethod
-    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
-        """About `most` bytes of output at the most, and the input that was not used. Raises :class:`_Broken`."""
-
-
-class _Flate(_Decoder):
-    __slots__ = ("_object", "ended", "has_more")
-    form = _RAW
-
-    def __init__(self) -> None:
-        self.ended = self.has_more = False
-        self._object = isal_zlib.decompressobj(self.form)
-
-    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
-        try:
-            out = self._object.decompress(data, most)
-        except IsalError as error:  # type: ignore[misc]  # a class, which its stubs call an instance
-            raise _Broken(str(error)) from None
-        self.ended = self._object.eof
-        rest = self._object.unused_data if self.ended else self._object.unconsumed_tail
-        self.has_more = not self.ended and not rest and len(out) == most
-        return out, rest
-
-
-class _Gzip(_Flate):
-    __slots__ = ()
-    form = _GZIP
-    member = (b"\x1f",)
-
-
-class _Deflate(_Flate):
-    """`deflate` means the zlib format; some servers send bare deflate. The first two bytes tell (RFC 1950, 2.2)."""
-
-    __slots__ = ()
-
-    def start(self, data: bytes) -> None:
-        if len(data) >= 2 and data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0:
-            self._object = isal_zlib.decompressobj(_ZLIB)
-
-
-class _Brotli(_Decoder):
-    __slots__ = ("_error", "_object", "ended", "has_more")
-
-    def __init__(self) -> None:
-        import brotli
-
-        self.ended = self.has_more = False
-        self._object = brotli.Decompressor()
-        self._error = brotli.error
-
-    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
-        try:
-            out: bytes = self._object.process(data, output_buffer_limit=most)
-        except self._error as error:
-            raise _Broken(str(error)) from None
-        self.ended = self._object.is_finished()
-        self.has_more = not self.ended and not self._object.can_accept_more_data()
-        return out, b""
-
-
-class _Zstd(_Decoder):
-    __slots__ = ("_error", "_object", "ended", "has_more")
-    shown = 4
-    #: A frame, and the skippable frames that may stand before one (RFC 8878, section 3.1).
-    member = (b"\x28\xb5\x2f\xfd", *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16)))
-
-    def __init__(self) -> None:
-        from gossamer.model.zstd import zstd
-
-        self.ended = self.has_more = False
-        self._object = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: MAX_WINDOW_LOG})
-        self._error = zstd.ZstdError
-
-    def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
-        try:
-            out = self._object.decompress(data, most)
-        except self._error as error:
-            raise _Broken(str(error)) from None
-        self.ended = self._object.eof
-        self.has_more = not self.ended and not self._object.needs_input
-        return out, self._object.unused_data if self.ended else b""
-
-
-_DECODERS: dict[str, type[_Decoder]] = {"gzip": _Gzip, "deflate": _Deflate, "br": _Brotli, "zstd": _Zstd}

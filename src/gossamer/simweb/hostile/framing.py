@@ -162,7 +162,14 @@ _HEADS: Final = (
         script=answer(PAGE, HTML + b"X-A : 1\r\nX-B: \x1b[31m\r\n"),
         then="noted; printed with the character escaped",
     ),
-    _broken("B19c", "emoji name", "A field name in emoji.", _sized("\N{SPIDER WEB}: 1".encode())),
+    HostileCase(
+        number="B19c",
+        name="names that are none",
+        does="A field name in emoji, and the warning of a script among the fields.",
+        outcome=Outcome.OK,
+        script=answer(PAGE, HTML + "\N{SPIDER WEB}: 1\r\nPHP Warning: x\r\n".encode()),
+        then="ignored and noted",
+    ),
     HostileCase(
         number="B19d",
         name="lines ended by LF",

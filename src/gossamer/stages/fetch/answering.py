@@ -71,7 +71,7 @@ def _without_head(transfer: Transfer, asked: Asked, verdict: Cut, how: Answering
 
 
 def _with_head(transfer: Transfer, head: Head, asked: Asked, verdict: Cut, how: Answering) -> Response:
-    body, decoded, fault, verdict = body_of(transfer, head, verdict, how.keeping)
+    body, decoded, of_body, verdict = body_of(transfer, head, verdict, how.keeping)
     return Response(
         verdict.outcome,
         status=head.status,
@@ -90,7 +90,7 @@ def _with_head(transfer: Transfer, head: Head, asked: Asked, verdict: Cut, how: 
         is_met=True,
         is_unverified=_is_unverified(transfer, asked),
         barred=verdict.barred,
-        notes=notes_of(head, fault),
+        notes=notes_of(head, of_body),
     )
 
 

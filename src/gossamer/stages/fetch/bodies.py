@@ -14,8 +14,10 @@ from gossamer.stages.fetch.transfer import Cut, Transfer
 from gossamer.stages.fetch.verdicts import beside_status, decode_failed
 
 
-def body_of(transfer: Transfer, head: Head, verdict: Cut, keeping: Keeping) -> tuple[Body, Body | None, str, Cut]:
-    """The body as it came, without its content coding where it has one, the fault up to which that was read, the verdict.
+def body_of(
+    transfer: Transfer, head: Head, verdict: Cut, keeping: Keeping
+) -> tuple[Body, Body | None, tuple[Note, ...], Cut]:
+    """The body as it came, without its content coding where it has one, what is untidy about that, and the verdict.
 
     An error page stays one, whatever is wrong with its coding: the fault is told beside the verdict.
     """
@@ -26,33 +28,37 @@ def body_of(transfer: Transfer, head: Head, verdict: Cut, keeping: Keeping) -> t
         chunks, undone = transfer.chunks, None
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     if not head.content_coding or not body or verdict.outcome is Outcome.PROTOCOL_FAILED:
-        return body, None, "", verdict
+        return body, None, (), verdict
     applied = coding.codings(head.content_coding)
     if not applied:
-        return body, None, "", verdict
+        return body, None, (), verdict
     if refused := coding.refusal(applied):
-        return body, None, "", decode_failed(verdict, refused, head.status)
+        return body, None, (), decode_failed(verdict, refused, head.status)
     if undone is None:
         undone = coding.decode(beginning(body), applied, keeping, whole=not verdict.cut)
     elif undone.error:
         undone = coding.to_the_fault(body, applied, keeping, undone)
     if not undone.is_readable:
-        return body, None, "", decode_failed(verdict, undone.error, head.status)
+        return body, None, (), decode_failed(verdict, undone.error, head.status)
     if undone.error and verdict.outcome is Outcome.OK:
         verdict = Cut(Outcome.TRUNCATED, undone.error, "unspecified")
     elif undone.cut and not verdict.cut:
         verdict = beside_status(Cut(Outcome.TRUNCATED, undone.cut, "length"), head.status)
-    return body, undone.data, undone.error, verdict
+    if undone.error:
+        return body, undone.data, (Note.BROKEN_CODING,), verdict
+    return body, undone.data, (Note.CODING_END,) if undone.is_odd else (), verdict
 
 
-def notes_of(head: Head, fault: str) -> tuple[Note, ...]:
-    """What of the answer was read although its standard does not allow it; `fault`: of its content coding."""
+def notes_of(head: Head, of_body: tuple[Note, ...]) -> tuple[Note, ...]:
+    """What of the answer was read although its standard does not allow it.
+
+    Args:
+        head: of the answer.
+        of_body: what :func:`body_of` says of its body.
+    """
     notes = head.notes
     if mime.is_odd(head.fields):
         notes = (*notes, Note.CONTENT_TYPE)
-    if head.content_coding:
-        if coding.has_unknown(head.content_coding):
-            notes = (*notes, Note.UNKNOWN_CODING)
-        if fault.startswith(coding.BROKEN):
-            notes = (*notes, Note.BROKEN_CODING)
-    return notes
+    if head.content_coding and coding.has_unknown(head.content_coding):
+        notes = (*notes, Note.UNKNOWN_CODING)
+    return (*notes, *of_body) if of_body else notes

@@ -3,7 +3,8 @@
 libcurl is generous with heads that contradict themselves (design question 16). A crawler that archives what it gets, and sends
 the next request on the same connection, must not guess where an answer ends: such a head ends its fetch as
 `protocol_failed`, and its connection with it (faults 14-20; RFC 9112, sections 2.2, 5.1 and 6.3). What is merely untidy, and
-leaves no doubt about that end, is read as libcurl and browsers read it, and noted.
+leaves no doubt about that end, is read as libcurl and browsers read it, and noted: a line that is no field, as a script's
+warning is none, is passed over.
 """
 
 import re
@@ -33,6 +34,9 @@ _PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127) + b"\t
 
 #: Bytes that end a field for some reader: no field may hold one (RFC 9110, section 5.5).
 _ENDS = b"\0\r\n"
+
+#: Bytes that no name of a field may hold.
+_NO_TOKEN = bytes(byte for byte in range(256) if not _TOKEN.match(bytes((byte,))))
 
 #: Fields by which the end of an answer is found: libcurl does not know them by an untidy name, others do.
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
@@ -108,7 +112,7 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
 
     Raises:
         IncompleteHead: the final head has not ended yet.
-        BrokenHead: the caps; control characters; a line without a name; framing that two readers could take for
+        BrokenHead: the caps; line ends and NUL characters in a field; framing that two readers could take for
             different things (fault 16).
     """
     raw = b"".join(lines)
@@ -119,7 +123,7 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
     try:
         fields = list(map(_known.__getitem__, lines[1:-1]))
     except _UntidyField:
-        fields = [_read_untidy(line, notes) for line in lines[1:-1]]
+        fields = [field for line in lines[1:-1] if (field := _read_untidy(line, notes))]
     if raw.count(b"\r\n") != len(lines):
         # Lines ended by LF alone may be read (RFC 9112, section 2.2), and are archived like the others.
         raw = b"\r\n".join(line.rstrip(b"\r\n") for line in lines) + b"\r\n"
@@ -175,23 +179,21 @@ def _read_name(name: bytes) -> str:
     return name.decode("ascii").lower()
 
 
-def _read_untidy(line: bytes, notes: list[Note]) -> Field:
-    """A field of a head in which some field is untidy; what is untidy about this one goes to the notes."""
-    name, colon, value = line.partition(b":")
+def _read_untidy(line: bytes, notes: list[Note]) -> Field | None:
+    """A field of a head in which some line is untidy, None for a line that is no field; what is untidy goes to the notes."""
+    name, colon, value = line.removesuffix(b"\n").removesuffix(b"\r").partition(b":")
     bare = name.rstrip(b" \t")
-    if not colon or not _TOKEN.match(bare):
-        raise BrokenHead("a header field has no valid name")
-    shown = bare.decode("ascii").lower()
-    if bare != name:
-        if shown in _FRAMING:
-            raise BrokenHead("white space stands before the colon of a field that decides where the answer ends")
-        notes.append(Note.SPACED_NAME)
-    value = value.removesuffix(b"\n").removesuffix(b"\r")
-    if strange := value.translate(None, _PLAIN):
+    if bare != name or not _TOKEN.match(bare):
+        if bare.translate(None, _NO_TOKEN).decode().lower() in _FRAMING and colon:
+            raise BrokenHead("the name of a field that decides where the answer ends has other characters beside it")
+        notes.append(Note.SPACED_NAME if colon and _TOKEN.match(bare) else Note.NO_FIELD)
+    if strange := line.removesuffix(b"\n").removesuffix(b"\r").translate(None, _PLAIN):
         if strange.translate(None, _ENDS) != strange:
             raise BrokenHead("a header field holds a line end or a NUL character")
         notes.append(Note.CONTROL_CHARACTER)
-    return shown, value.strip(b" \t").decode("latin-1")
+    if not colon or not _TOKEN.match(bare):
+        return None
+    return bare.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
 
 
 #: Of lines that are new by their value (dates, lengths) the name is known.
