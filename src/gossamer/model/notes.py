@@ -23,7 +23,7 @@ class Note(StrEnum):
 
 MEANINGS = {
     Note.SPACED_NAME: "White space stands between the name of a field and its colon; it does not decide where the answer ends.",
-    Note.NO_FIELD: "A line of the head is no field: it has no colon, or its name has characters that no name may have. The line was ignored.",
+    Note.NO_FIELD: "A line of the head has no colon, or a name with characters that no name may have; it was ignored.",
     Note.CONTROL_CHARACTER: "A field holds a control character, neither NUL nor a bare carriage return.",
     Note.CHUNKED_TWICE: "`Transfer-Encoding: chunked` is given more than once, for a body that is chunked once.",
     Note.LENGTH_TWICE: "`Content-Length` is given more than once, with the same value.",

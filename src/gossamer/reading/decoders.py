@@ -49,7 +49,7 @@ class Decoder(ABC):
 
 
 class _Flate(Decoder):
-    """Deflate with a header before it and a check sum behind it, which are read here: all that came out is kept, whatever the sum."""
+    """Deflate with a header before it and a check sum behind it, which are read here: a wrong sum costs nothing that came out."""
 
     __slots__ = ("_around", "_object", "_sum", "ended", "has_more", "is_damaged", "is_whole")
 
