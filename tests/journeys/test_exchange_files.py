@@ -1,11 +1,13 @@
 """Agents that no network connects: by files alone they come to the pages of one agent, and bad files change nothing."""
 
 import asyncio
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, options_for, seed_of, urls_in, web_of_hosts
 
@@ -13,16 +15,19 @@ from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.resting import checkpoint, restore
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.kept import read_wiring
+from gossamer.assembly.merging import REFUSED
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
+from gossamer.model.task import Task
 from gossamer.model.url import host_of
 from gossamer.operations.story import story_of
 from gossamer.operations.verifying import verify
 from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.stores.exchange.files import IN
 from gossamer.stores.exchange.keys import EXCHANGE_KEY, read_key
-from gossamer.stores.exchange.sealed import proved
+from gossamer.stores.exchange.sealed import UrlFileWriter, new_header, proved
 from gossamer.testing.fakeweb import FakeWeb
 
 AGENTS = 3
@@ -167,6 +172,70 @@ def test_a_bad_file_is_one_line_and_nothing_of_it_is_merged(pair: Path, capsys: 
         "twice is as good as once, also where the crawl was moved"
     )
     assert standing_at_rest(pair / "moved").queued == merged.queued
+
+
+def test_a_folder_with_the_files_of_all_agents_is_merged_and_a_pipe_in_it_holds_up_nobody(
+    pair: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, crawl = file_for(pair)
+    stick = pair / "stick"
+    stick.mkdir()
+    for one in pair.glob("*/exchange/out/*.urls"):
+        shutil.copy(one, stick)
+    before = standing_at_rest(crawl)
+    assert main(["merge", str(crawl), str(stick)]) == 0
+    assert standing_at_rest(crawl).queued > before.queued
+    assert main(["merge", str(crawl), *map(str, stick.glob("*.urls"))]) == 0, "so does a shell's pattern"
+    for one in stick.glob(f"*-to-agent-0{crawl.name}-*"):
+        one.unlink()
+    capsys.readouterr()
+    assert main(["merge", str(crawl), str(stick)]) == 0
+    assert "none is for this agent" in capsys.readouterr().err
+    os.mkfifo(stick / "pipe.urls")
+    assert main(["merge", str(crawl), str(stick)]) == 2
+    assert "is not a regular file" in capsys.readouterr().err
+
+
+def test_urls_that_no_crawl_can_keep_stop_no_merge_and_no_resume(
+    pair: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, crawl = file_for(pair)
+    key = read_key(crawl / EXCHANGE_KEY)
+    tasks = list(proved(path, key, f"agent-0{crawl.name}").tasks())
+    sender = path.stem.split("-to-")[0].split("-", 1)[1]
+    first, change = tasks[0], msgspec.structs.replace
+    bad = [
+        change(first, url="notaurl"),
+        change(first, url="http:///"),
+        change(first, depth=2**63),
+        change(first, host=""),
+    ]
+
+    def sealed(name: Path, *those: Task) -> Path:
+        writer, header = UrlFileWriter(), new_header(key, sender, f"agent-0{crawl.name}", 5.0, ())
+        writer.add(those)
+        writer.write(name, key, header)
+        return name
+
+    capsys.readouterr()
+    assert main(["merge", str(crawl), str(sealed(pair / "bad.urls", *tasks, *bad))]) == 2
+    said = capsys.readouterr()
+    [line] = said.err.splitlines()
+    assert "4 URLs of" in line
+    assert "'notaurl': it is not a URL" in line
+    assert ", 4 refused" in said.out
+    # As an older version has left them: among those to be merged, though nothing of the kind should be there.
+    sealed(crawl / IN / f"{sender}-0123456789abcdef.urls", *bad)
+    (crawl / IN / f"{sender}-0123456789abcde0.urls").write_bytes(path.read_bytes()[:-3])
+    assert main(["merge", str(crawl), str(pair / "bad.urls")]) == 2, "merged before, and no better"
+    assert [one.name for one in (crawl / REFUSED).iterdir()] == [f"{sender}-0123456789abcde0.urls"]
+    assert "it is put aside: " in capsys.readouterr().err
+    assert main(["merge", str(crawl), str(path)]) == 0, "the same URLs by a sound file"
+    options = build(CrawlOptions, {"output": str(crawl), "resume": True, "max_pages": 1_000})
+    summary = run(Crawl([], options, tables=False))
+    assert summary.state == "finished"
+    assert summary.cuts["refused"] == 8
+    assert verify(crawl, deep=True).findings == []
 
 
 def test_options_that_do_not_fit_are_refused_and_touch_nothing(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ Place in the flow: :class:`FileExchange` does it for a crawl at work; `gossamer 
 that may rest. A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied
 into the crawl directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a
 file that the next run merges. Files stay there, so that a crawl that goes back to a checkpoint merges those again that came
-after it.
+after it. URLs of a sound file that cannot be kept are left out and counted; a file that is not sound any more goes aside.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from gossamer.flow.quantities import show_count
 from gossamer.flow.running import RunningGraph
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import DiskFull, UsageError
+from gossamer.model.judged import named
 from gossamer.model.task import Arrived
 from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.stages.commit.component import Commit
@@ -38,7 +39,7 @@ from gossamer.stages.commit.receiving import UrlIntake
 from gossamer.stages.commit.sheet import CommitSheet
 from gossamer.stores.exchange.files import IN, OUT, FileOutbox, WrittenFile
 from gossamer.stores.exchange.keys import EXCHANGE_KEY, read_key
-from gossamer.stores.exchange.sealed import SUFFIX, UrlFile, proved
+from gossamer.stores.exchange.sealed import SUFFIX, ForAnother, UrlFile, proved
 from gossamer.stores.ledger.ledger import RocksLedger
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ _AT_ONCE = 2_000
 
 #: Roles of the commit that say what becomes of a URL.
 _INTAKE = ("ledger", "seen", "traversal", "prioritizer", "task_gates", "keepers")
+
+#: Where files go that lay among those to be merged and cannot be.
+REFUSED = "exchange/refused"
 
 #: What is said of a crawl that this is nothing for.
 _NO_FILES = "this crawl exchanges no files; only a crawl that began with --exchange files does"
@@ -64,6 +68,8 @@ class Merged(msgspec.Struct, frozen=True):
     """URLs that were not known here."""
     confirmed: int = 0
     """URLs of ours that others have merged."""
+    refused: int = 0
+    """URLs that cannot be kept."""
 
     @property
     def told(self) -> str:
@@ -71,6 +77,7 @@ class Merged(msgspec.Struct, frozen=True):
         if not self.files:
             return "nothing to merge: all of it was merged before"
         words = f"{show_count(self.files, 'file')} merged: {show_count(self.urls, 'URL')}, {self.new:,} new"
+        words += f", {self.refused:,} refused" if self.refused else ""
         return f"{words}; {show_count(self.confirmed, 'URL')} of ours confirmed" if self.confirmed else words
 
 
@@ -189,30 +196,46 @@ def written_lines(files: Sequence[WrittenFile], directory: Path) -> Iterator[str
 # -- files that come in
 
 
-def taken_files(directory: Path, paths: Iterable[Path]) -> tuple[int, list[str]]:
+class Taken(msgspec.Struct, frozen=True):
+    """What became of files that a person named."""
+
+    files: int
+    """Those that are in the crawl directory now."""
+    refused: list[str]
+    """A line for each file that was refused, in whole or in part."""
+    for_others: list[str]
+    """A line for each file that is for another agent."""
+
+
+def taken_files(directory: Path, paths: Iterable[Path]) -> Taken:
     """Prove exchange files, and copy those that are sound into the crawl directory, each whole or not at all.
 
     Args:
         directory: of the crawl, which may be at work.
         paths: files, and folders whose exchange files are meant.
 
-    Returns:
-        How many are there now, and a line for each one that was refused.
-
     Raises:
         UsageError: the crawl exchanges no files, or one cannot be copied.
     """
-    judge = _Judge(directory, _wiring(directory))
-    count, refused = 0, []
+    wiring = _wiring(directory)
+    key, agent = read_key(directory / EXCHANGE_KEY), str(wiring.providers[OUTBOX].settings["agent"])
+    ring = RingDesignation(RingSheet(members=tuple(wiring.providers["ring"].settings["members"])))
+    count, refused, for_others = 0, list[str](), list[str]()
     for path in _files(paths):
         try:
-            file = judge.proved(path)
+            file = proved(path, key, agent)
+            for _ in _judging(file, agent, ring.owner):
+                pass
+        except ForAnother as error:
+            for_others.append(str(error))
         except UsageError as error:
             refused.append(str(error))
         else:
             _copy(file, directory)
             count += 1
-    return count, refused
+            if file.refused:
+                refused.append(_refused_line(file))
+    return Taken(count, refused, for_others)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -223,37 +246,39 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
+def _judging(file: UrlFile, agent: str, owner: Callable[[str], str]) -> Iterator[None]:
+    """Judge every URL of a file before the first one is kept; a pause after some of them.
+
+    Raises:
+        UsageError: the file is not what its header says, or its agents divide the web in another way than ours.
+    """
+    host = ""
+    for number, task in enumerate(file.tasks(), 1):
+        if number % _AT_ONCE == 0:
+            yield
+        if task.host == host:
+            continue  # most URLs stand behind others of their host
+        host = task.host
+        if owner(host) != agent:
+            raise UsageError(
+                f"{file.path} has a URL that is not for {agent}: {named(task)}; use the same version of Gossamer for all agents"
+            )
+
+
+def _refused_line(file: UrlFile) -> str:
+    more = f", and {file.refused - len(file.examples):,} more" if file.refused > len(file.examples) else ""
+    return (
+        f"{file.path}: {show_count(file.refused, 'URL')} of {file.header.urls:,} cannot be kept, and the rest is merged "
+        f"({'; '.join(file.examples)}{more}); {file.header.sender} should not have written such URLs"
+    )
+
+
 def _wiring(directory: Path) -> Wiring:
     """The wiring of a crawl that exchanges files. Raises UsageError: it exchanges none."""
     wiring = kept_wiring(str(directory))
     if not is_exchanging(wiring):
         raise UsageError(_NO_FILES)
     return wiring
-
-
-class _Judge:
-    """Says whether a file is one for this crawl."""
-
-    def __init__(self, directory: Path, wiring: Wiring) -> None:
-        self._key = read_key(directory / EXCHANGE_KEY)
-        self._agent = str(wiring.providers[OUTBOX].settings["agent"])
-        members = tuple(wiring.providers["ring"].settings["members"])
-        self._ring = RingDesignation(RingSheet(members=members))
-
-    def proved(self, path: Path) -> UrlFile:
-        """The file, when all of it is sound. Raises UsageError: it is not."""
-        file = proved(path, self._key, self._agent)
-        host = ""
-        for task in file.tasks():
-            if task.host == host:
-                continue  # most URLs stand behind others of their host
-            host = task.host
-            if self._ring.owner(host) != self._agent:
-                raise UsageError(
-                    f"{path} has a URL that is not for {self._agent}: {task.url[:200]!r}; use the same version of Gossamer "
-                    "for all agents"
-                )
-        return file
 
 
 def _copy(file: UrlFile, directory: Path) -> None:
@@ -284,26 +309,44 @@ async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report
     """
     done, receipts = Merged(), list[str]()
     files = list[tuple[UrlFile, int]]()
+    agent = outbox.sheet.agent
     for path in sorted((directory / IN).glob(f"*{SUFFIX}")):
         if outbox.has_merged(path.stem.rpartition("-")[2]):
             continue
         try:
-            # It was proved when it was copied; the disk may have changed it.
-            file = proved(path, outbox.key, outbox.sheet.agent)
-            new, tasks = 0, file.tasks()
-            while part := list(islice(tasks, _AT_ONCE)):
-                new += await intake.receive(part)
+            # It was proved when it was copied; since then the disk or a person may have changed it.
+            file = proved(path, outbox.key, agent)
+            if outbox.has_merged(file.header.id):
+                continue  # a person has put it there under another name
+            for _ in _judging(file, agent, outbox.designation.owner):
                 await asyncio.sleep(0)
         except UsageError as error:
-            report(str(error))
+            report(_put_aside(path, directory, error))
             continue
+        new, tasks = 0, file.tasks()
+        while part := list(islice(tasks, _AT_ONCE)):
+            new += await intake.receive(part)
+            await asyncio.sleep(0)
         receipts += file.header.merged
         files.append((file, new))
     confirmed = await outbox.confirmed(receipts)
     for file, new in files:
-        outbox.merged(file.header, new)
-        done = Merged(done.files + 1, done.urls + file.header.urls, done.new + new, confirmed)
+        outbox.merged(file.header, new, file.refused)
+        done = Merged(
+            done.files + 1, done.urls + file.header.urls, done.new + new, confirmed, done.refused + file.refused
+        )
     return done
+
+
+def _put_aside(path: Path, directory: Path, why: UsageError) -> str:
+    """Take a file away from those that are to be merged, so that no later run fails on it; returns what is said of it."""
+    target = directory / REFUSED / path.name
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+    except OSError as error:
+        return f"{why}; it cannot be put aside into {target.parent}: {error.strerror}"
+    return f"{why}; it is put aside: {target}"
 
 
 def intake_of(graph: RunningGraph) -> UrlIntake:

@@ -1,5 +1,6 @@
 """`gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,8 +77,10 @@ def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
 def merge(directory: str, files: tuple[str, ...]) -> int:
     """Merge exchange files of other agents into a crawl that runs or rests.
 
-    Each file is verified first. One that is cut, damaged, forged, of another crawl or for another agent is refused with a line that
-    says so, nothing of it is merged, and the exit status is 2; the others are merged. It does no harm to merge a file twice.
+    Each file is verified first. One that is cut, damaged, forged or of another crawl is refused with a line that says so, nothing
+    of it is merged, and the exit status is 2; the others are merged. Files for other agents are passed over. If a sound file has
+    URLs that no crawl can keep, the rest of it is merged, a line names them, and the exit status is 2. It does no harm to merge a
+    file twice.
 
     \b
     gossamer merge mycrawl /media/stick/*.urls
@@ -86,14 +89,21 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     from gossamer.assembly.control.client import Control, NotRunning
     from gossamer.assembly.control.messages import MergeFiles
     from gossamer.assembly.merging import taken_files
+    from gossamer.flow.quantities import show_count
 
     path = Path(directory)
-    count, refused = taken_files(path, map(Path, files))
+    taken = taken_files(path, map(Path, files))
+    # On one stick lie the files of all agents; only a person who names nothing else means a file for another agent.
+    refused = taken.refused
+    if not taken.files and not any(map(os.path.isdir, files)):
+        refused = [*refused, *taken.for_others]
     for line in refused:
         _say(line)
-    if not count and not refused:
+    if not (taken.files or refused or taken.for_others):
         _say("no exchange file is among the files; names of exchange files end in .urls")
         return 2
+    if not taken.files and taken.for_others and not refused:
+        _say(f"of {show_count(len(taken.for_others), 'exchange file')} none is for this agent")
     try:
         with Control(path, LONGEST) as control:
             print(control.do(MergeFiles()))

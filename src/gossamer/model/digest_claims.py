@@ -5,6 +5,7 @@ the document's digest (:mod:`gossamer.stores.exchange.digests`). A digest belong
 a name that no host can have.
 """
 
+import re
 from functools import cache
 from hashlib import blake2b
 from itertools import product
@@ -15,6 +16,7 @@ from gossamer.model.domains import domain_point
 from gossamer.model.kept import DocumentRow
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
+from gossamer.model.url import fault_of_url
 from gossamer.model.visit import Visit
 
 #: How a task was found that carries a claim to another agent (:attr:`gossamer.model.task.Task.relation`): no link is of this kind.
@@ -29,6 +31,11 @@ _NAMED_BY = 2
 
 #: Bytes that tell the URLs of one document apart.
 _MARK_BYTES = 8
+
+#: Seconds since the epoch that a table of times has room for: about the year 5000.
+_LATEST = 1e11
+
+_DIGEST = re.compile(r"[A-Z2-7]{32}")
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -109,9 +116,16 @@ def as_task(claim: Claim) -> Task:
 
 
 def claimed_by(task: Task) -> Claim | None:
-    """The claim that a task carries; None where it carries none: an agent of another version may have sent it."""
+    """The claim that a task carries; None where it carries none that can be kept: an agent of another version may have sent it."""
     try:
         claim = msgspec.json.decode(task.url.removeprefix(_SCHEME), type=Claim)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
-    return claim if claim.host == task.host else None
+    is_sound = (
+        claim.host == task.host
+        and _DIGEST.fullmatch(claim.digest) is not None
+        and not fault_of_url(claim.url)
+        and 0 <= claim.met_at <= _LATEST
+        and not claim.copies
+    )
+    return claim if is_sound else None

@@ -8,6 +8,7 @@ says nothing.
 import msgspec
 
 from gossamer.model.digest_claims import CLAIM
+from gossamer.model.judged import fault_of
 from gossamer.model.orders import ORDER
 from gossamer.model.task import Task
 
@@ -26,9 +27,9 @@ def as_mailed(task: Task) -> Task:
 
 
 def mailed_task(task: Task) -> Task | None:
-    """The task that another one carries; None where it carries none: a master of another version may have sent it."""
+    """The task that another one carries; None where it carries none that can be kept, as a master of another version may send."""
     try:
         carried = msgspec.json.decode(task.url.removeprefix(_SCHEME), type=Task)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
-    return carried if carried.host == task.host else None
+    return carried if carried.host == task.host and not fault_of(carried) else None

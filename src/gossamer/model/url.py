@@ -73,6 +73,22 @@ def canonical(text: str, base: str | None = None) -> str:
     return _without_user(url) if "@" in url else url
 
 
+def fault_of_url(url: str, host: str | None = None) -> str:
+    """Why a URL that came from elsewhere is none that this program makes, or has another host than came with it; empty where it is
+    one.
+    """
+    found = plain_host(url)
+    if not found:
+        try:
+            is_canonical = canonical(url) == url
+        except UnreadableUrl:
+            return "it is not a URL"
+        if not is_canonical:
+            return "it is not in its canonical form"
+        found = host_of(url)
+    return "" if host is None or found == host else f"its host is given as {host[:80]!r}"
+
+
 def of_field(value: str) -> str:
     """A URL reference out of a header field, as :func:`canonical` reads it: its bytes beyond ASCII stand for themselves, and
     are percent-encoded one by one, whatever encoding the server wrote them in.

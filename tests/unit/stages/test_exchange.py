@@ -19,6 +19,7 @@ from gossamer.flow.wiring import ComponentPlan, Wiring, parse, with_settings
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.digest_claims import CLAIM, claim_of
 from gossamer.model.kept import document_row
+from gossamer.model.mailed import MAILED
 from gossamer.model.orders import ORDER, Block, Delay, Order
 from gossamer.model.outcome import Outcome
 from gossamer.model.requesting import Requested
@@ -266,7 +267,8 @@ def test_an_order_about_another_agents_host_is_obeyed_there_and_survives_a_kill(
         # Who writes a link can choose its URL, and not how it was found.
         first.find(Task('order:{"type":"block","host":"h1.test"}', theirs[2], 1, relation="a href"))
         await until(*sides)
-        assert second.count("received") == 3, "two orders and a link"
+        assert second.count("received") == 2, "two orders"
+        assert second.count("cut:refused") == 1, "no host is the one of such a link"
         assert second.count("ordered:block") == 1
         for _ in range(2):
             assert second.politeness.rule_against(theirs[0]) == theirs[0]
@@ -292,6 +294,34 @@ def test_an_order_that_another_agent_spells_wrongly_is_counted_and_stops_nobody(
         sides[0].find(Task("order:{", host, relation=ORDER), Task('order:{"type":"stop"}', host, relation=ORDER))
         await until(*sides)
         assert sides[1].count("orders_unusable") == 2
+        for side in sides:
+            await side.kill()
+
+    run(check())
+
+
+def test_urls_of_another_agent_that_no_crawl_can_keep_are_told_acknowledged_and_left_out(
+    tmp_path: Path, run: Any
+) -> None:
+    async def check() -> None:
+        sides = [Side(tmp_path / agent, tmp_path, agent) for agent in AGENTS]
+        for side in sides:
+            await side.start()
+        said: list[str] = []
+        sides[1].running.unit("receive").report = said.append
+        host = HOSTS[AGENTS[1]][0]
+        whole = task(host, 1)
+        bad = [msgspec.structs.replace(whole, **one) for one in ({"url": "notaurl"}, {"depth": 2**40}, {"hops": -1})]
+        bad.append(Task("mailed:" + msgspec.json.encode(bad[0]).decode(), host, relation=MAILED))
+        bad.append(Task("mailed:" + "[" * 5_000, host, relation=MAILED))
+        divided = sides[0].running.unit("divided")
+        assert isinstance(divided, DividedLedger)
+        with divided.group() as group:
+            group.push([*bad, task(host, 2)])
+        await until(*sides)
+        assert (sides[1].count("cut:refused"), sides[1].count("discovered")) == (5, 1)
+        assert "'notaurl', which cannot be kept: it is not a URL" in "\n".join(said)
+        assert sides[0].count("owed") == 0, "they are not sent again"
         for side in sides:
             await side.kill()
 

@@ -1,6 +1,8 @@
 """Exchange files: what is owed leaves in them and is never lost, and a file that is not whole, ours and for us is refused."""
 
 import asyncio
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,11 @@ import pytest
 
 from gossamer.model.agents import agent_name
 from gossamer.model.deletion import DeletionTarget
+from gossamer.model.digest_claims import Claim, as_task, claimed_by
 from gossamer.model.errors import UsageError
+from gossamer.model.judged import fault_of
+from gossamer.model.orders import ORDER
+from gossamer.model.requesting import redirected, requested
 from gossamer.model.task import Task
 from gossamer.stores.exchange.files import OUT, FileOutbox, FileOutboxSheet, merged_files, written_files
 from gossamer.stores.exchange.keys import EXCHANGE_KEY, ExchangeKey, new_key, read_key, write_key
@@ -299,3 +305,124 @@ def test_a_crawl_at_work_writes_what_it_owes_from_time_to_time(tmp_path: Path) -
         agent.ledger.abandon()
 
     asyncio.run(check())
+
+
+def told(tmp_path: Path, *lines: bytes) -> UrlFile:
+    """A file of agent-00 with these lines, whatever they hold, rightly sealed."""
+    writer, header = UrlFileWriter(), new_header(KEY, "agent-00", "agent-01", 5.0, ())
+    writer.urls = len(lines)
+    writer._parts.append(writer._packer.compress(b"".join(line + b"\n" for line in lines)))
+    writer.write(tmp_path / "told.urls", KEY, header)
+    return proved(tmp_path / "told.urls", KEY, "agent-01")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"url": "notaurl"},
+        {"url": ""},
+        {"url": "http://B.test/"},
+        {"url": "http://b.test/\n"},
+        {"url": "http://b.test/#x"},
+        {"url": "http://u@b.test/"},
+        {"url": "http://b.test/" + "x" * 4_000},
+        {"host": ""},
+        {"host": "a.test"},
+        {"host": "x" * 100_000},
+        {"depth": 2**63},
+        {"depth": 10**5_000},
+        {"depth": -1},
+        {"depth": "1"},
+        {"attempt": 0},
+        {"level": 256},
+        {"hops": -1},
+        {"source": "http://a.test/\r\n"},
+        {"source": "x" * 100_000},
+        {"relation": "x" * 1_000},
+        {"etag": '"a"\r\nX-Other: 1'},
+        {"last_modified": "\0"},
+        {"request": {"method": "GET /"}},
+        {"request": {"mark": "POST - ", "method": "POST", "headers": [["Cookie", "a\r\nHost: b"]]}},
+        {"request": {"mark": "", "method": "POST", "body": "YQ=="}},
+        {"request": {"mark": "GET - \n", "method": "GET"}},
+        {"request": {"priority": 2**40}},
+    ],
+)
+def test_a_url_that_no_crawl_can_keep_is_named_and_left_out_and_the_rest_is_read(
+    tmp_path: Path, changed: dict[str, object]
+) -> None:
+    whole = msgspec.to_builtins(task("b", 1))
+    bad = json.dumps({**whole, **changed}) if changed.get("depth") != 10**5_000 else '{"depth":1' + "0" * 5_000 + "}"
+    file = told(tmp_path, msgspec.json.encode(whole), bad.encode(), msgspec.json.encode(task("b", 2)))
+    assert [one.url for one in file.tasks()] == ["http://b.test/1", "http://b.test/2"]
+    assert file.refused == 1
+    assert file.examples[0].startswith("URL 2")
+    assert len(file.examples[0]) < 500
+    assert file.examples[0].isprintable()
+
+
+def test_a_line_that_is_no_task_is_left_out_however_deep_it_is(tmp_path: Path) -> None:
+    file = told(tmp_path, b"", b"null", b'{"x":' + b"[" * 500_000, b"\xff", msgspec.json.encode(task("b", 2)))
+    assert [one.url for one in file.tasks()] == ["http://b.test/2"]
+    assert (file.refused, len(file.examples)) == (4, 3)
+
+
+def test_requests_orders_and_claims_that_this_program_makes_can_be_kept(tmp_path: Path) -> None:
+    post = requested("POST", b"a=1", (("X-A", "b"),), key="k", priority=-3)
+    led = redirected(post, 307, is_same_site=True)
+    made = [
+        task("b", 1),
+        Task("http://b.test/", "b.test", request=post),
+        Task("http://b.test/", "b.test", request=led),
+        Task("http://b.test/", "b.test", request=redirected(post, 302, is_same_site=False)),
+        Task("http://b.test/", "b.test", etag='"caf\xe9"', last_modified="Mon, 01 Jan 2024 00:00:00 GMT"),
+        Task("http://[::1]:8080/", "::1"),
+        Task('order:{"type":"block","host":"b.test"}', "b.test", relation=ORDER),
+        as_task(Claim("A" * 32, "http://b.test/", 5.0)),
+    ]
+    assert [fault_of(one) for one in made] == [""] * len(made)
+    sealed(tmp_path / "one.urls", made)
+    assert list(proved(tmp_path / "one.urls", KEY, "agent-01").tasks()) == made
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim("../" + "A" * 29, "http://b.test/", 5.0),
+        Claim("A" * 3_000, "http://b.test/", 5.0),
+        Claim("A" * 32, "notaurl", 5.0),
+        Claim("A" * 32, "http://b.test/", 1e300),
+        Claim("A" * 32, "http://b.test/", 5.0, 2**63),
+    ],
+)
+def test_a_claim_that_no_ledger_can_keep_is_no_claim(claim: Claim) -> None:
+    assert claimed_by(as_task(claim)) is None
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.urls")
+    (tmp_path / "folder.urls").mkdir()
+    for name in ("pipe.urls", "folder.urls"):
+        with pytest.raises(UsageError, match="is not a regular file"):
+            proved(tmp_path / name, KEY, "agent-01")
+    with pytest.raises(UsageError, match="is not a regular file"):
+        proved(Path("/dev/zero"), KEY, "agent-01")
+
+
+@pytest.mark.parametrize("name", ["../../x", "00FF00FF00FF00FF", "0011223344556677\n", "00", "zz" * 8])
+def test_an_id_that_is_no_number_of_ours_names_no_file(tmp_path: Path, name: str) -> None:
+    writer, header = UrlFileWriter(), new_header(KEY, "agent-00", "agent-01", 5.0, ())
+    writer.write(tmp_path / "one.urls", KEY, msgspec.structs.replace(header, id=name))
+    with pytest.raises(UsageError, match="a header that cannot be read"):
+        proved(tmp_path / "one.urls", KEY, "agent-01")
+
+
+def test_more_urls_than_the_header_says_are_read_no_further(tmp_path: Path) -> None:
+    writer, header = UrlFileWriter(), new_header(KEY, "agent-00", "agent-01", 5.0, ())
+    writer.add([task("b", 1)] * 100)
+    writer.urls = 3
+    writer.write(tmp_path / "one.urls", KEY, header)
+    tasks = proved(tmp_path / "one.urls", KEY, "agent-01").tasks()
+    assert [next(tasks).url for _ in range(3)] == ["http://b.test/1"] * 3
+    with pytest.raises(UsageError, match="more URLs than its header says"):
+        next(tasks)

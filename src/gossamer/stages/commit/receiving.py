@@ -26,12 +26,16 @@ from gossamer.flow.component import Filter
 from gossamer.flow.errors import ComponentFailed
 from gossamer.flow.ports import In, Out, Uses, UsesMany
 from gossamer.model.digest_claims import CLAIM
+from gossamer.model.judged import fault_of, named
 from gossamer.model.mailed import MAILED, mailed_task
 from gossamer.model.orders import ORDER
 from gossamer.model.task import Arrived, Task
 from gossamer.stages.commit.component import is_full
 from gossamer.stages.commit.queueing import Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
+
+#: Refused URLs of one run that are told one by one: more of them is one fault of another agent, and the summary has their number.
+_MOST_TOLD = 10
 
 
 class ReceiveUrls(Filter[CommitSheet]):
@@ -53,15 +57,23 @@ class ReceiveUrls(Filter[CommitSheet]):
     #: One group of the ledger takes so many: far more than a page links to, and some milliseconds of the event loop.
     batch = 512
 
+    def __init__(self, sheet: CommitSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._told = 0
+        """How many URLs were refused in this run."""
+
     async def filter_many(self, tasks: list[Task]) -> tuple[Arrived]:
-        """Keep them. While the disk is full this waits, and so does the other agent.
+        """Keep them, but for those that no crawl can keep. While the disk is full this waits, and so does the other agent.
 
         Raises:
             ComponentFailed: they cannot be kept.
         """
+        sound = self._sound(tasks)
         while True:
             try:
-                new = self._intake().kept(tasks, self.claims.get("claims", ()), self.domains.get("domains", ()))
+                new = self._intake().kept(
+                    sound, self.claims.get("claims", ()), self.domains.get("domains", ()), len(tasks) - len(sound)
+                )
                 await self.ledger.settle()
             except Exception as error:
                 if not is_full(error):
@@ -73,6 +85,17 @@ class ReceiveUrls(Filter[CommitSheet]):
             else:
                 self.metrics.count("new", new)
                 return (Arrived(new),)
+
+    def _sound(self, tasks: list[Task]) -> list[Task]:
+        """Those that can be kept. The others are told and acknowledged: sent once more they would be no better."""
+        faults = ["" if task.relation == MAILED else fault_of(task) for task in tasks]
+        if not any(faults):
+            return tasks
+        refused = [(task, fault) for task, fault in zip(tasks, faults, strict=True) if fault]
+        for task, fault in refused[: max(0, _MOST_TOLD - self._told)]:
+            self.report(f"another agent sent {named(task)}, which cannot be kept: {fault}")
+        self._told += len(refused)
+        return [task for task, fault in zip(tasks, faults, strict=True) if not fault]
 
     def _intake(self) -> "UrlIntake":
         gates, takers = self.task_gates.get("schedule", ()), self.orders.get("orders", ())
@@ -103,24 +126,33 @@ class UrlIntake(msgspec.Struct, frozen=True):
         return new
 
     def kept(
-        self, tasks: Sequence[Task], claimants: Sequence[ClaimTaker] = (), domains: Sequence[DomainTaker] = ()
+        self,
+        tasks: Sequence[Task],
+        claimants: Sequence[ClaimTaker] = (),
+        domains: Sequence[DomainTaker] = (),
+        refused: int = 0,
     ) -> int:
-        """Commit them in one group; returns how many were new. `claimants` take claims of documents, `domains` those of masters."""
-        mail = [carried for task in tasks if task.relation == MAILED and (carried := mailed_task(task)) is not None]
-        if mail:
+        """Commit them in one group; returns how many were new. `claimants` take claims of documents, `domains` those of masters;
+        `refused` URLs came with them that cannot be kept.
+        """
+        mailed = [mailed_task(task) for task in tasks if task.relation == MAILED]
+        mail = [task for task in mailed if task is not None]
+        if mailed:
             tasks = [*(task for task in tasks if task.relation != MAILED), *mail]
         orders = [task for task in tasks if task.relation == ORDER]
         claims = [task for task in tasks if task.relation == CLAIM]
         urls = [task for task in tasks if task.relation not in (ORDER, CLAIM)] if orders or claims else tasks
         with self.ledger.group() as staged:
             staged.count("received", len(tasks))
+            if refused := refused + len(mailed) - len(mail):
+                staged.count("cut:refused", refused)
             choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
             back = [one for taker in domains for one in taker.received(tasks, staged)]
             queueing = TaskQueueing(self.sheet, choosers, staged)
-            mailed = {task.identity for task in mail} - {task.identity for task in back}
+            strays = {task.identity for task in mail} - {task.identity for task in back}
             new = queueing.taken_back(back)
             new += queueing.received(
-                urls, lambda task: task.identity in mailed and any(taker.is_stray(task) for taker in domains)
+                urls, lambda task: task.identity in strays and any(taker.is_stray(task) for taker in domains)
             )
             if claims:
                 for claimant in claimants:

@@ -269,10 +269,12 @@ class FileOutbox(Provider[FileOutboxSheet]):
             self._remove(confirmed)
             return count
 
-    def merged(self, header: UrlFileHeader, new: int) -> None:
-        """Note that a file was merged: the next file for its agent says so."""
+    def merged(self, header: UrlFileHeader, new: int, refused: int = 0) -> None:
+        """Note that a file was merged, but for URLs that cannot be kept: the next file for its agent says so."""
         with self.ledger.group() as group:
             group.count("merged_files")
+            if refused:
+                group.count("cut:refused", refused)
             _note(MergedFile(header.id, header.sender, header.urls, new, self.clock.now(), not header.urls), group)
 
     def _remove(self, files: Iterable[WrittenFile]) -> None:

@@ -10,17 +10,19 @@ have different words. `tail -n +2 FILE | zcat` shows the URLs.
 
 import hmac
 import os
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
 from gossamer.model.errors import UsageError
+from gossamer.model.judged import fault_of, named
 from gossamer.model.task import Task
 from gossamer.stores.exchange.keys import ExchangeKey
 
@@ -38,6 +40,9 @@ _MOST_LINE = 2 << 20
 
 #: Bytes that are read, hashed and unpacked at once.
 _CHUNK = 256 << 10
+
+#: URLs that cannot be kept and are told one by one; behind them their number says enough.
+_EXAMPLES = 3
 
 #: Names gzip to zlib.
 _GZIP = 31
@@ -60,8 +65,8 @@ class UrlFileHeader(msgspec.Struct, frozen=True):
     """How its agents divide the web: see :attr:`ExchangeKey.rule`."""
     sender: str
     receiver: str
-    id: str
-    """Names the file; no other has the same."""
+    id: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{16}\Z")]
+    """Names the file; no other has the same. Names of files and keys of the ledger are made of it."""
     made_at: float
     """Seconds since the epoch."""
     urls: int
@@ -141,36 +146,64 @@ class UrlFile:
         """`start`: the byte at which the header has ended."""
         self.path = path
         self.header = header
+        self.refused = 0
+        """How many URLs the last reading left out, since they cannot be kept."""
+        self.examples: list[str] = []
+        """The first of them, each with its number and the reason."""
         self._start = start
 
     def __repr__(self) -> str:
         return f"<UrlFile {self.path.name}, {self.header.urls} URLs>"
 
     def tasks(self) -> Iterator[Task]:
-        """Its URLs, one after the other.
+        """Its URLs, one after the other, but for those that cannot be kept.
 
         Raises:
             UsageError: they are not those that the header speaks of.
         """
-        number = 0
+        self.refused, self.examples, number = 0, [], 0
         try:
             for line in _lines(self.path, self._start):
-                yield _decode(line)
                 number += 1
-        except (OSError, zlib.error, IsalError, msgspec.DecodeError) as error:  # type: ignore[misc]  # its stubs call it an instance
-            raise UsageError(f"{self.path}: URL {number + 1:,} cannot be read: {error}") from None
+                if number > self.header.urls:
+                    raise UsageError(f"{self.path} has more URLs than its header says, {self.header.urls:,}")
+                task = self._judged(line, number)
+                if task is not None:
+                    yield task
+        except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]  # its stubs call it an instance
+            raise UsageError(f"{self.path} cannot be read behind URL {number:,}: {error}") from None
         if number != self.header.urls:
             raise UsageError(f"{self.path} has {number:,} URLs, and its header says {self.header.urls:,}")
+
+    def _judged(self, line: bytes, number: int) -> Task | None:
+        """The task of a line, when it can be kept."""
+        try:
+            task = _decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            told = f"URL {number:,}: {error}"
+        else:
+            if not (fault := fault_of(task)):
+                return task
+            told = f"URL {number:,}, {named(task)}: {fault}"
+        self.refused += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(told)
+        return None
+
+
+class ForAnother(UsageError):
+    """An exchange file is for another agent of its exchange."""
 
 
 def proved(path: Path, key: ExchangeKey, agent: str) -> UrlFile:
     """The exchange file there, when it is proved to be whole, of this exchange, and for this agent.
 
     Raises:
-        UsageError: it is not; says what is wrong, and what to do.
+        ForAnother: another agent is to have it.
+        UsageError: it is not for other reasons; says what is wrong, and what to do.
     """
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             header, start = _header(file, path)
             _check_addresses(path, header, key, agent)
             _check_bytes(file, path, header, start)
@@ -183,13 +216,22 @@ def proved(path: Path, key: ExchangeKey, agent: str) -> UrlFile:
     return UrlFile(path, header, start)
 
 
+def _opened(path: Path) -> BinaryIO:
+    """Open a file whose name comes from outside; to open a pipe would otherwise wait for its writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UsageError(f"{path} is not an exchange file: it is not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
 def _header(file: BinaryIO, path: Path) -> tuple[UrlFileHeader, int]:
     line = file.readline(_MOST_HEADER)
     if not line:
         raise UsageError(f"{path} is empty; bring it again")
     try:
         told = msgspec.json.decode(line, type=_Version)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = None
     if told is None or told.format != _FORMAT:
         is_cut = line.startswith(b'{"format":"gossamer-exchange"') and not line.endswith(b"\n")
@@ -203,7 +245,7 @@ def _header(file: BinaryIO, path: Path) -> tuple[UrlFileHeader, int]:
         )
     try:
         return msgspec.json.decode(line, type=UrlFileHeader), len(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"{path} has a header that cannot be read: {error}") from None
 
 
@@ -213,7 +255,7 @@ def _check_addresses(path: Path, header: UrlFileHeader, key: ExchangeKey, agent:
             f"{path} belongs to another crawl, whose exchange is {header.exchange!r}; nothing of it is merged"
         )
     if header.receiver != agent:
-        raise UsageError(f"{path} is for {header.receiver}, and this is {agent}; merge it there")
+        raise ForAnother(f"{path} is for {header.receiver}, and this is {agent}; merge it there")
     if header.rule != key.rule or header.sender not in key.names:
         raise UsageError(
             f"{path} comes from an agent that divides the web in another way; give all agents the same key"
