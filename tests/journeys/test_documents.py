@@ -142,6 +142,33 @@ def test_feeds_and_sitemaps_lead_on(tmp_path: Path) -> None:
         assert sorted(web.targets()) == sorted(pages)
 
 
+def test_a_sitemap_on_another_host_that_robots_txt_names_leads_to_pages_of_the_site(tmp_path: Path) -> None:
+    def listed(root: str, *urls: str) -> FakePage:
+        return FakePage(
+            f"<{root}>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls) + f"</{root}>", type="text/html"
+        )
+
+    pages = {
+        "http://a.test/": "a page that links to nothing",
+        "http://a.test/robots.txt": FakePage("Sitemap: http://b.test/of-a", type="text/plain"),
+        "http://b.test/of-a": FakePage(b"", status=301, headers=(("Location", "http://b.test/moved"),)),
+        "http://b.test/moved": listed("sitemapindex", "http://b.test/part", "http://c.test/part"),
+        "http://b.test/part": listed("urlset", "http://a.test/one", "http://b.test/no", "http://c.test/no"),
+        "http://a.test/one": "one",
+        "http://b.test/no": "a page of another site",
+        "http://c.test/no": "another",
+        "http://c.test/part": listed("urlset", "http://a.test/two"),
+    }
+    with FakeWeb(pages, root="http://a.test/") as web:
+        summary = crawl(web, tmp_path, sitemaps=True, resolve=[web.resolve], allow_network=["127.0.0.0/8"])
+        fetched = {f"http://{one.host}{one.target}" for one in web.requests}
+    assert fetched & set(pages) == {
+        *(f"http://a.test/{name}" for name in ("", "robots.txt", "one")),
+        *(f"http://b.test/{name}" for name in ("of-a", "moved", "part")),
+    }
+    assert summary.state == "finished"
+
+
 def test_pages_without_a_type_are_pages_and_plain_text_is_not(tmp_path: Path) -> None:
     body = '<!doctype html><a href="/plain">x</a>'
     pages = {"/": FakePage(body, type=""), "/plain": FakePage(body.replace("plain", "no"), type="text/plain")}

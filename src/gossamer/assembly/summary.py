@@ -74,9 +74,9 @@ def urls_elsewhere(counters: Mapping[str, int]) -> int:
 
 
 #: Counters of the ledger that count cuts: budgets of hosts and domains, near-duplicates that were dropped, URLs of other
-#: agents that the outbox had no room for, URLs that other agents sent and that cannot be kept, and parts of pages.
+#: agents that the outbox had no room for, URLs that other agents sent and that cannot be kept, sitemaps, and parts of pages.
 _CUTS = (
-    *("cut:budget:", "cut:near-duplicate", "cut:owed", "cut:lent", "cut:crawler:", "cut:refused"),
+    *("cut:budget:", "cut:near-duplicate", "cut:owed", "cut:lent", "cut:crawler:", "cut:refused", "cut:sitemaps"),
     *(f"cut:{rule}" for rule in CUTS_OF_PAGES),
 )
 

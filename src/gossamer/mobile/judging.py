@@ -96,7 +96,7 @@ class PageJudge:
         else:
             refresh = refresh_of(response)
             if response.outcome in DOCUMENTS and not response.barred:
-                visit = msgspec.structs.replace(visit, mime=media_type_of(response))
+                visit = msgspec.structs.replace(visit, mime=media_type_of(response, task.relation))
                 document = Document(visit)
                 visit = filled(visit, read(document, self._processors.get(visit.mime, ()), "plain"), refresh)
                 if self._asks_pages:

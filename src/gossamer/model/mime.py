@@ -5,7 +5,7 @@ claims stays in the response.
 
 Two rules are ours. A server that says `application/octet-stream` says nothing, so its bytes are looked at as if it had been
 silent. And a claim of HTML is believed only where the bytes do not begin as another format does (fault 65: a zip archive
-that is called HTML must not reach the parser), or as a feed (section 8.3).
+that is called HTML must not reach the parser), or as a feed (section 8.3) or sitemap.
 """
 
 import re
@@ -67,10 +67,14 @@ _DOCUMENTS = (
     (re.compile(rb"%!PS-Adobe-"), "application/postscript"),
 )
 
-#: Roots of feeds that are sent as HTML (section 8.3).
-_FEED = re.compile(rb"<(rss|feed|rdf:RDF)[\s>]")
-_FEED_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
-_FEED_STARTS = (b"<?x", b"<rs", b"<fe", b"<rd")
+#: Roots of feeds and sitemaps that are sent as HTML, behind comments, declarations and instructions (section 8.3).
+_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<![^-][^>]*+>|<\?.*?\?>)*+<(rss|feed|rdf:RDF|(?:[\w.-]++:)?(?:urlset|sitemapindex))[\s>]",
+    re.DOTALL,
+)
+_ROOT_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
+_SITEMAP = "application/xml"
+_ROOT_STARTS = (b"<?x", b"<rs", b"<fe", b"<rd", b"<ur", b"<si")
 
 
 def sniff(content: bytes, content_type: str, *, nosniff: bool = False) -> str:
@@ -164,18 +168,28 @@ _extract_known = lru_cache(maxsize=1024)(_extract)
 def _may_be_html(content: bytes) -> bool:
     """True for nearly every page, at the cost of a look at its first bytes."""
     start = content[:3]
-    return start[:1] == b"<" and start not in _FEED_STARTS
+    return start[:1] == b"<" and start not in _ROOT_STARTS
 
 
 def _not_html(header: bytes, claim: str) -> str:
     """A claim of HTML whose bytes do not begin with a tag: text and white space do not contradict it."""
     text = header.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\f\r ")
-    if text[:3] in _FEED_STARTS and claim == "text/html":
-        root = _FEED.search(header)
-        return _FEED_TYPES[root[1]] if root is not None else claim
+    if text[:3] in _ROOT_STARTS and claim == "text/html":
+        return _of_root(header) or claim
     if header.startswith(_MARKS) or _BINARY.search(header) is None:
         return _match(_DOCUMENTS, header) or claim
     return _binary(header) or claim
+
+
+def _of_root(header: bytes) -> str:
+    """The type of a feed or sitemap; empty for anything else."""
+    root = _ROOT.match(header)
+    return _ROOT_TYPES.get(root[1], _SITEMAP) if root is not None else ""
+
+
+def of_sitemap(content: bytes) -> str:
+    """The media type of a document that is known for a sitemap, whatever its server says: most name a type for pages."""
+    return _of_root(content[:HEADER_BYTES]) or _unknown(content[:HEADER_BYTES])
 
 
 def _unknown(header: bytes) -> str:

@@ -1,6 +1,7 @@
-"""Page requisites: what a browser fetches by itself to show a page. Which relations they have, and how far they lead.
+"""What is fetched beside pages: page requisites, which a browser fetches by itself to show a page, and sitemaps.
 
-Read by the processors that find them and by the filters, which let them off the scope (`--page-requisites`).
+Which relations they have, and how far they lead. Read by the processors that find them and by the filters, which let them off the
+scope: requisites with `--page-requisites`, sitemaps where a site's robots.txt names one of another host.
 """
 
 #: `rel` tokens of `link` elements that lead to parts of the page itself. They win over all others: `alternate
@@ -34,17 +35,67 @@ RELATIONS = frozenset(
     }
 )
 
+#: Relations of sitemaps: of `Sitemap:` lines of robots.txt, of what an index lists, and of what an index lists that was listed itself.
+SITEMAP, *INDEXED = ("sitemap", "sitemap index", "sitemap index index")
+#: The same where a site's robots.txt names a sitemap of another host (sitemaps.org, "Sitemaps & Cross Submits").
+_ELSEWHERE = " elsewhere"
+SITEMAPS_ELSEWHERE = frozenset(relation + _ELSEWHERE for relation in (SITEMAP, *INDEXED))
+
 _PREFIX = "redirect "
 
-#: Relations of what a redirect leads to: one that moved a requisite says which kind, as `redirect img src`, so that its target is
-#: one too.
-REDIRECTS = frozenset({"redirect", *(_PREFIX + relation for relation in RELATIONS)})
+#: All of them, and what they redirect to.
+SITEMAPS = frozenset(
+    prefix + relation for relation in (SITEMAP, *INDEXED, *SITEMAPS_ELSEWHERE) for prefix in ("", _PREFIX)
+)
+
+#: Relations of what a redirect leads to: one that moved a requisite or a sitemap says which kind, as `redirect img src`, so that
+#: its target is one too.
+REDIRECTS = frozenset({"redirect", *(_PREFIX + relation.removeprefix(_PREFIX) for relation in RELATIONS | SITEMAPS)})
 
 
 def redirect_of(relation: str) -> str:
     """The relation of where something that was found by `relation` redirects to."""
     kind = relation.removeprefix(_PREFIX)
-    return _PREFIX + kind if kind in RELATIONS else "redirect"
+    return _PREFIX + kind if kind in RELATIONS or kind in SITEMAPS else "redirect"
+
+
+def sitemap_relation(relation: str, *, is_elsewhere: bool) -> str:
+    """The relation of a sitemap; `is_elsewhere`: it lies on another host than the robots.txt that led to it."""
+    return relation.removesuffix(_ELSEWHERE) + _ELSEWHERE if is_elsewhere else relation
+
+
+def level_of(relation: str) -> str:
+    """How deep in indexes a sitemap of this relation stands, in the words of one on its own site."""
+    return relation.removeprefix(_PREFIX).removesuffix(_ELSEWHERE)
+
+
+def is_elsewhere(relation: str, at: str, source: str) -> bool:
+    """Whether the site whose robots.txt led to a sitemap is not the host that it lies on.
+
+    Args:
+        relation: by which the sitemap was found.
+        at: its host.
+        source: the host of the document that it was found on.
+    """
+    return relation.endswith(_ELSEWHERE) or (relation.startswith(_PREFIX) and at != source)
+
+
+def listed_relation(relation: str) -> str:
+    """The relation of the sitemaps that an index lists which was itself found by `relation`; empty where they are too deep."""
+    level = level_of(relation)
+    if level == INDEXED[-1]:
+        return ""
+    return sitemap_relation(
+        INDEXED[-1] if level == INDEXED[0] else INDEXED[0], is_elsewhere=relation.endswith(_ELSEWHERE)
+    )
+
+
+def leads_beside(relation: str, is_same_host: bool) -> bool:
+    """Whether something that a sitemap leads to is fetched off scope, as the site wants it whose robots.txt led there: what the
+    sitemap redirects to, and further sitemaps on its own host."""
+    if relation.startswith(_PREFIX):
+        return relation in SITEMAPS
+    return is_same_host and relation in SITEMAPS_ELSEWHERE
 
 
 def belongs(relation: str, source_relation: str) -> bool:
@@ -54,7 +105,7 @@ def belongs(relation: str, source_relation: str) -> bool:
     whatever a server says: page, sheet, imported sheet, picture. Redirects are no hops; they have a limit of their own.
     """
     if relation not in RELATIONS:
-        return relation != "redirect" and relation in REDIRECTS
+        return relation.startswith(_PREFIX) and relation.removeprefix(_PREFIX) in RELATIONS
     source_kind = source_relation.removeprefix(_PREFIX)
     if relation == CSS_IMPORT:
         return source_kind != CSS_IMPORT

@@ -20,6 +20,7 @@ from gossamer.model.visit import Link, Location, Record, Visit
 from gossamer.stages.commit.component import Commit
 from gossamer.stages.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
+from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
 from gossamer.testing.storing import visit
@@ -267,10 +268,10 @@ def test_a_request_that_may_have_been_carried_out_is_not_sent_again(run: Run) ->
 # -- queueing
 
 
-def queueing(staged: Staged, *gates: Any, **settings: Any) -> TaskQueueing:
+def queueing(staged: Staged, *gates: Any, hosts: Sequence[Any] = (), **settings: Any) -> TaskQueueing:
     world: Any = World()
     group: Any = staged
-    return TaskQueueing(CommitSheet(**settings), Choosers(world, world, world, gates), group)
+    return TaskQueueing(CommitSheet(**settings), Choosers(world, world, world, gates, hosts=hosts), group)
 
 
 def found(*urls: str) -> Visit:
@@ -311,12 +312,24 @@ def test_a_host_and_a_domain_queue_no_more_than_their_budget(
     assert (done.rejected, staged.counted[f"cut:{cut}"]) == ({cut: 1}, 1)
 
 
-def test_sitemaps_are_queued_for_their_own_host_and_no_more_than_a_hundred() -> None:
+def test_sitemaps_of_any_host_are_queued_and_no_more_than_a_hundred() -> None:
     staged = Staged()
-    named = ["http://b.test/sitemap.xml", "http://[", "/own.xml", *(f"/{n}.xml" for n in range(2 * MAX_SITEMAPS))]
+    named = ["http://b.test/s.xml", "http://[", "ftp://a.test/x", "/own.xml", *(f"/{n}" for n in range(MAX_SITEMAPS))]
     queueing(staged).announce(named, "http://a.test")
-    assert staged.pushed[0] == Task("http://a.test/own.xml", "a.test", 0, "http://a.test/robots.txt", "sitemap")
-    assert len(staged.pushed) == MAX_SITEMAPS - 2, "two of the first hundred are of another host, or no URL"
+    assert staged.pushed[:2] == [
+        Task("http://b.test/s.xml", "b.test", 0, "http://a.test/robots.txt", "sitemap elsewhere"),
+        Task("http://a.test/own.xml", "a.test", 0, "http://a.test/robots.txt", "sitemap"),
+    ]
+    assert len(staged.pushed) == MAX_SITEMAPS - 2, "two of the first hundred are no URL of the web"
+    assert staged.counted["cut:sitemaps"] == 4
+
+
+def test_a_sitemap_of_a_host_that_the_crawl_must_not_ask_is_not_queued() -> None:
+    staged = Staged()
+    never = ConstraintFilter(ConstraintSheet(never=("test.b",)))
+    queueing(staged, hosts=[never]).announce(["http://b.test/s.xml", "/own.xml"], "http://a.test")
+    assert [task.url for task in staged.pushed] == ["http://a.test/own.xml"]
+    assert sum(count for name, count in staged.counted.items() if name.startswith("cut:")) == 1
 
 
 @pytest.mark.parametrize("wants", [False, True])

@@ -295,7 +295,9 @@ class Commit(Filter[CommitSheet]):
     def _queueing(self, staged: Group) -> TaskQueueing:
         gates = self.task_gates.get("schedule", ())
         limit = self.ledger.depths.limit
-        return TaskQueueing(self.sheet, Choosers(self.seen, self.traversal, self.prioritizer, gates, limit), staged)
+        hosts = self.task_gates.get("announce", ())
+        choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, limit, hosts)
+        return TaskQueueing(self.sheet, choosers, staged)
 
     def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
         """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""

@@ -21,6 +21,7 @@ from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
 from gossamer.model.host_table import HostTable
 from gossamer.model.leading import task_of
+from gossamer.model.requisites import SITEMAP, sitemap_relation
 from gossamer.model.task import Task, sooner, with_level
 from gossamer.model.url import canonical, host_of, scheme_of
 from gossamer.model.visit import CUTS_OF_PAGES, Visit
@@ -43,6 +44,8 @@ class Choosers(msgspec.Struct, frozen=True):
     gates: Sequence[TaskFilter]
     limit: int | None = None
     """Of depth; None where there is none."""
+    hosts: Sequence[TaskFilter] = ()
+    """Who judges the hosts of sitemaps, which no page links to."""
 
 
 @lru_cache(maxsize=8)  # the settings of a crawl are the same for every group
@@ -63,6 +66,7 @@ class TaskQueueing:
         self._counts_links = getattr(choosers.prioritizer, "wants_in_degree", False)
         self._gates = choosers.gates
         self._limit = choosers.limit
+        self._hosts = choosers.hosts
 
     def __repr__(self) -> str:
         return f"<Queueing into {self._staged!r}>"
@@ -174,15 +178,24 @@ class TaskQueueing:
         return [task for task, family in zip(tasks, families, strict=True) if family is None]
 
     def announce(self, sitemaps: Sequence[str], site: str) -> None:
-        """Queue the sitemaps of a site's own host; what they list passes scope and filters like any link."""
+        """Queue the sitemaps of a site, wherever they lie; what they list passes scope and filters like any link."""
         tasks: dict[str, Task] = {}
+        own = host_of(site)
+        if len(sitemaps) > MAX_SITEMAPS:
+            self._staged.count("cut:sitemaps", len(sitemaps) - MAX_SITEMAPS)
         for text in sitemaps[:MAX_SITEMAPS]:
             try:
                 url = canonical(text, site + "/")
             except UnreadableUrl:
                 continue
-            if host_of(url) == host_of(site) and scheme_of(url) in ("http", "https"):
-                tasks[url] = Task(url, host_of(url), 0, site + "/robots.txt", "sitemap")
+            if scheme_of(url) in ("http", "https"):
+                host = host_of(url)
+                relation = sitemap_relation(SITEMAP, is_elsewhere=host != own)
+                tasks[url] = Task(url, host, 0, site + "/robots.txt", relation)
+        for url, verdict in zip(list(tasks), verdicts_on(self._hosts, "schedule", [*tasks.values()]), strict=True):
+            if verdict:
+                self._staged.count(f"cut:{verdict}")
+                del tasks[url]
         if self._limit is None:
             self._staged.push([tasks[url] for url in self._seen.offer(list(tasks))])
         else:

@@ -1,31 +1,36 @@
 """Links of sitemaps (sitemaps.org, version 0.9): XML, plain text, either of them with gzip, and indexes of sitemaps.
 
 Place in the flow: a processor for XML, for plain text and for gzip; what is no sitemap yields nothing. A sitemap speaks for
-its own host alone, and an index leads no deeper than to another index: so an index of itself ends (fault 61).
+its own host, and where the robots.txt of another host names it, for that host, too. An index leads no deeper than to another
+index: so an index of itself ends (fault 61). Of a damaged or too long sitemap, the part that can be read counts, and the
+document's trouble says so.
 """
 
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated
 
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
+from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.claims import said
 from gossamer.model.errors import UnreadableUrl
+from gossamer.model.requisites import (
+    SITEMAP,
+    SITEMAPS,
+    is_elsewhere,
+    level_of,
+    listed_relation,
+    sitemap_relation,
+)
+from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of
-from gossamer.model.visit import TOO_MANY_LINKS, Found
-from gossamer.reading import charset, xml
+from gossamer.model.visit import TOO_MANY_LINKS, XML_TYPES, Found
+from gossamer.reading import charset, coding, xml
 from gossamer.reading.document import Document
+from gossamer.reading.keeping import Keeping
 
 #: Relation of a page that a sitemap lists.
 LISTED = "sitemap loc"
-
-#: Relations of sitemaps that an index lists, and an index that another one listed.
-_INDEXED = ("sitemap index", "sitemap index index")
-
-#: Relations by which a document that has no mark of its own, text or gzip, is known to be a sitemap. The first is that of
-#: `Sitemap:` lines of robots.txt.
-_SITEMAPS = frozenset({"sitemap", *_INDEXED})
 
 #: Where a URL stands; some makers leave `loc` out.
 _PLACES = frozenset({"loc", "sitemap", "url"})
@@ -33,11 +38,15 @@ _PLACES = frozenset({"loc", "sitemap", "url"})
 #: What begins an entry.
 _ENTRIES = frozenset({"url", "sitemap"})
 
-_GZIP = frozenset({"application/gzip", "application/x-gzip"})
 _GZIP_MAGIC = b"\x1f\x8b"
 
-#: Types that say nothing of what is in a document.
-_MARKLESS = _GZIP | {"text/plain"}
+#: How often a sitemap may be packed: some servers pack what lies packed on their disks.
+_MOST_PACKED = 2
+
+_LONGEST_SCHEME = len("https://")
+
+#: Bytes that are looked at for the first tag.
+_START = 1_000
 
 
 class SitemapSheet(Sheet, frozen=True):
@@ -57,21 +66,29 @@ class SitemapLinks(Provider[SitemapSheet]):
     divisible = True
 
     def process(self, document: Document) -> Iterable[Found]:
-        """The sitemap's URLs on its own host, up to the limit; nothing where the document is no sitemap."""
-        relation = document.visit.task.relation
+        """The sitemap's URLs on the hosts that it speaks for, up to the limit; nothing where the document is no sitemap."""
+        task = document.visit.task
         name = document.url.partition("?")[0].rpartition("/")[2]
-        is_named = relation in _SITEMAPS or "sitemap" in name.lower()
-        content = document.content
-        # Servers call a packed sitemap XML, too, and leave `Content-Encoding` out.
-        packed = document.mime in _GZIP or content.startswith(_GZIP_MAGIC)
-        if not is_named and document.mime in _MARKLESS:
+        # Without a name or a mark of its own, text is no sitemap, and nobody unpacks an archive to see.
+        is_named = task.relation in SITEMAPS or "sitemap" in name.lower()
+        content = document.response.document
+        packed = 0
+        while packed < _MOST_PACKED and beginning(content, len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
+            if not is_named and document.mime not in XML_TYPES:
+                return
+            content = self._unpacked(content, document)
+            packed += 1
+        if len(content) > self.sheet.max_bytes:
+            _tell(document, f"only its first {self.sheet.max_bytes:,} bytes are read")
+        read = beginning(content, self.sheet.max_bytes)[: self.sheet.max_bytes]
+        read = charset.to_utf8(read, charset.sniff(read, "" if packed else document.response.content_type))
+        is_xml = read[:_START].lstrip().startswith(b"<")
+        if not is_xml and not is_named:
             return
-        content = _unpacked(content, self.sheet.max_bytes) if packed else content
-        content = charset.to_utf8(content, charset.sniff(content, "" if packed else document.response.content_type))
-        is_xml = content[:1000].lstrip().startswith(b"<")
-        host, taken = host_of(document.url), 0
-        for found in _xml_urls(content, relation) if is_xml else _text_urls(content):
-            if not self._is_at_home(found.href, document.url, host):
+        relation, hosts = _spoken_for(task)
+        taken = 0
+        for found in _xml_urls(read, relation) if is_xml else _text_urls(read):
+            if hosts and not self._is_at_home(found.href, document.url, hosts):
                 continue
             if taken >= self.sheet.max_urls:
                 document.leave_out(TOO_MANY_LINKS, 1)
@@ -79,14 +96,37 @@ class SitemapLinks(Provider[SitemapSheet]):
             taken += 1
             yield found
 
-    def _is_at_home(self, href: str, base: str, host: str) -> bool:
+    def _unpacked(self, content: Body, document: Document) -> Body:
+        """What is packed, up to the limit and as far as it is whole."""
+        undone = coding.decode(content, ["gzip"], Keeping(self.sheet.max_bytes, THRESHOLD))
+        if undone.error or undone.cut:
+            why = undone.cut or f"its gzip is damaged ({undone.error.removeprefix(f'{coding.BROKEN}: ')})"
+            _tell(document, f"{why}; {len(undone.data):,} unpacked bytes are read")
+        return undone.data
+
+    def _is_at_home(self, href: str, base: str, hosts: Collection[str]) -> bool:
         try:
-            inside = host_of(canonical(href, base)) == host
+            inside = host_of(canonical(href, base)) in hosts
         except UnreadableUrl:
             return False
         if not inside:
             self.metrics.count("off_host")
         return inside
+
+
+def _tell(document: Document, trouble: str) -> None:
+    document.missed = document.missed or f"sitemap: {trouble}"
+
+
+def _spoken_for(task: Task) -> tuple[str, Collection[str]]:
+    """The relation of a sitemap, and the hosts that it speaks for: none where the scope of the crawl alone says it."""
+    source = host_of(task.source) if task.source else task.host
+    if task.relation not in SITEMAPS or not is_elsewhere(task.relation, task.host, source):
+        return task.relation, {task.host}
+    named = sitemap_relation(task.relation, is_elsewhere=True)
+    # Of a sitemap that an index lists, or a further redirect leads to, it is not known any more which site named it.
+    is_near = source != task.host and level_of(task.relation) == SITEMAP
+    return named, {task.host, source} if is_near else ()
 
 
 class _Entry:
@@ -131,29 +171,16 @@ def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
         if event.name not in ("urlset", "sitemapindex"):
             return
         prefix, found_as = event.prefix, LISTED
-        if event.name == "sitemapindex":
-            if relation == _INDEXED[1]:
-                return
-            found_as = _INDEXED[relation == _INDEXED[0]]  # one level further down
+        if event.name == "sitemapindex" and not (found_as := listed_relation(relation)):
+            return
         entry = _Entry(found_as)
     if entry is not None and (found := entry.found()) is not None:
         yield found
 
 
 def _text_urls(content: bytes) -> Iterator[Found]:
-    """One URL a line; a line that is none says that this is no sitemap."""
+    """One URL a line; other lines are passed over."""
     for line in content.decode("utf-8", "replace").splitlines():
         url = line.strip()
-        if url and not url.startswith(("http://", "https://")):
-            return
-        if url:
+        if url[:_LONGEST_SCHEME].lower().startswith(("http://", "https://")):
             yield Found(url, LISTED)
-
-
-def _unpacked(content: bytes, limit: int) -> bytes:
-    """The beginning of what is packed, up to the limit; what cannot be unpacked ends it."""
-    unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    try:
-        return unpacking.decompress(content, limit)
-    except zlib.error:
-        return b""

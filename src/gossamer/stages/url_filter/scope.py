@@ -12,7 +12,7 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
-from gossamer.model.requisites import REDIRECTS, belongs
+from gossamer.model.requisites import REDIRECTS, SITEMAPS, belongs, leads_beside
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, host_of, is_machine, scheme_rule, site_of
 from gossamer.model.visit import Link
@@ -73,6 +73,11 @@ class ScopeFilter(Provider[ScopeSheet]):
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
         verdicts = self._judge(links, source)
+        if source.relation in SITEMAPS:
+            return [
+                "" if verdict and leads_beside(link.relation, host_of(link.url) == source.host) else verdict
+                for link, verdict in zip(links, verdicts, strict=True)
+            ]
         if not self.sheet.requisites:
             return verdicts
         return [

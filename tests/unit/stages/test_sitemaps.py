@@ -1,0 +1,179 @@
+"""Sitemaps as servers really send them: damaged, joined, of the wrong type, and on other hosts."""
+
+import gzip
+import random
+import zlib
+
+import msgspec
+import pytest
+
+from gossamer.model.mime import sniff
+from gossamer.model.requisites import redirect_of
+from gossamer.model.task import Task
+from gossamer.model.url import host_of
+from gossamer.model.visit import Link
+from gossamer.reading.document import Document
+from gossamer.reading.sniffing import media_type_of
+from gossamer.stages.process.reading import Findings, read
+from gossamer.stages.process.sitemaps import SitemapLinks, SitemapSheet
+from gossamer.stages.url_filter.scope import ScopeFilter, ScopeSheet
+from gossamer.testing.storing import visit
+
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+def urlset(*urls: str) -> bytes:
+    listed = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    return f'<?xml version="1.0"?><urlset xmlns="{NAMESPACE}">{listed}</urlset>'.encode()
+
+
+def index(*urls: str) -> bytes:
+    listed = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+    return f"<sitemapindex>{listed}</sitemapindex>".encode()
+
+
+def findings(
+    body: bytes,
+    claim: str = "application/xml",
+    *,
+    url: str = "http://a.test/s",
+    relation: str = "sitemap",
+    source: str = "http://a.test/robots.txt",
+    sheet: SitemapSheet | None = None,
+) -> Findings:
+    seen = visit(url, body)
+    response = msgspec.structs.replace(seen.response, headers=(("content-type", claim),))
+    task = Task(url, host_of(url), source=source, relation=relation)
+    seen = msgspec.structs.replace(seen, task=task, response=response, mime=media_type_of(response, relation))
+    return read(Document(seen), [SitemapLinks(sheet)], "plain")
+
+
+def hrefs(made: Findings) -> list[str]:
+    return [one.href for one in made.found]
+
+
+MANY = [f"http://a.test/{n}/{random.Random(n).random()}" for n in range(2_000)]  # does not pack well
+
+
+def test_a_wrong_check_sum_costs_no_url_and_is_told() -> None:
+    packed = bytearray(gzip.compress(urlset(*MANY)))
+    packed[-6] ^= 1
+    made = findings(bytes(packed), "application/x-gzip")
+    assert hrefs(made) == MANY
+    assert made.trouble.startswith("sitemap: its gzip is damaged (")
+
+
+def test_of_a_gzip_that_is_broken_in_its_middle_all_before_counts() -> None:
+    packed = gzip.compress(urlset(*MANY))
+    for broken in (packed[: len(packed) // 2], packed[:20_000] + b"\xff" * 2_000 + packed[22_000:]):
+        made = findings(broken, "application/x-gzip")
+        assert 500 < len(made.found) < 2_000
+        assert hrefs(made)[:500] == MANY[:500]
+        assert "its gzip is damaged (" in made.trouble
+
+
+def test_the_members_of_a_joined_gzip_are_read_as_one() -> None:
+    whole = urlset(*MANY)
+    joined = b"".join(gzip.compress(whole[start : start + 10_000]) for start in range(0, len(whole), 10_000))
+    made = findings(joined, "application/gzip")
+    assert (hrefs(made), made.trouble) == (MANY, "")
+
+
+def test_what_is_called_gzip_may_be_plain_and_what_is_plain_may_be_packed_twice() -> None:
+    plain, once = urlset("/1"), gzip.compress(urlset("/1"))
+    for body in (plain, once, gzip.compress(once)):
+        for claim in ("application/gzip", "application/x-gzip", "text/xml", "text/html", "image/png", ""):
+            made = findings(body, claim)
+            assert (hrefs(made), made.trouble) == (["/1"], "")
+
+
+@pytest.mark.parametrize(
+    "claim", ["text/html", "text/html; charset=UTF-8", "text/plain", "application/json", "text/css"]
+)
+@pytest.mark.parametrize("relation", ["sitemap", "sitemap index", "redirect sitemap", "sitemap elsewhere"])
+def test_a_sitemap_that_was_named_is_read_whatever_its_type(claim: str, relation: str) -> None:
+    mark = b"\xef\xbb\xbf"
+    comment = b"<!-- generated --><?xml-stylesheet href='x'?>\n"
+    prefixed = b'<sm:urlset xmlns:sm="%s"><sm:url><sm:loc>/1</sm:loc></sm:url></sm:urlset>' % NAMESPACE.encode()
+    for body in (urlset("/1"), mark + urlset("/1"), urlset("/1")[21:], comment + urlset("/1")[21:], prefixed):
+        assert hrefs(findings(body, claim, relation=relation)) == ["/1"], body
+    assert hrefs(findings(mark + b"http://a.test/1\r\n", claim, relation=relation)) == ["http://a.test/1"]
+
+
+def test_a_page_that_was_named_as_a_sitemap_stays_a_page() -> None:
+    response = visit("http://a.test/", b"<!doctype html><title>Site map</title><a href=/1>1</a>").response
+    assert media_type_of(response, "sitemap") == "text/html"
+
+
+@pytest.mark.parametrize("root", ["urlset", "sitemapindex"])
+def test_a_sitemap_is_no_page_though_its_server_says_so(root: str) -> None:
+    for start in (b"", b'<?xml version="1.0"?>\n<!-- by hand -->\n', b'<?xml version="1.0"?><!DOCTYPE x>'):
+        assert sniff(start + f"<{root} xmlns='x'><url>".encode(), "text/html") == "application/xml"
+    assert sniff(f"<p>An &lt;{root}> is no page: <{root} >".encode(), "text/html") == "text/html"
+    assert sniff(f'<?xml version="1.0"?><html><{root} ></html>'.encode(), "text/html") == "text/html"
+
+
+def test_lines_of_a_text_that_are_no_urls_cost_no_other() -> None:
+    text = b"# our pages\nHTTP://a.test/1\n\n  http://a.test/2  \nwww.a.test/3\nhttp://a.test/4"
+    made = findings(text, "text/plain", url="http://a.test/urls.txt")
+    assert hrefs(made) == ["HTTP://a.test/1", "http://a.test/2", "http://a.test/4"]
+
+
+def test_limits_of_a_sitemap_are_told() -> None:
+    few = findings(urlset(*MANY), sheet=SitemapSheet(max_urls=3))
+    assert (hrefs(few), few.rejected) == (MANY[:3], {"too_many_links": 1_997})
+    short = findings(urlset(*MANY), sheet=SitemapSheet(max_bytes=1_000))
+    assert 5 < len(short.found) < 50
+    assert short.trouble == "sitemap: only its first 1,000 bytes are read"
+    packed = findings(gzip.compress(urlset(*MANY)), sheet=SitemapSheet(max_bytes=1_000))
+    assert hrefs(packed) == hrefs(short)
+    assert packed.trouble == "sitemap: more than 1000 bytes; 1,000 unpacked bytes are read"
+    bomb = findings(gzip.compress(b"http://a.test/\n" * 10_000_000), "text/plain")
+    assert 0 < len(bomb.found) <= 50_000
+    assert "more than 200 times its size" in bomb.trouble
+
+
+def test_a_sitemap_on_another_host_speaks_for_the_site_that_named_it() -> None:
+    urls = ("http://a.test/1", "http://b.test/2", "http://c.test/3")
+    there = {"url": "http://b.test/a.xml", "relation": "sitemap elsewhere"}
+    assert hrefs(findings(urlset(*urls), **there)) == ["http://a.test/1", "http://b.test/2"]
+    listed = findings(index("http://b.test/i.xml"), **there)
+    assert [(one.href, one.relation) for one in listed.found] == [("http://b.test/i.xml", "sitemap index elsewhere")]
+    deeper = findings(
+        urlset(*urls), relation="sitemap index elsewhere", url="http://b.test/i.xml", source="http://b.test/a.xml"
+    )
+    assert hrefs(deeper) == list(urls), "it is the scope that says which of them are the crawl's"
+
+
+def test_a_sitemap_that_has_moved_to_another_host_speaks_for_the_one_that_it_left() -> None:
+    moved = findings(
+        urlset("http://a.test/1", "http://c.test/3"),
+        url="http://cdn.test/s.xml",
+        relation=redirect_of("sitemap"),
+        source="http://a.test/s.xml",
+    )
+    assert hrefs(moved) == ["http://a.test/1"]
+    assert hrefs(findings(urlset("http://b.test/"), url="http://b.test/sitemap.xml", source="")) == ["http://b.test/"]
+
+
+def test_sitemaps_elsewhere_pass_the_scope_and_pages_there_do_not() -> None:
+    scope = ScopeFilter(ScopeSheet(seeds=("http://a.test/",)))
+    source = Task("http://b.test/a.xml", "b.test", source="http://a.test/robots.txt", relation="sitemap elsewhere")
+    links = [
+        Link("http://a.test/1", "sitemap loc"),
+        Link("http://b.test/1", "sitemap loc"),
+        Link("http://b.test/i.xml", "sitemap index elsewhere"),
+        Link("http://c.test/i.xml", "sitemap index elsewhere"),
+        Link("http://c.test/a.xml", "redirect sitemap elsewhere"),
+    ]
+    assert scope.judge(links, source) == ["", "scope:host", "", "scope:host", ""]
+    page = Task("http://a.test/", "a.test")
+    assert scope.judge(links[1:], page) == ["scope:host"] * 4
+
+
+def test_bytes_that_are_no_gzip_at_all_are_told() -> None:
+    made = findings(b"\x1f\x8b\x08junk", "application/gzip")
+    assert made.found == ()
+    assert made.trouble.startswith("sitemap: its gzip is damaged (")
+    raw = zlib.compress(urlset("/1"))
+    assert findings(raw, "application/gzip").found == ()
