@@ -35,7 +35,7 @@ RELATIONS = frozenset(
     }
 )
 
-#: Relations of sitemaps: of `Sitemap:` lines of robots.txt, of what an index lists, and of what an index lists that was listed itself.
+#: Relations of sitemaps: of `Sitemap:` lines of robots.txt, of what an index lists, and of what a listed index lists.
 SITEMAP, *INDEXED = ("sitemap", "sitemap index", "sitemap index index")
 #: The same where a site's robots.txt names a sitemap of another host (sitemaps.org, "Sitemaps & Cross Submits").
 _ELSEWHERE = " elsewhere"
