@@ -125,6 +125,50 @@ def test_addresses_go_on_from_the_nearest_xml_base_around_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("feed", "expected"),
+    [
+        (
+            """<rss xmlns:slash="http://purl.org/rss/1.0/modules/slash/" xmlns:media="http://search.yahoo.com/mrss/"><channel>
+            <item><slash:comments>3</slash:comments><media:link href='/no'/><media:content src='/no'/><link>/1</link>
+            <undeclared:link>/no</undeclared:link><comments>/2</comments></item></channel></rss>""",
+            ["/1", "/2"],
+        ),
+        (
+            """<rss xmlns:a="http://www.w3.org/2005/Atom"><channel><a:link rel="next" href="/2"/><atom:link href="/3"/>
+            <item><link xmlns="http://other.test/">/no</link><link>/1</link></item></channel></rss>""",
+            ["/2", "/3", "/1"],
+        ),
+        (
+            """<feed xmlns="http://www.w3.org/2005/Atom"><entry><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">
+            <link href="/no"/><a href="/no"/></div></content><link href="/1"/></entry></feed>""",
+            ["/1"],
+        ),
+        (
+            """<a:feed xmlns:a="http://www.w3.org/2005/Atom" xmlns="http://www.w3.org/1999/xhtml"><a:entry><link href="/no"/>
+            <a:link href="/1"/></a:entry></a:feed>""",
+            ["/1"],
+        ),
+        (
+            """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
+            <item xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:source url="/no"/><link>/1</link></item></rdf:RDF>""",
+            ["/1"],
+        ),
+        ('<rss><channel xmlns="http://backend.userland.com/RSS2"><item><link>/1</link></item></channel></rss>', ["/1"]),
+        ('<rss xmlns="http://my.test/feeds"><item><link>/1</link></item></rss>', ["/1"]),
+    ],
+)
+def test_only_elements_of_a_feeds_own_namespaces_hold_links(feed: str, expected: list[str]) -> None:
+    assert hrefs(feed) == expected
+
+
+def test_times_of_other_namespaces_are_none_of_the_entry() -> None:
+    feed = """<rss xmlns:d="http://purl.org/dc/elements/1.1/" xmlns:x="http://other.test/"><item><link>/a</link>
+    <x:date>2023-03-04</x:date><x:updated>2023-03-04</x:updated><d:date>2021-03-04</d:date></item></rss>"""
+    [found] = FeedLinks().process(Document(fetched(feed.encode(), "application/rss+xml")))
+    assert isinstance(found, Found) and found.said == Said(1_614_816_000.0)
+
+
 def test_an_address_or_base_that_is_none_is_left_for_its_counter() -> None:
     assert hrefs(
         '<feed xml:base="http://["><link href="a"/><entry xml:base="/b/"><link href="http://["/></entry></feed>'
@@ -145,6 +189,7 @@ def test_an_item_without_a_link_is_found_by_its_permalink() -> None:
 def test_bases_of_a_hostile_feed_cost_linear_time() -> None:
     def work(count: int) -> float:
         feed = b"<feed xml:base='/a/'>" + b"<b xml:base='c/'></d>" * count
+        feed += b"".join(b"<c xmlns:p%d='n'></d>" % number for number in range(count))
         document = Document(fetched(feed, "application/atom+xml"))
         assert document.markup
         best = float("inf")

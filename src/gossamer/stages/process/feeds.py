@@ -2,10 +2,12 @@
 
 Place in the flow: a processor for the types of feeds, and for XML, where it looks at the root element first. The page of an entry
 is found with the time at which the feed says that it was published or changed. Sources: RSS 2.0, RFC 4287 (Atom; `xml:base`,
-section 2, is obeyed in RSS as well), RFC 5005 (paging), JSON Feed 1.1.
+section 2, is obeyed in RSS as well), RFC 5005 (paging), JSON Feed 1.1, Namespaces in XML 1.0. Elements of other namespaces than the
+feed's own and Atom's say nothing of links, whatever their names: `slash:comments` is a number.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 import msgspec
 
@@ -17,6 +19,7 @@ from gossamer.model.url import canonical
 from gossamer.model.visit import Found
 from gossamer.reading import xml
 from gossamer.reading.document import Document
+from gossamer.reading.markup import attributes
 
 _RSS, _ATOM = ("rss", "rdf"), ("feed", "entry")
 
@@ -29,9 +32,32 @@ _RSS_TEXTS = frozenset({"link", "comments"})
 #: Attributes with a URL, by element, in either format.
 _ATTRIBUTES = {"enclosure": "url", "source": "url", "content": "src", "link": "href"}
 
-#: Elements of a feed that are followed into each other for their bases: none nests deeper, and more would be searched in vain.
+#: Elements of a feed that are followed into each other for what holds in them: none nests deeper, and more would be searched in
+#: vain.
 MAX_OPEN = 50
 
+#: Namespaces of a feed that are known at once; real ones declare up to thirty.
+MAX_NAMESPACES = 100
+
+#: Namespaces whose elements are those of a feed, in lower case: of no namespace, of versions of RSS, of both versions of Atom.
+_OWN = frozenset(
+    {
+        "",
+        "http://backend.userland.com/rss",
+        "http://backend.userland.com/rss2",
+        "http://blogs.law.harvard.edu/tech/rss",
+        "http://channel.netscape.com/rdf/simple/0.9/",
+        "http://my.netscape.com/rdf/simple/0.9/",
+        "http://purl.org/atom/ns#",
+        "http://purl.org/net/rss1.1#",
+        "http://purl.org/rss/1.0/",
+        "http://www.w3.org/2005/atom",
+    }
+)
+#: Dublin Core, whose `date` is the time of an entry of RSS.
+_DUBLIN_CORE = frozenset({"http://purl.org/dc/elements/1.1/", "http://purl.org/dc/terms/"})
+#: Prefixes that some feeds use and do not declare.
+_USUAL = {"": "", "atom": "http://www.w3.org/2005/atom", "dc": "http://purl.org/dc/elements/1.1/"}
 
 #: Elements of an entry whose text is a time: of RSS, of Dublin Core in RSS, of Atom.
 _TIMES = frozenset({"pubdate", "date", "updated", "published"})
@@ -70,24 +96,35 @@ class FeedLinks(Provider[NoSettings]):
         return _xml_links(document.markup, document.url)
 
 
-class _Bases:
-    """What relative addresses go on from: the nearest `xml:base` around them, each resolved against the one around it."""
+class _Around:
+    """What holds where a tag stands: the base that relative addresses go on from, and the namespaces of prefixes."""
 
     def __init__(self, url: str) -> None:
-        self._open: list[tuple[str, str]] = [("", url)]
-        """Names of what is open, with the base in there."""
+        self._open: list[tuple[str, str, Mapping[str, str]]] = [("", url, _USUAL)]
+        """Names of what is open, with the base and the namespaces in there."""
 
-    def see(self, event: xml.XmlTag) -> str:
-        """The base of this tag, which is the next of the feed; empty where that of the document does."""
-        name, (_, base) = f"{event.prefix}:{event.name}", self._open[-1]
+    def see(self, event: xml.XmlTag) -> tuple[str, str]:
+        """Take the next tag of the feed: its base, empty where it is that of the document, and the namespace of its name."""
+        name, (_, base, spaces) = f"{event.prefix}:{event.name}", self._open[-1]
         if event.closing:
             self._close(name)
-            return ""
-        own = event.attribute("xml:base") if b"xml:base" in event.attributes else ""
-        base = _resolved(own, base) if own else base
+            return "", spaces.get(event.prefix, event.prefix)  # what holds in it
+        if b"xml" in event.attributes:
+            told = attributes(event.attributes)
+            if own := told.get("xml:base"):
+                base = _resolved(own, base)
+            declared = {
+                place[6:]: value.strip().lower() for place, value in told.items() if place[:6] in ("xmlns", "xmlns:")
+            }
+            if declared and len(spaces) < MAX_NAMESPACES:
+                spaces = {**spaces, **dict(islice(declared.items(), MAX_NAMESPACES))}
         if not event.attributes.endswith(b"/") and len(self._open) < MAX_OPEN:
-            self._open.append((name, base))
-        return base if base != self._open[0][1] else ""
+            self._open.append((name, base, spaces))
+        return base if base != self._open[0][1] else "", spaces.get(event.prefix, event.prefix)
+
+    def space_of(self, prefix: str) -> str:
+        """The namespace of a prefix in what is open; an unknown prefix stands for itself."""
+        return self._open[-1][2].get(prefix, prefix)
 
     def _close(self, name: str) -> None:
         for place in range(len(self._open) - 1, 0, -1):
@@ -117,7 +154,7 @@ class _Item:
         """Take what an element says of the entry itself."""
         if kind == "rss" and event.name == "guid":
             self._permalink = _permalink(event)
-        elif event.name in _TIMES:
+        elif event.name in _TIMES and event.text:
             self._times.append(event.text)
 
     def hold(self, found: Found) -> Iterator[Found]:
@@ -145,11 +182,8 @@ def _latest(times: Iterable[str]) -> Said | None:
 
 
 def _xml_links(content: bytes, url: str) -> Iterator[Found]:
-    kind = ""
-    bases = _Bases(url) if b"xml:base" in content else None
     item: _Item | None = None
-    for event in xml.events(content):
-        base = bases.see(event) if bases is not None else ""
+    for event, base, kind in _of_feed(content, url):
         if event.name in _ITEMS:
             # At its end, or where the next begins.
             if item is not None:
@@ -157,10 +191,6 @@ def _xml_links(content: bytes, url: str) -> Iterator[Found]:
             item = None if event.closing else _Item()
         if event.closing:
             continue
-        if not kind:
-            if event.name not in (*_RSS, *_ATOM):
-                return
-            kind = "rss" if event.name in _RSS else "atom"
         if item is not None:
             item.see(event, kind)
         if not (address := _address(event, kind)):
@@ -172,6 +202,24 @@ def _xml_links(content: bytes, url: str) -> Iterator[Found]:
             yield from item.hold(found)
     if item is not None:
         yield from item.ended()
+
+
+def _of_feed(content: bytes, url: str) -> Iterator[tuple[xml.XmlTag, str, str]]:
+    """The tags that are the feed's own, and dates, each with the base of addresses there (empty: the document's) and the kind of
+    feed; none where the document is no feed."""
+    kind, own, around = "", _OWN, _Around(url)
+    for event in xml.events(content):
+        base, space = around.see(event)
+        if not kind:
+            if event.closing:
+                continue
+            if event.name not in (*_RSS, *_ATOM):
+                return
+            kind = "rss" if event.name in _RSS else "atom"
+            own |= {space, around.space_of("")} if event.name == "rdf" else {space}  # that of a root may be any
+        elif space not in own and not (space in _DUBLIN_CORE and event.name in _TIMES):
+            continue
+        yield event, base, kind
 
 
 def _address(event: xml.XmlTag, kind: str) -> str:
