@@ -73,13 +73,10 @@ def time_of(text: str) -> float:
     if not text or len(text) > _LONGEST_TIME:
         return 0.0
     try:
-        found = datetime.fromisoformat(text) if text[0].isdigit() else read_date(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return 0.0
-    try:
+        found = datetime.fromisoformat(text)
         return max((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp(), 0.0)
     except (ValueError, OverflowError):
-        return 0.0
+        return max(read_date(text) or 0.0, 0.0)
 
 
 def kind_of(path: str, cache_control: str, frequency: str, *, is_html: bool) -> str:

@@ -1,7 +1,27 @@
-"""Instants as text: the one form in which archive, log and tables write them, and those in which servers do."""
+"""Instants as text: the one form in which archive, log and tables write them, and the one reader of those that servers write."""
 
+import re
 from datetime import UTC, datetime
 from functools import lru_cache
+
+#: What stands between two delimiters of RFC 6265, section 5.1.1, and what it can be. Digits are those of ASCII.
+_TOKEN = re.compile(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
+_DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
+_YEAR = re.compile(r"([0-9]{2,4})(?![0-9])")
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_FIRST_YEAR = 1601
+
+#: Characters that are looked at: no date has half as many, even with a remark in brackets.
+_LONGEST = 256
+
+#: Blanks inside a time (`00: 00:00`), which the cases of the working group have and its algorithm does not read.
+_BLANK_TIME = re.compile(r"(?<=[0-9]): +(?=[0-9])")
+
+#: The zones of RFC 5322, sections 3.3 and 4.3, behind a time: an offset, perhaps behind GMT, or a name of North America.
+_OFFSET = re.compile(r" *(?:GMT|UTC?)? *([+-])(0[0-9]|1[0-4]):?([0-5][0-9])(?![0-9])", re.IGNORECASE)
+_ZONE = re.compile(r" *([A-Z]{3})(?![A-Z])", re.IGNORECASE)
+_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 
 
 def utc_text(seconds: float) -> str:
@@ -15,12 +35,43 @@ def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).isoformat()[:19]
 
 
-def read_date(text: str) -> datetime:
-    """The date of a header field (RFC 9110, 5.6.7), in any form that the standard library knows; naive where it names no zone.
+def read_date(text: str, *, zones: bool = True) -> float | None:
+    """Seconds since the epoch of a date as servers write it; None where it is none.
 
-    Raises:
-        ValueError, TypeError, IndexError, OverflowError: it is none, or none that can be.
+    Every form of RFC 9110, section 5.6.7 is read, and whatever else the algorithm of RFC 6265, section 5.1.1 makes a date of. A
+    date that names no zone is UTC, whatever zone this machine is in.
+
+    Args:
+        text: the value of a field.
+        zones: obey the zone that it names. Browsers do, but for cookies, whose dates are UTC whatever they say.
     """
-    from email.utils import parsedate_to_datetime  # with a dozen modules of mail, and few servers send such a field
+    hour = minute = second = day = month = year = end = -1
+    text = _BLANK_TIME.sub(":", text[:_LONGEST])
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        if hour < 0 and (time := _TIME.match(token)):
+            hour, minute, second = map(int, time.groups())
+            end = found.end()
+        elif day < 0 and (number := _DAY.match(token)):
+            day = int(number[1])
+        elif month < 0 and (place := _MONTHS.find(token[:3].lower())) >= 0 and len(token) >= 3:
+            month = place // 4 + 1
+        elif year < 0 and (number := _YEAR.match(token)):
+            year = int(number[1])
+            year += 1900 if 70 <= year <= 99 else 2000 if year < 70 else 0
+    if min(hour, day, month, year - _FIRST_YEAR) < 0:
+        return None
+    try:
+        instant = datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+    return instant - _zone(text[end:]) if zones else instant
 
-    return parsedate_to_datetime(text)
+
+def _zone(text: str) -> int:
+    """Seconds by which the zone that follows a time is ahead of UTC."""
+    if offset := _OFFSET.match(text):
+        seconds = int(offset[2]) * 3600 + int(offset[3]) * 60
+        return -seconds if offset[1] == "-" else seconds
+    name = _ZONE.match(text)
+    return _ZONES.get(name[1].upper(), 0) * 3600 if name else 0

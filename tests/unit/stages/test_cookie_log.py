@@ -29,7 +29,7 @@ def test_cookies_come_back_as_they_were_and_those_that_ended_do_not(tmp_path: Pa
         log.add(jar.receive(URL, fields(value), NOW))
     # Nothing is closed: a kill leaves the file as it is.
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert opened(path)[0].field(URL, NOW) == "b=2; a=3"
+    assert opened(path)[0].field(URL, NOW) == "a=3; b=2"
     assert opened(path, NOW + 200)[0].field(URL, NOW + 200) == "a=3"
 
 

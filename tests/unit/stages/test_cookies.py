@@ -53,10 +53,14 @@ def jar(url: str, *cookies: str) -> CookieJar:
         ("http://a.test/", "a=" + "x" * 5000, "http://a.test/", ""),
         ("http://a.test/", "a=" + "x" * (1 << 20), "http://a.test/", ""),
         ("http://a.test/", "a=1\x01", "http://a.test/", ""),
-        ("http://a.test/", "a=\u00e9", "http://a.test/", ""),
-        ("http://a.test/", "a b=1", "http://a.test/", ""),
-        ("http://a.test/", "=", "http://a.test/", ""),
-        ("http://a.test/", "bare", "http://a.test/", "bare"),
+        ("http://a.test/", "a=1\x7f", "http://a.test/", ""),
+        ("http://a.test/", "n=J\xc3\xb6rg", "http://a.test/", "n=J\xc3\xb6rg"),
+        ("http://a.test/", "n=Voil\xc3\xa0; Path=/", "http://a.test/", "n=Voil\xc3\xa0"),
+        ("http://a.test/", "a[0]=1", "http://a.test/", "a[0]=1"),
+        ("http://a.test/", "AMCV_1@AdobeOrg=2", "http://a.test/", "AMCV_1@AdobeOrg=2"),
+        ("http://a.test/", "a b=1\t2", "http://a.test/", "a b=1\t2"),
+        ("http://a.test/", "a=1; Max-Age=0; Max-Age=x", "http://a.test/", ""),
+        ("http://a.test/", "a=1; Expires=Mon, 01 Jan 1990 00:00:00 GMT; Max-Age=9", "http://a.test/", "a=1"),
     ],
 )
 def test_who_gets_a_cookie(url: str, cookie: str, asked: str, sent: str) -> None:
@@ -74,6 +78,15 @@ def test_a_new_value_replaces_the_old_and_longer_paths_go_first() -> None:
     kept = jar("http://a.test/d/", "a=1; Path=/", "a=2; Path=/d", "a=3; Path=/")
     assert kept.field("http://a.test/d/x", NOW) == "a=2; a=3"
     assert len(kept) == 2
+
+
+def test_a_cookie_keeps_its_place_whatever_its_value_becomes() -> None:
+    kept = jar("http://w.a.com/", "a=1", "b=2; Domain=a.com", "c=3", "a=4")
+    assert kept.field("http://w.a.com/", NOW) == "a=4; b=2; c=3"
+    again = CookieJar()
+    for domain, cookie in kept.every():
+        again.keep(domain, cookie, NOW)
+    assert again.field("http://w.a.com/", NOW) == "a=4; b=2; c=3"
 
 
 def test_a_cookie_bomb_is_cut_to_what_a_host_may_keep_and_a_request_may_hold() -> None:

@@ -94,6 +94,21 @@ def test_cookies_are_off_unless_asked_for(run: Any, fetching: Any) -> None:
     run(body())
 
 
+def test_a_cookie_goes_back_octet_by_octet(run: Any, fetching: Any) -> None:
+    octets = "n=J\u00f6rg; \u6625[0]=\u00e0".encode()
+
+    async def body() -> None:
+        fields = b"".join(b"Set-Cookie: " + cookie + b"\r\n" for cookie in octets.split(b"; "))
+        page = FakePage(raw=b"HTTP/1.1 200 OK\r\n" + fields + b"Content-Length: 0\r\n\r\n")
+        async with FakeWeb({"/": page}) as web, fetching(web, HttpSheet(cookies="host")) as module:
+            for _ in range(2):
+                response = await module.fetch(Task(web.url(), host="host"))
+            assert web.requests[-1].head == response.request_head
+            assert b"\r\nCookie: " + octets + b"\r\n" in response.request_head
+
+    run(body())
+
+
 def test_a_proxy_gets_every_request_and_its_own_password_alone(run: Any, fetching: Any) -> None:
     async def body() -> None:
         async with FakeWeb({"http://a.test/x": "through"}) as web:

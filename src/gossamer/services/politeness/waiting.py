@@ -1,7 +1,5 @@
 """`Retry-After`, as strangers write it: seconds, a date, a date long past, ten years, or junk (fault 88)."""
 
-from datetime import UTC
-
 from gossamer.model.dates import read_date
 
 #: Seconds of the longest wait that a server can ask for: a day. Who wants to be left alone longer has robots.txt.
@@ -27,9 +25,5 @@ def asked_wait(text: str, wall: float) -> float:
         return DAY if len(significant) > len("86400") else min(DAY, float(significant or 0))
     if len(text) > _LONGEST_TEXT:
         return 0.0
-    try:
-        date = read_date(text)
-        instant = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError, TypeError, IndexError):
-        return 0.0
-    return min(DAY, max(0.0, instant - wall))
+    instant = read_date(text)
+    return 0.0 if instant is None else min(DAY, max(0.0, instant - wall))

@@ -93,7 +93,5 @@ def seconds_of(retry_after: str, now: float) -> float:
         return float(text[:12])
     if not text:
         return 0.0
-    try:
-        return max(0.0, read_date(text).timestamp() - now)
-    except (ValueError, TypeError, IndexError, OverflowError, OSError):
-        return 0.0  # What the standard library's reader of dates raises is not of one kind.
+    instant = read_date(text)
+    return 0.0 if instant is None else max(0.0, instant - now)

@@ -32,8 +32,13 @@ MAX_AGE = 400 * 86_400.0
 #: Seconds by which two ends of a cookie may differ that are taken for one: servers put it off with each answer.
 SAME_END = 60.0
 
-_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]*\Z")
-_VALUE = re.compile(r"[\x20-\x3a\x3c-\x7e]*\Z")
+#: What a name, a value and a path may hold: any octet but control characters and the separator (RFC 6265, section 5.2). Octets
+#: beyond ASCII are as fields have them, one character each.
+_OCTETS = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f;]*\Z")
+#: Blanks around a part of a field. Python's own notion would eat octets of UTF-8.
+_BLANKS = " \t"
+_AGE = re.compile(r"-?[0-9]+\Z")
+_LONGEST_PATH = 1024
 _ADDRESS = re.compile(r"[0-9.]+\Z|.*:")
 
 
@@ -54,8 +59,10 @@ class CookieJar:
     """The cookies of a crawl, by domain."""
 
     def __init__(self) -> None:
-        self._domains: OrderedDict[str, dict[tuple[str, str, str], Cookie]] = OrderedDict()
+        self._domains: OrderedDict[str, dict[tuple[str, str, str], tuple[int, Cookie]]] = OrderedDict()
+        """Each cookie with its place in the order in which they were made (RFC 6265, section 5.4)."""
         self._count = 0
+        self._made = 0
 
     def __len__(self) -> int:
         return self._count
@@ -91,7 +98,9 @@ class CookieJar:
 
     def every(self) -> list[tuple[str, Cookie]]:
         """All that is held, each with its domain, the oldest first."""
-        return [(domain, cookie) for domain, held in self._domains.items() for cookie in held.values()]
+        held = [(made, domain, cookie) for domain, held in self._domains.items() for made, cookie in held.values()]
+        held.sort(key=lambda one: one[0])
+        return [(domain, cookie) for _, domain, cookie in held]
 
     def keep(self, domain: str, cookie: Cookie, now: float) -> bool:
         """Keep a cookie for a domain, in place of one of the same name, path and host; drop it where it has ended.
@@ -108,14 +117,15 @@ class CookieJar:
             while len(cookies) >= PER_DOMAIN:
                 del cookies[next(iter(cookies))]
                 self._count -= 1
-            cookies[key] = cookie
+            self._made += 1
+            cookies[key] = (self._made if before is None else before[0], cookie)
             self._count += 1
         while self._count > IN_ALL:
             _, dropped = self._domains.popitem(last=False)
             self._count -= len(dropped)
         if before is None:
             return cookie.expires > now
-        return before.value != cookie.value or abs(before.expires - cookie.expires) > SAME_END
+        return before[1].value != cookie.value or abs(before[1].expires - cookie.expires) > SAME_END
 
     def field(self, url: str, now: float) -> str:
         """The value of the Cookie field for a request; empty where there is none to send."""
@@ -123,18 +133,18 @@ class CookieJar:
             return ""
         host, path, secure = host_of(url), path_of(url).partition("?")[0], scheme_of(url) == "https"
         fitting = [
-            cookie
+            (-len(cookie.path), made, cookie)
             for domain in _domains_of(host)
-            for cookie in self._domains.get(domain, {}).values()
+            for made, cookie in self._domains.get(domain, {}).values()
             if cookie.expires > now
             and cookie.host in ("", host)
             and (secure or not cookie.secure)
             and _path_fits(path, cookie.path)
         ]
-        fitting.sort(key=lambda cookie: -len(cookie.path))  # longer paths first (RFC 6265, 5.4)
+        fitting.sort(key=lambda one: one[:2])  # longer paths first, then the oldest (RFC 6265, 5.4)
         sent = ""
-        for cookie in fitting:
-            pair = f"{cookie.name}={cookie.value}" if cookie.name else cookie.value
+        for _, _, cookie in fitting:
+            pair = f"{cookie.name}={cookie.value}"
             joined = f"{sent}; {pair}" if sent else pair
             if len(joined) <= MAX_FIELD:
                 sent = joined
@@ -159,43 +169,44 @@ def _path_fits(path: str, cookie_path: str) -> bool:
 
 def fits(name: str, value: str) -> bool:
     """Whether a cookie can have this name and value."""
-    is_short = 0 < len(name) + len(value) <= MAX_SIZE
-    return is_short and _NAME.match(name) is not None and _VALUE.match(value) is not None
+    is_short = bool(name) and len(name) + len(value) <= MAX_SIZE
+    return is_short and _OCTETS.match(name) is not None and _OCTETS.match(value) is not None
 
 
 def _read(text: str, url: str, now: float) -> tuple[Cookie, str] | None:
-    """A Set-Cookie value as a cookie, and the domain that it is for (empty: its host); None for one to ignore."""
+    """A Set-Cookie value as a cookie, and the domain that it is for (empty: its host); None for one to ignore.
+
+    As RFC 6265, section 5.2 reads it: of an attribute that is there twice the last counts, and one that cannot be read counts as
+    not there.
+    """
     if len(text) > 2 * MAX_SIZE:
         return None
     pair, *attributes = text.split(";")
-    name, equals, value = pair.partition("=")
-    name, value = (name.strip(), value.strip()) if equals else ("", pair.strip())
-    if not fits(name, value):
+    name, _, value = (part.strip(_BLANKS) for part in pair.partition("="))
+    if "=" not in pair or not fits(name, value):
         return None
-    given = {key.strip().lower(): setting.strip() for key, _, setting in (a.partition("=") for a in attributes)}
-    secure, domain = "secure" in given, given.get("domain", "").lower().removeprefix(".")
-    path = given.get("path", "")
-    if not path.startswith("/") or len(path) > 1024 or not _VALUE.match(path):
-        path = path_of(url).partition("?")[0].rpartition("/")[0] or "/"
-        given.pop("path", None)
+    domain = path = ""
+    secure, age, end = False, None, None
+    for attribute in attributes:
+        key, _, given = (part.strip(_BLANKS) for part in attribute.partition("="))
+        match key.lower():
+            case "secure":
+                secure = True
+            case "domain":
+                domain = given.lower().removeprefix(".") if given else domain
+            case "path":
+                path = given if given.startswith("/") and len(given) <= _LONGEST_PATH and _OCTETS.match(given) else ""
+            case "max-age" if _AGE.match(given):
+                age = 0.0 if given.startswith("-") else now + min(float(given[:12]), MAX_AGE)
+            case "expires":
+                moment = read_date(given, zones=False)
+                end = end if moment is None else min(moment, now + MAX_AGE)
     if secure and scheme_of(url) != "https":
         return None
     if name.startswith(("__Secure-", "__Host-")) and not secure:
         return None
-    if name.startswith("__Host-") and (domain or given.get("path") != "/"):
+    if name.startswith("__Host-") and (domain or path != "/"):
         return None
-    return Cookie(name, value, path, "" if domain else host_of(url), secure, _expiry(given, now)), domain
-
-
-def _expiry(given: dict[str, str], now: float) -> float:
-    """When a cookie ends. Max-Age wins; what cannot be read counts as not there (RFC 6265, 5.2)."""
-    age = given.get("max-age", "")
-    if age.lstrip("-").isascii() and age.removeprefix("-").isdigit():
-        return 0.0 if age.startswith("-") else now + min(float(age[:12]), MAX_AGE)
-    if "expires" in given:
-        try:
-            moment = read_date(given["expires"]).timestamp()
-        except (ValueError, TypeError, IndexError, OverflowError, OSError):
-            return now + MAX_AGE
-        return min(moment, now + MAX_AGE)
-    return now + MAX_AGE
+    path = path or path_of(url).partition("?")[0].rpartition("/")[0] or "/"
+    ends = age if age is not None else end if end is not None else now + MAX_AGE
+    return Cookie(name, value, path, "" if domain else host_of(url), secure, ends), domain

@@ -4,6 +4,7 @@ Used by the protocol modules when they start, and by the assembly, which refuses
 """
 
 import base64
+import codecs
 import os
 import re
 import stat
@@ -123,7 +124,7 @@ def fill(jar: CookieJar, path: Path, now: float) -> int:
     Raises:
         SettingError: the file cannot be read, others can read it, or it holds something else; names the line.
     """
-    content = _private(path, _LARGEST_COOKIES)
+    content = _private(path, _LARGEST_COOKIES).removeprefix(codecs.BOM_UTF8)
     read = _of_json(content, path) if content.lstrip()[:1] in (b"[", b"{") else _of_lines(content, path)
     count = 0
     for domain, cookie in read[:IN_ALL]:
@@ -158,8 +159,8 @@ def _of_json(content: bytes, path: Path) -> list[tuple[str, Cookie]]:
 
 def _of_lines(content: bytes, path: Path) -> list[tuple[str, Cookie]]:
     found = []
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        text = line.removeprefix("#HttpOnly_")
+    for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
+        text = line.removesuffix("\r").removeprefix("#HttpOnly_")
         if not text.strip() or text.startswith("#"):
             continue
         cells = text.split("\t")
@@ -194,6 +195,7 @@ def _checked(
 ) -> tuple[str, Cookie]:
     """A cookie with the domain that it is for: what a server could not set, a file cannot either."""
     host = domain.lower().removeprefix(".")
+    name, value = (text.encode().decode("latin-1") for text in (name, value))  # sent in UTF-8, an octet a character
     if not _is_host(host) or not fits(name, value) or not path.startswith("/"):
         raise SettingError(f"{where} is not a cookie that can be sent")
     is_shared = is_shared and bool(below_suffix(host))

@@ -198,7 +198,9 @@ class Transfer:
                     curl.unsetopt(pycurl.PROXYUSERPWD)
             self._endpoint, self._proxy = (address, port), proxy
         if self._fields != fields or self._sent is not None:
-            curl.setopt(pycurl.HTTPHEADER, [*self._constant_fields(self.shared.header), *fields, *self._unsaid])
+            # A cookie goes back octet by octet as it came; fields have one character for each.
+            own = [field if field.isascii() else field.encode("latin-1") for field in fields]
+            curl.setopt(pycurl.HTTPHEADER, [*self._constant_fields(self.shared.header), *own, *self._unsaid])
             self._fields = fields
         if self._is_single != single:
             curl.setopt(pycurl.FRESH_CONNECT, int(single))

@@ -78,6 +78,7 @@ def test_a_redirect_is_resolved_against_the_url_that_was_asked() -> None:
         (" 5 ", 5.0),
         ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
         ("Mon, 13 Nov 2023 22:13:20 GMT", 0.0),
+        ("Tue Nov 14 22:14:20 2023", 60.0),
         ("", 0.0),
         ("soon", 0.0),
         ("-5", 0.0),
