@@ -119,6 +119,14 @@ CASES = {
     "   foo     =       bar             ;       ttt": "foo=bar",
 }
 
+#: Cookies of one name for six places.
+ORDER = """key=val0;
+key=val1; path=/cookie-parser-result
+key=val2; path=/
+key=val3; path=/bar
+key=val4; domain=.example.org
+key=val5; domain=.example.org; path=/cookie-parser-result/foo"""
+
 #: The same for requests elsewhere: to a path below the result, or to a whole URL.
 ELSEWHERE = [
     ("foo=bar; path=/cookie-parser-result/foo", "/foo?x", "foo=bar"),
@@ -137,8 +145,7 @@ ELSEWHERE = [
     ("foo=bar; path=/cookie-parser-result/f%6Fo/bar", "/foo/bar", ""),
     ("foo=bar; path=/cookie-parser-result\nfoo=qux; path=/cookie-parser-result/", "/dog", "foo=qux; foo=bar"),
     (
-        "key=val0;\nkey=val1; path=/cookie-parser-result\nkey=val2; path=/\nkey=val4; domain=.example.org\n"
-        + "key=val5; domain=.example.org; path=/cookie-parser-result/foo",
+        ORDER,
         "/foo/baz",
         "key=val5; key=val1; key=val2; key=val4",
     ),

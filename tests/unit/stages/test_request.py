@@ -98,9 +98,11 @@ def test_a_cookie_goes_back_octet_by_octet(run: Any, fetching: Any) -> None:
     octets = "n=J\u00f6rg; \u6625[0]=\u00e0".encode()
 
     async def body() -> None:
-        fields = b"".join(b"Set-Cookie: " + cookie + b"\r\n" for cookie in octets.split(b"; "))
-        page = FakePage(raw=b"HTTP/1.1 200 OK\r\n" + fields + b"Content-Length: 0\r\n\r\n")
-        async with FakeWeb({"/": page}) as web, fetching(web, HttpSheet(cookies="host")) as module:
+        cookies = [("Set-Cookie", cookie.decode("latin-1")) for cookie in octets.split(b"; ")]
+        async with (
+            FakeWeb({"/": FakePage("page", headers=tuple(cookies))}) as web,
+            fetching(web, HttpSheet(cookies="host")) as module,
+        ):
             for _ in range(2):
                 response = await module.fetch(Task(web.url(), host="host"))
             assert web.requests[-1].head == response.request_head

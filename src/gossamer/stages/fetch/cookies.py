@@ -201,6 +201,8 @@ def _read(text: str, url: str, now: float) -> tuple[Cookie, str] | None:
             case "expires":
                 moment = read_date(given, zones=False)
                 end = end if moment is None else min(moment, now + MAX_AGE)
+            case _:  # of no matter here
+                pass
     if secure and scheme_of(url) != "https":
         return None
     if name.startswith(("__Secure-", "__Host-")) and not secure:
