@@ -457,9 +457,15 @@ class CrawlOptions(Sheet, frozen=True):
     ] = ""
     resolve: Annotated[
         tuple[str, ...],
-        setting("Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable)."),
+        setting(
+            "Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable).",
+            names="an address",
+        ),
     ] = ()
-    allow_network: Annotated[tuple[str, ...], setting("Let links reach this private network (CIDR) (repeatable).")] = ()
+    allow_network: Annotated[
+        tuple[str, ...],
+        setting("Let links reach this private network (CIDR) (repeatable).", names="a private network"),
+    ] = ()
 
     hosts: Annotated[
         dict[str, dict[str, Any]],

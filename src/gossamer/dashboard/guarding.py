@@ -15,6 +15,7 @@ so that being on this machine proves nothing:
 """
 
 import ipaddress
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -40,6 +41,9 @@ MAX_TARGET = 16_384
 
 #: Browsers that are remembered at once; the one that came first is forgotten.
 MAX_SESSIONS = 256
+
+#: A length as it may be read: Python refuses to make a number of thousands of digits.
+_DIGITS = re.compile(r"[0-9]{1,9}")
 
 #: Said with every answer: nothing but our own files is loaded, no script stands in a page, nobody shows us in a frame.
 HEADERS = {
@@ -149,7 +153,7 @@ class Guard:
         name, _, port = host.lower().rpartition(":")
         if not name or not port.isdigit() or host.endswith("]"):
             name, port = host.lower(), "443" if self._scheme == "https" else "80"
-        if not port.isascii() or int(port) != self._port:
+        if port != str(self._port):
             return False
         return name in ("localhost", self._name) or _is_address(name)
 
@@ -205,7 +209,7 @@ def _unsafe(headers: Headers, access: Access, *, is_cookie: bool) -> Response | 
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return _refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be JSON")
     length = headers.get("content-length", "")
-    if not length.isascii() or not length.isdigit() or int(length) > MAX_BODY:
+    if not _DIGITS.fullmatch(length) or int(length) > MAX_BODY:
         return _refusal(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has to say its length, {MAX_BODY} bytes at most"
         )
@@ -230,4 +234,5 @@ def _no_replay() -> Response:
 
 
 def _refusal(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Response:
-    return PlainTextResponse(f"{text}\n", status_code=status, headers=headers)
+    # The connection is closed: a body that comes with the request, in time or never, is not read.
+    return PlainTextResponse(f"{text}\n", status_code=status, headers={"connection": "close", **(headers or {})})

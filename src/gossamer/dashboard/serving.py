@@ -20,6 +20,7 @@ from gossamer.dashboard.keys import keys_file, read_keys
 from gossamer.dashboard.listening import Listening
 from gossamer.dashboard.replays import Replays
 from gossamer.dashboard.sites import folders, sites_file
+from gossamer.operations.hosting.hurrying import HurriedProtocol
 from gossamer.operations.listening import listening_socket
 
 #: Connections at once: some browsers, each with several.
@@ -57,7 +58,7 @@ def serve(
                 guard,
                 log_level="critical",
                 access_log=False,
-                http="h11",
+                http=HurriedProtocol,
                 ws="none",
                 server_header=False,
                 date_header=False,

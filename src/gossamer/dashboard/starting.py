@@ -2,9 +2,10 @@
 
 Place in the flow: :mod:`app` gives the form, and hands what a browser filled in to :func:`start`, which runs `gossamer crawl` with
 it. So whatever the command refuses, as a crawl without a contact, is refused here in its words. A form has no option that names
-files, code or secrets of this machine (decision 100).
+files, code or secrets of this machine, or opens its network (decision 100).
 """
 
+import contextlib
 import datetime
 import os
 import re
@@ -119,6 +120,24 @@ def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
 
 
 def _started(line: Sequence[str], directory: Path) -> StartedCrawl:
+    try:
+        # It is made here, so that of two forms with one name the second is refused, and none is told of the other's crawl.
+        directory.mkdir()
+    except FileExistsError:
+        raise UsageError(
+            f"{directory} is there already; give the crawl another name, or resume the one there"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
+    try:
+        return _begun(line, directory)
+    except UsageError:
+        with contextlib.suppress(OSError):  # it may hold what the command has left there
+            directory.rmdir()
+        raise
+
+
+def _begun(line: Sequence[str], directory: Path) -> StartedCrawl:
     # The command refuses a directory that holds anything, so that what it says lies beside it until it has begun.
     number, name = tempfile.mkstemp(prefix=f".{directory.name}-", suffix=".log", dir=directory.parent)
     beside = Path(name)

@@ -51,7 +51,8 @@ def setting(
         unit: `s`, `bytes`, `bytes/s` (then text such as `10m` or `16MB` is understood) or a noun (`requests`).
         restart: why the setting can change only with a restart; empty means that it is live.
         secret: it may hold a password: who shows sheets does not show its value.
-        names: what of this machine a value can name, as `a file`, `code` or `a secret`; a browser may not give one.
+        names: what of this machine or its network a value can name, as `a file`, `code`, `a secret` or `a private network`; a
+            browser may not give one.
         bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
     """
     return msgspec.Meta(
@@ -76,7 +77,7 @@ class Property(msgspec.Struct, frozen=True):
     secret: bool = False
     """Its value is not to be shown."""
     names: str = ""
-    """What of this machine a value can name, as `a file`; empty where it names nothing."""
+    """What of this machine or its network a value can name, as `a file`; empty where it names nothing."""
 
     @property
     def kind(self) -> str:

@@ -35,20 +35,26 @@ class ResolverSheet(Sheet, frozen=True):
         tuple[str, ...],
         setting(
             "Connect to ADDRESS[:PORT] for hosts that match PATTERN, as PATTERN=ADDRESS[:PORT]; `*` matches any text, and the "
-            "first that fits wins."
+            "first that fits wins.",
+            names="an address",
         ),
     ] = ()
     seed_hosts: Annotated[
         tuple[str, ...],
-        setting("Let these hosts, which were given as seeds (`name` or `name:port`), be loopback or private."),
+        setting(
+            "Let these hosts, which were given as seeds (`name` or `name:port`), be loopback or private.",
+            names="a private host",
+        ),
     ] = ()
     allow_networks: Annotated[
-        tuple[str, ...], setting("Let links reach these networks (CIDR) although they are not public.")
+        tuple[str, ...],
+        setting("Let links reach these networks (CIDR) although they are not public.", names="a private network"),
     ] = ()
     allow_ports: Annotated[
-        tuple[int, ...], setting("Allow these ports although they are on the list of blocked ones.")
+        tuple[int, ...],
+        setting("Allow these ports although they are on the list of blocked ones.", names="a blocked port"),
     ] = ()
-    only_loopback: Annotated[bool, setting("Refuse every address off this machine.")] = True
+    only_loopback: Annotated[bool, setting("Refuse every address off this machine.", names="other machines")] = True
     ttl: Annotated[
         float, setting("Use an answer for this long if it does not state a time of its own.", unit="s", ge=0)
     ] = 300.0

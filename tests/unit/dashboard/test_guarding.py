@@ -148,6 +148,9 @@ def test_a_key_in_another_address_than_the_first_opens_nothing() -> None:
         f"127.0.0.1.evil.test:{PORT}",
         "",
         f"localhost:{PORT}@evil.test",
+        f"127.0.0.1:{'9' * 5_000}",
+        "9" * 5_000,
+        "127.0.0.1:\u0664\u0663\u0662\u0661",
     ],
 )
 def test_a_name_of_somebody_else_that_leads_here_is_refused(host: str) -> None:
@@ -199,7 +202,7 @@ def test_what_a_form_of_another_site_could_send_is_refused(kind: str | None) -> 
     assert order(door, cookie=door.enter(KEYS.full), content_type=kind) == 415
 
 
-@pytest.mark.parametrize("length", [None, "", "-1", "x", str(MAX_BODY + 1), "１"])
+@pytest.mark.parametrize("length", [None, "", "-1", "x", str(MAX_BODY + 1), "１", "9" * 5_000])
 def test_a_body_says_its_length_and_is_bounded(length: str | None) -> None:
     assert order(Door(), authorization=bearer(KEYS.full), content_length=length) == 413
 

@@ -11,10 +11,12 @@ Place in the flow: inside the guard (:mod:`gossamer.operations.hosting.guarding`
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -26,8 +28,8 @@ from gossamer.operations.hosting.host import HostedLink, RuntimeHost
 #: Seconds that a crawler's bytes may take to come.
 PATIENCE = 300.0
 
-#: Sequences beyond it are never made.
-_MOST_BATCHES = 1 << 40
+#: A number as it may be read: Python refuses to make one of thousands of digits, and no sequence or length has so many.
+_DIGITS = re.compile(r"[0-9]{1,12}")
 
 Call = Callable[[HostedLink, Request], Awaitable[Response]]
 
@@ -52,8 +54,8 @@ def application(host: RuntimeHost) -> Starlette:
             Route("/v1/offer", answering(_offer), methods=["GET"]),
             Route(crawler, answering(_send), methods=["PUT"]),
             Route(crawler, answering(_cancel), methods=["DELETE"]),
-            Route(crawler + "/batches/{sequence:int}", answering(_batch), methods=["GET"]),
-            Route(crawler + "/batches/{sequence:int}", answering(_acknowledge), methods=["DELETE"]),
+            Route(crawler + "/batches/{sequence}", answering(_batch), methods=["GET"]),
+            Route(crawler + "/batches/{sequence}", answering(_acknowledge), methods=["DELETE"]),
         ]
     )
 
@@ -86,15 +88,17 @@ async def _cancel(link: HostedLink, request: Request) -> Response:
 
 
 def _sequence(request: Request) -> int:
-    sequence: int = request.path_params["sequence"]
-    return min(sequence, _MOST_BATCHES)
+    sequence: str = request.path_params["sequence"]
+    if not _DIGITS.fullmatch(sequence):
+        raise HTTPException(404)  # as for any other address that names nothing
+    return int(sequence)
 
 
 async def _body(request: Request) -> bytes:
     """The body, if it is no longer than a crawler may be and comes in time."""
     told = request.headers.get("content-length", "")
-    if told.isdigit() and int(told) > MAX_CRAWLER:
-        raise RuntimeRefused("too_large", f"the crawler has {told[:20]} bytes; at most {MAX_CRAWLER} are accepted")
+    if told and not (_DIGITS.fullmatch(told) and int(told) <= MAX_CRAWLER):
+        raise RuntimeRefused("too_large", f"the crawler has {told[:20]!r} bytes; at most {MAX_CRAWLER} are accepted")
     body = bytearray()
     try:
         async with asyncio.timeout(PATIENCE):

@@ -8,19 +8,24 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import uvicorn
+from starlette.exceptions import HTTPException
 
 from gossamer.contracts.runtimes import RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.sources.owner import parse_sheet
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.operations.hosting.certificate import own_certificate
 from gossamer.operations.hosting.diary import Diary, last_events
+from gossamer.operations.hosting.guarding import SenderGuard
 from gossamer.operations.hosting.hurrying import HurriedProtocol
 from gossamer.operations.hosting.senders import Senders
 from gossamer.operations.hosting.serving import held, is_held, read_listening, state_folder
+from gossamer.operations.hosting.web import _sequence
 from gossamer.services.runtimes import RemoteRuntime
+from gossamer.testing.hanging import HUNG_AFTER
 
 PIN = f"sha256//{'A' * 43}="
 
@@ -149,7 +154,25 @@ def hasty() -> Iterator[int]:
         await send({"type": "http.response.start", "status": 200, "headers": []})  # type: ignore[operator]
         await send({"type": "http.response.body", "body": b"ok"})  # type: ignore[operator]
 
-    config = uvicorn.Config(application, http=_Hasty, log_level="critical", lifespan="off", ws="none")  # type: ignore[arg-type]
+    yield from _serving(application, _Hasty)
+
+
+@pytest.fixture
+def patient() -> Iterator[int]:
+    """The port of a server that has room for sixteen connections, and would wait for each of them for longer than a test runs."""
+
+    class Patient(HurriedProtocol):
+        SECONDS = HUNG_AFTER
+
+    async def application(scope: dict[str, object], receive: object, send: object) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})  # type: ignore[operator]
+        await send({"type": "http.response.body", "body": b"ok"})  # type: ignore[operator]
+
+    yield from _serving(application, Patient, limit_concurrency=16)
+
+
+def _serving(application: Any, protocol: type[HurriedProtocol], **more: Any) -> Iterator[int]:
+    config = uvicorn.Config(application, http=protocol, log_level="critical", lifespan="off", ws="none", **more)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as bound:
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[bound])))
@@ -168,6 +191,62 @@ def test_a_connection_that_does_not_ask_in_time_is_closed(hasty: int, said: byte
     with socket.create_connection(("127.0.0.1", hasty), 30) as stream:
         stream.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert stream.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_the_head_of_a_second_request_has_to_come_in_time_too(hasty: int) -> None:
+    with socket.create_connection(("127.0.0.1", hasty), 30) as stream:
+        stream.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert stream.recv(1000).startswith(b"HTTP/1.1 200")
+        stream.sendall(b"GET / HTTP/1.1\r\nHost")
+        with contextlib.suppress(ConnectionResetError):
+            while stream.recv(1000):
+                pass
+
+
+def test_many_half_sent_heads_keep_out_nobody_and_the_oldest_go_first(patient: int) -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(60):
+            stream = held.enter_context(socket.create_connection(("127.0.0.1", patient), 30))
+            stream.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        with socket.create_connection(("127.0.0.1", patient), 30) as owner:
+            owner.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert owner.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def asked(guard: SenderGuard, key: str) -> int:
+    """The status of a request with this key from the one address behind a proxy."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"authorization", f"Bearer {key}".encode())]
+    asyncio.run(guard({"type": "http", "client": ("10.0.0.1", 1), "headers": headers}, receive, send))
+    return int(sent[0]["status"])
+
+
+def test_wrong_keys_of_a_stranger_lock_out_nobody_who_has_the_right_one(tmp_path: Path) -> None:
+    senders, now = Senders(tmp_path), 0.0
+    key = senders.admit("library")
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    guard = SenderGuard(application, senders, Diary(tmp_path / "log"), lambda: now)
+    assert [asked(guard, "guess") for _ in range(12)] == [401] * 10 + [429] * 2
+    assert asked(guard, key) == 200
+    assert len((tmp_path / "log").read_text().splitlines()) == 2, "a guesser does not fill the log"
+    now = 61.0
+    assert asked(guard, "guess") == 401
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "-1", "x", "\u00b2"])
+def test_a_number_of_a_batch_that_nobody_can_read_is_refused(number: str) -> None:
+    with pytest.raises(HTTPException, match="404"):
+        _sequence(SimpleNamespace(path_params={"sequence": number}))  # type: ignore[arg-type]
 
 
 #: What somebody may answer who is no runtime, or a hostile one; and what becomes of it.
