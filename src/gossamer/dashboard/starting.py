@@ -124,9 +124,8 @@ def _started(line: Sequence[str], directory: Path) -> StartedCrawl:
         # It is made here, so that of two forms with one name the second is refused, and none is told of the other's crawl.
         directory.mkdir()
     except FileExistsError:
-        raise UsageError(
-            f"{directory} is there already; give the crawl another name, or resume the one there"
-        ) from None
+        holds = "holds a crawl" if (directory / CRAWL_FILE).exists() else "is there already"
+        raise UsageError(f"{directory} {holds}; give the new crawl another name") from None
     except OSError as error:
         raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
     try:

@@ -10,6 +10,7 @@ from gossamer.dashboard.beginning import CONSOLE
 from gossamer.dashboard.starting import NOT_OF_A_FORM, offered_options, start
 from gossamer.flow.sheet import properties
 from gossamer.model.errors import UsageError
+from gossamer.query.places import CRAWL_FILE
 
 #: Options whose values are texts of the person's own, and name nothing of this machine. A new one is judged before it comes here.
 TEXTS = {
@@ -38,6 +39,9 @@ def test_a_form_with_the_name_of_a_crawl_that_is_there_begins_nothing_and_touche
     console.write_text("said before")
     body = msgspec.json.encode({"folder": str(tmp_path), "name": "mine", "seeds": ["http://127.0.0.1:9/"]})
     with pytest.raises(UsageError, match="is there already"):
+        start([tmp_path], body)
+    (tmp_path / "mine" / CRAWL_FILE).write_text("")
+    with pytest.raises(UsageError, match="holds a crawl"):
         start([tmp_path], body)
     assert console.read_text() == "said before"
     assert [one.name for one in tmp_path.iterdir()] == ["mine"]
