@@ -30,6 +30,7 @@ from gossamer.stages.fetch.cookie_log import COOKIES, CookieLog
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stores.deletions import DELETED, JOURNAL, PLACES, Deletion, note_progress
 from gossamer.stores.notes import NOTES_LOG, note_line
+from gossamer.stores.warc_scanning import scan
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: `/secret` is met first, `/copy` has its bytes: the archive has a revisit of it.
@@ -482,3 +483,65 @@ def test_the_story_of_a_deleted_url_says_that_it_was_deleted(
     capsys.readouterr()
     assert main(["why", str(crawl), web.url("/other")]) == 0
     assert "deleted" in capsys.readouterr().out.splitlines()[0]
+
+
+def flip(path: Path, place: int = 0) -> None:
+    """Change one bit of a file, in its middle unless a place is named."""
+    data = bytearray(path.read_bytes())
+    data[place or len(data) // 2] ^= 0x40
+    path.write_bytes(data)
+
+
+def test_a_deletion_that_met_damage_keeps_nobody_out_and_is_finished_once_the_loss_is_accepted(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [archive] = crawl.glob("warc/*.warc.gz")
+    last = list(scan(archive))[-1]
+    flip(archive, last.offset + last.length // 2)
+    assert main(["delete", str(crawl), web.url("/secret")]) == 5
+    err = capsys.readouterr().err
+    assert f"gossamer delete {crawl} --accept-loss" in err
+    assert err.count("\n") == 1
+    assert main(["resume", str(crawl), "--accept-loss", "--quiet"]) == 0
+    assert main(["delete", str(crawl)]) == 0
+    assert verify(crawl, deep=True).findings == []
+    assert web.url("/secret") not in documents(crawl)
+
+
+@pytest.mark.parametrize("pattern", ["tables/pages/*.parquet", "tables/links/*.parquet", "index.cdxj"])
+def test_damage_in_the_middle_of_a_deletion_is_named_and_the_deletion_goes_on_without_what_is_lost(
+    pattern: str, crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert killed_at(crawl, 3, web.url("/secret"))
+    [damaged] = crawl.glob(pattern)
+    flip(damaged)
+    if pattern != "index.cdxj":  # which is made again from the archive in any case
+        assert main(["delete", str(crawl)]) == 5
+        err = capsys.readouterr().err
+        assert damaged.name in err
+        assert f"gossamer delete {crawl} --accept-loss" in err
+        assert err.count("\n") == 1
+    assert main(["delete", str(crawl), "--accept-loss"]) == 0
+    assert verify(crawl, deep=True).findings == []
+    assert main(["resume", str(crawl), "--quiet"]) == 0
+
+
+def test_a_crawl_whose_ledger_is_lost_in_a_deletion_begins_again_and_the_deletion_looks_once_more(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert killed_at(crawl, 3, web.url("/secret"))
+    (crawl / "state/agent-00/ledger/CURRENT").unlink()
+    assert main(["delete", str(crawl)]) == 5
+    assert main(["resume", str(crawl), "--accept-loss", "--quiet"]) == 0
+    assert main(["delete", str(crawl)]) == 0
+    assert web.url("/secret") not in documents(crawl)
+    assert all(url != web.url("/secret") for _, url, _ in archived(crawl))
+    assert verify(crawl, deep=True).findings == []
+
+
+def test_a_url_is_deleted_from_logs_however_their_lines_write_it(tmp_path: Path) -> None:
+    with FakeWeb({"/": r'<a href="/?a=\\b">', r"/?a=\b": "<title>private</title>"}) as served:
+        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
+        assert run(Crawl([served.url("/")], options)).pages == 2
+        assert main(["delete", str(tmp_path / "c"), served.url(r"/?a=\b")]) == 0
+    assert rb"/?a=\\b" not in (tmp_path / "c/logs/crawl.jsonl").read_bytes()

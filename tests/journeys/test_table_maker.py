@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.assembly.tables import INTERVAL, TableMaker
+from gossamer.query.noted import failure_of
 from gossamer.stores.segments import segments
 from gossamer.stores.tablelog import TableLog, TableLogSheet
 from gossamer.testing.clock import FakeClock
@@ -21,8 +22,9 @@ class Witness(TableMaker):
         super().__init__(directory, print, clock)
         self.made: list[tuple[str, ...]] = []
 
-    async def make(self, *options: str) -> None:
+    async def make(self, *options: str) -> str:
         self.made.append(options)
+        return ""
 
 
 def test_closed_rows_become_tables_while_the_crawl_runs(tmp_path: Path, run: Run) -> None:
@@ -58,11 +60,15 @@ def test_a_process_that_fails_is_told_in_one_line_and_loses_nothing(tmp_path: Pa
     said: list[str] = []
     TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
     (tmp_path / "tables").write_text("a file stands in the way")
-    run(TableMaker(tmp_path, said.append).finish())
+    why = run(TableMaker(tmp_path, said.append).finish())
     [line] = said
-    assert line.startswith("tables could not be made (")
+    assert line.startswith(f"tables and index could not be made ({why})")
+    assert failure_of(tmp_path) == why != ""
     assert "\n" not in line
     assert len(segments(tmp_path)) == 1
+    (tmp_path / "tables").unlink()
+    assert run(TableMaker(tmp_path, said.append).finish()) == ""
+    assert failure_of(tmp_path) == ""
 
 
 def test_without_rows_no_process_is_started(tmp_path: Path, run: Run) -> None:

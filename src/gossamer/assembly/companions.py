@@ -74,8 +74,10 @@ class Companions:
         """Everything is committed: wait until its followers have it. Safe to call when nothing was started."""
         await self._following.finish()
 
-    async def finish(self) -> None:
-        """Make the last tables, and write the mirror."""
-        if self._tables is not None:
-            await self._tables.finish()
-            await self._mirror.finish()
+    async def finish(self) -> str:
+        """Make the last tables, and write the mirror; returns why tables could not be made, empty where they were."""
+        if self._tables is None:
+            return ""
+        why = await self._tables.finish()
+        await self._mirror.finish()
+        return why

@@ -23,7 +23,7 @@ from gossamer.assembly.ending import RunEnding, came_to_nothing
 from gossamer.assembly.figures import RunFigures
 from gossamer.assembly.handing_over import HandingOver
 from gossamer.assembly.live_changes import LiveChanges
-from gossamer.assembly.lost_ledger import begin_anew
+from gossamer.assembly.lost_ledger import begin_anew, refuse_unfinished_work
 from gossamer.assembly.merging import FileExchange
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.place import CrawlPlace
@@ -50,7 +50,6 @@ from gossamer.services.traps.provider import LearntTraps
 from gossamer.stages.leasing import LeaseUrls
 from gossamer.stages.tally import Tally
 from gossamer.stores.crawl_identity import ensure_crawl_id
-from gossamer.stores.deletions import refuse_unfinished
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.members import refuse_divided
 from gossamer.stores.scratch import scratch
@@ -124,7 +123,7 @@ class Crawl:
             refuse_divided(self.directory)
             if not self.options.accept_loss:
                 refuse_without_ledger(self.directory)
-            refuse_unfinished(self.directory)
+            refuse_unfinished_work(self.directory, self.plan.graph, accept=self.options.accept_loss)
         elif self.options.accept_loss:
             raise UsageError(
                 "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
@@ -200,7 +199,7 @@ class Crawl:
             self._place.settle(made, has_begun and not is_vain)
         if self._companions.makes_tables and not self._work.is_aborted and not is_vain:
             # What was torn off in the middle may have rows that were never committed: those logs stay open.
-            await self._companions.finish()
+            summary = summary.with_failure(await self._companions.finish())
             # What the tables cost belongs to the crawl.
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
         return summary

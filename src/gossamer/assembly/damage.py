@@ -77,7 +77,7 @@ def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) 
     """
     files = find_losses(directory, ends, lambda missing: are_tables(known_notes(directory), missing))
     notes = known_notes(directory)
-    return Damages(files, damaged_tables(directory, notes, deep=deep), damaged_index(directory, notes))
+    return Damages(files, damaged_tables(directory, notes, deep=deep), damaged_index(directory, notes, deep=deep))
 
 
 def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple[Restored, Accepted]:
@@ -99,7 +99,7 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
     accepted = Accepted()
     if accept:
         with converting(directory, wait=True):
-            accepted = _accept(directory, ledgers)
+            accepted = accept_losses(directory, ledgers)
     ends = {file: end for ledger in ledgers for file, end in ledger.committed_ends().items()}
     damages = damages_of(directory, ends)
     if found := [*damages.files, *damages.tables]:
@@ -156,7 +156,7 @@ def _ends_of_others(directory: Path, own: RocksLedger, is_open: list[RocksLedger
 # -- going on without
 
 
-def _accept(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
+def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
     """Give up what is lost, so that what is left is whole. Call it while `converting`."""
     told: list[str] = []
     again = 0
@@ -180,7 +180,7 @@ def _accept(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
             ledger.give_up_ends(given_up)
         if any("/rows/pages-" in file for file in given_up):
             notes = msgspec.structs.replace(notes, index=())
-    tables = damaged_tables(directory, notes)
+    tables = damaged_tables(directory, notes, deep=True)
     told += map(str, tables)
     gone = [damage.file for damage in tables if damage.file != f"{TABLES}/{REPLACED}"]
     for file in gone:

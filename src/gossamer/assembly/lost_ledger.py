@@ -12,6 +12,7 @@ import msgspec
 
 from gossamer.flow.graph import Graph
 from gossamer.model.errors import CrawlDirectoryError
+from gossamer.stores.deletions import refuse_unfinished, seek_again
 from gossamer.stores.files import AppendFile
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.recovery import files_of, is_away
@@ -29,14 +30,13 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
     Raises:
         CrawlDirectoryError: it cannot: several agents share the crawl, or it has a store of seen URLs besides.
     """
-    sheets = [node.sheet for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet)]
-    for sheet in sheets:
-        ledger = RocksLedger(msgspec.structs.replace(sheet, directory=str(directory)))
-        damage = damage_of(ledger)
+    ledgers = _ledgers(directory, graph)
+    for ledger in ledgers:
+        sheet, damage = ledger.sheet, damage_of(ledger)
         if damage is None:
             continue
         others = {path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger")} - {sheet.agent}
-        if len(sheets) > 1 or others:
+        if len(ledgers) > 1 or others:
             raise CrawlDirectoryError(f"{damage}. One of several ledgers cannot begin again: bring it back from a copy")
         if (ledger.places.state / _SIEVE).exists():
             raise CrawlDirectoryError(
@@ -46,6 +46,21 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
         aside = next(reversed(lost_ledgers(directory)), None)
         yield f"the crawl goes on without the ledger of {sheet.agent}" + (f", which is in {aside}" if aside else "")
         yield f"fetching every URL again, from the seeds on; {files} files of archive and logs stay"
+
+
+def _ledgers(directory: Path, graph: Graph) -> list[RocksLedger]:
+    sheets = (node.sheet for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet))
+    return [RocksLedger(msgspec.structs.replace(sheet, directory=str(directory))) for sheet in sheets]
+
+
+def refuse_unfinished_work(directory: Path, graph: Graph, *, accept: bool) -> None:
+    """Refuse a crawl that is half deleted or trimmed; not where a person goes on without its ledger, which that would need.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    if not (accept and any(damage_of(ledger) for ledger in _ledgers(directory, graph))):
+        refuse_unfinished(directory)
 
 
 def damage_of(ledger: RocksLedger) -> CrawlDirectoryError | None:
@@ -64,6 +79,7 @@ def begin_ledger_anew(directory: Path, ledger: RocksLedger) -> int:
     Raises:
         CrawlDirectoryError: it cannot be written.
     """
+    seek_again(directory)
     ends = dict(_ends(directory, ledger.sheet.agent))
     _set_aside(ledger.places.ledger)
     ledger.begin_anew(ends)

@@ -51,11 +51,22 @@ class Summary(msgspec.Struct, frozen=True):
     """Pages whose relevance a focused crawl has judged."""
     relevant: int = 0
     """Judged pages that were relevant: `relevant / judged` is the harvest rate."""
+    failure: str = ""
+    """Why tables and index could not be made; empty where they were."""
+
+    def with_failure(self, why: str) -> "Summary":
+        """The same, where tables could not be made for this reason; a later run has to make them. Empty: they were made."""
+        return msgspec.structs.replace(self, failure=why, state=with_failure(self.state, why))
 
     @property
     def exit_code(self) -> int:
-        """The exit status of the crawl: 0 finished or limit, 3 stopped, 4 incomplete."""
-        return {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
+        """The exit status of the crawl: 0 finished or limit, 3 stopped, 4 incomplete or without tables."""
+        return 4 if self.failure else {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
+
+
+def with_failure(state: str, why: str) -> str:
+    """The state of a crawl that ended in `state`, whose tables could not be made for a reason; empty: they were."""
+    return "incomplete" if why and state in ("finished", "limit") else state
 
 
 def unique_documents(counters: Mapping[str, int]) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from gossamer.flow import children
 from gossamer.flow.clock import Clock, SystemClock
 from gossamer.flow.running import RunningGraph
+from gossamer.query.noted import failure_of, note_failure, unmade
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.segments import closed_segments, segments
 from gossamer.stores.tablelog import TableLog
@@ -67,10 +68,14 @@ class TableMaker:
             if closed_segments(self._directory):
                 await self.make()
 
-    async def finish(self) -> None:
-        """The crawl has ended and everything is committed: make all tables and the index."""
-        if segments(self._directory) and not self._is_aborted:
-            await self.make("--ended")
+    async def finish(self) -> str:
+        """The crawl has ended and everything is committed: make all tables and the index. Returns why that failed, and notes it."""
+        if self._is_aborted or not (segments(self._directory) or failure_of(self._directory)):
+            return ""
+        why = await self.make("--ended")
+        with contextlib.suppress(OSError):  # a disk that takes no note takes no table: the next run tries again
+            note_failure(self._directory, why)
+        return why
 
     def abort(self) -> None:
         """Let go of what is being made: rows stay in their logs. Safe to call at any time."""
@@ -78,8 +83,8 @@ class TableMaker:
         if self._child is not None and self._child.returncode is None:
             self._child.kill()
 
-    async def make(self, *options: str) -> None:
-        """Make tables of what is closed, in a process of their own; `--ended`: of everything. Reports what fails."""
+    async def make(self, *options: str) -> str:
+        """Make tables of what is closed, in a process of their own; `--ended`: of everything. Tells what fails, and returns it."""
         self._child = child = await children.begun(
             "gossamer.query", str(self._directory), *options, stdin=asyncio.subprocess.DEVNULL
         )
@@ -93,6 +98,9 @@ class TableMaker:
             self._report("tables and index are not complete; the next run, and `gossamer query`, go on with them")
         elif child.returncode:
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            self._report(f"tables could not be made ({last}); rows stay in their logs, and `gossamer query` reads them")
+            why = last or f"its process ended with {child.returncode}"
+            self._report(f"{unmade(why)}; `gossamer query` reads them, and the next run tries again")
+            return why
         elif told:
             self._report(told.decode("utf-8", "replace").strip())
+        return ""

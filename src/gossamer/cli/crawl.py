@@ -33,7 +33,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 EPILOG = (
-    "Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete, 5 directory in use or damaged."
+    "Exit status: 0 finished or a limit reached, 2 wrong usage, 3 stopped, 4 incomplete or without tables, "
+    "5 directory in use or damaged."
 )
 
 

@@ -15,8 +15,11 @@ from gossamer.flow.quantities import show_count
 @click.option(
     "--forget", is_flag=True, help="Let a later run fetch the URL again when it finds it; otherwise no run ever does."
 )
+@click.option(
+    "--accept-loss", is_flag=True, help="Go on without files that are lost or damaged, and print a line for each."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each deletion.")
-def delete(directory: str, name: str | None, forget: bool, as_json: bool) -> int:
+def delete(directory: str, name: str | None, forget: bool, accept_loss: bool, as_json: bool) -> int:
     """Delete everything that the crawl in DIR keeps of a URL, or of a host or domain and everything below it.
 
     It overwrites records of the archive, and removes rows, lines of the log, tasks and index lines.
@@ -29,7 +32,7 @@ def delete(directory: str, name: str | None, forget: bool, as_json: bool) -> int
 
     place = crawl_directory(directory)
     target = target_of(name) if name else None
-    done = delete_from_crawl(place, target, time.time(), forget=forget, remark=tell)
+    done = delete_from_crawl(place, target, time.time(), forget=forget, accept=accept_loss, remark=tell)
     for one in done:
         if as_json:
             print(msgspec.json.encode(one).decode())

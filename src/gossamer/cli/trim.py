@@ -18,8 +18,11 @@ from gossamer.flow.quantities import show_bytes, show_count
     metavar="N",
     help="Keep this many versions of each page; without this option, the command only finishes a trim that was killed.",
 )
+@click.option(
+    "--accept-loss", is_flag=True, help="Go on without files that are lost or damaged, and print a line for each."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def trim(directory: str, versions: int | None, as_json: bool) -> int:
+def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool) -> int:
     """Drop old versions of pages that the crawl in DIR visited many times.
 
     The newest N visits of each URL stay, and the newest N that found a document. A record also stays if a visit that
@@ -29,7 +32,7 @@ def trim(directory: str, versions: int | None, as_json: bool) -> int:
     from gossamer.operations.trimming import trim as trim_crawl
     from gossamer.query.places import crawl_directory
 
-    done = trim_crawl(crawl_directory(directory), versions, time.time(), remark=tell)
+    done = trim_crawl(crawl_directory(directory), versions, time.time(), accept=accept_loss, remark=tell)
     if as_json:
         print(msgspec.json.encode(done).decode())
     else:

@@ -6,20 +6,20 @@ afterwards.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
 
 from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.damage import damages_of
+from gossamer.assembly.damage import accept_losses, damages_of
 from gossamer.assembly.following import Following
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.options import CrawlOptions
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.model.errors import CrawlDirectoryError, GossamerError
 from gossamer.query.convert import convert
-from gossamer.query.noted import are_tables, known_notes, notes_of, write_notes
+from gossamer.query.noted import are_tables, damaged_tables, known_notes, notes_of, write_notes
 from gossamer.query.places import converting, replacing
 from gossamer.query.removing import leftovers
 from gossamer.stores.ledger.ledger import RocksLedger
@@ -27,16 +27,21 @@ from gossamer.stores.recovery import is_away, refusal, restore
 
 
 @contextmanager
-def at_rest(directory: Path, verb: str) -> Iterator[list[RocksLedger]]:
+def at_rest(
+    directory: Path, verb: str, *, accept: bool, remark: Callable[[str], object]
+) -> Iterator[list[RocksLedger]]:
     """Hold the ledgers of a crawl, so that no other program works on it, and be the only one that replaces its tables.
 
     Args:
         directory: the crawl directory.
         verb: what the caller does, as `delete`: for what a person is told.
+        accept: give up what is lost or damaged, so that the caller can do its work on what is left.
+        remark: takes a line for each loss that is given up.
 
     Raises:
-        CrawlDirectoryError: the crawl runs, or another program replaces its tables.
+        CrawlDirectoryError: the crawl runs, or another program replaces its tables. Or what the caller does was not finished.
     """
+    finish = f"gossamer {verb} {directory}"
     with ExitStack() as stack:
         ledgers = ledgers_of(directory)
         for ledger in ledgers:
@@ -46,7 +51,19 @@ def at_rest(directory: Path, verb: str) -> Iterator[list[RocksLedger]]:
             raise CrawlDirectoryError(
                 f"the tables of {directory} are being processed again; {verb} when that has ended"
             )
-        yield ledgers
+        try:
+            if accept:
+                with converting(directory, wait=True):
+                    for loss in accept_losses(directory, ledgers).what:
+                        remark(f"{verb} goes on, although {loss}")
+            yield ledgers
+        except GossamerError:
+            raise
+        except Exception as error:  # whatever it was, the journal knows how far it came
+            why = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            raise CrawlDirectoryError(
+                f"{verb} came to no end ({why}); when that is mended, finish: {finish}"
+            ) from error
 
 
 def _close(ledger: RocksLedger) -> None:
@@ -62,7 +79,24 @@ def ends_of(ledgers: list[RocksLedger]) -> dict[str, int]:
     return {file: end for ledger in ledgers for file, end in ledger.committed_ends().items()}
 
 
-def bring_back(directory: Path, ledgers: list[RocksLedger]) -> None:
+def refuse_damaged(directory: Path, verb: str, damages: Sequence[object]) -> None:
+    """Refuse a crawl that is not whole, and say how to go on without what is lost.
+
+    Raises:
+        CrawlDirectoryError: there are damages.
+    """
+    if damages:
+        raise refusal(directory, damages, f"gossamer {verb} {directory} --accept-loss")
+
+
+def convert_whole(directory: Path, verb: str, remark: Callable[[str], object]) -> None:
+    """Make tables of all rows, and refuse tables that are not what was written. Raises CrawlDirectoryError."""
+    if told := convert(directory, ended=True).told:
+        remark(told)
+    refuse_damaged(directory, verb, damaged_tables(directory, notes_of(directory), deep=True))
+
+
+def bring_back(directory: Path, verb: str, ledgers: list[RocksLedger]) -> None:
     """Cut off what was never committed.
 
     Raises:
@@ -70,8 +104,7 @@ def bring_back(directory: Path, ledgers: list[RocksLedger]) -> None:
     """
     ends = ends_of(ledgers)
     damages = damages_of(directory, ends)
-    if found := [*damages.files, *damages.tables]:
-        raise refusal(directory, found)
+    refuse_damaged(directory, verb, [*damages.files, *damages.tables])
     away = next((file for file in ends if is_away(directory / file)), "")
     if away:
         raise CrawlDirectoryError(f"{directory / away} lies on a disk that is not there; bring the disk back first")

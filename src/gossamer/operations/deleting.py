@@ -11,7 +11,7 @@ rows, index and committed ends stay true. Lines of logs are overwritten in the s
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.model.identity import unique_name
 from gossamer.model.url import canonical
-from gossamer.operations.at_rest import at_rest, bring_back, ends_of, follow_again, index_again
-from gossamer.query.convert import convert
+from gossamer.operations.at_rest import at_rest, bring_back, convert_whole, ends_of, follow_again, index_again
 from gossamer.query.places import COUNTED, INDEX_DIRECTORY, TABLES
 from gossamer.query.removing import check_tables, remove_rows
 from gossamer.query.schema import tables_of
@@ -93,6 +92,7 @@ def delete(
     now: float,
     *,
     forget: bool = False,
+    accept: bool = False,
     remark: Callable[[str], object] = lambda _: None,
 ) -> tuple[Deleted, ...]:
     """Delete something, after finishing what an earlier call has begun; returns what was noted of each.
@@ -102,14 +102,15 @@ def delete(
         target: what is deleted; None: only what was begun is finished.
         now: seconds since the epoch.
         forget: let it be fetched again when a crawl meets it.
-        remark: takes what item files and stores have to tell that were made anew, and are complete.
+        accept: go on without what is lost or damaged.
+        remark: takes losses that are accepted, and what item files and stores have to tell that were made anew, and are complete.
 
     Raises:
         UsageError: there is nothing to finish, or the crawl cannot keep from fetching it again.
         CrawlDirectoryError: the crawl runs or is damaged, or somebody reads its tables: then the next call does the rest.
     """
     refuse_unfinished_trim(directory)
-    with at_rest(directory, "delete") as ledgers:
+    with at_rest(directory, "delete", accept=accept, remark=remark) as ledgers:
         notes = []
         begun = unfinished(directory)
         if begun is not None:
@@ -161,10 +162,22 @@ class _Deleting:
             self._copies,
             self._followers,
         ]
-        for step in steps:
-            step()
+        # A run in between may have fetched what was to be forgotten: what is done here is not done again.
+        for step in steps[-1:] if self._deletion.is_placed and self._deletion.is_free else steps:
+            with self._freed(step == self._followers):
+                step()
             crash_at(Point.DELETION)
         return note_done(self._directory, self._deletion)
+
+    @contextmanager
+    def _freed(self, is_last: bool) -> Iterator[None]:
+        """A failure that leaves nothing of the crawl half done keeps nobody from working on it."""
+        try:
+            yield
+        except Exception:
+            if unfinished(self._directory) is not None and (is_last or not self._deletion.is_placed):
+                self._note(is_free=True)
+            raise
 
     def _note(self, **changes: Any) -> None:
         self._deletion = msgspec.structs.replace(self._deletion, **changes)
@@ -174,8 +187,8 @@ class _Deleting:
         """Cut off what was never committed, and refuse a crawl that is not whole."""
         if self._deletion.is_placed:  # archive and tables may be half changed, and were whole before
             return
-        bring_back(self._directory, self._ledgers)
-        self._note()
+        bring_back(self._directory, "delete", self._ledgers)
+        self._note(is_free=False)
 
     # -- the archive
 
@@ -209,7 +222,8 @@ class _Deleting:
         for found in scan(path, end):
             if isinstance(found, Gap):
                 raise CrawlDirectoryError(
-                    f"{path} is damaged at byte {found.offset}; mend it first: gossamer resume {self._directory} --accept-loss"
+                    f"{path} is damaged at byte {found.offset}; bring it back from a copy, or go on without: "
+                    f"{self._finish} --accept-loss"
                 )
             if found.kind not in CAPTURES:
                 beside = [*beside, found][-_BESIDE:]
@@ -226,7 +240,10 @@ class _Deleting:
     def _archive(self) -> None:
         for place in read_places(self._directory):
             path = self._directory / place.file
-            if not fill(path, Gap(place.offset, place.length), self._deletion.at, DELETED_RECORD):
+            if (size := path.stat().st_size if path.exists() else 0) < place.offset + place.length:
+                if size > place.offset:  # the file was cut since: what is left of the record goes too
+                    os.truncate(path, place.offset)
+            elif not fill(path, Gap(place.offset, place.length), self._deletion.at, DELETED_RECORD):
                 raise CrawlDirectoryError(f"{path} has no room at byte {place.offset} for a note of what was deleted")
             crash_at(Point.DELETION)
 
@@ -239,9 +256,8 @@ class _Deleting:
 
     def _find_hosts(self) -> None:
         """Note which hosts go whole before anything goes that tells of them."""
-        if self._deletion.hosts is None:
-            found = {name for ledger in self._ledgers for name in hosts_of(ledger, self._deletion.target)}
-            self._note(hosts=tuple(sorted(found)))
+        found = {name for ledger in self._ledgers for name in hosts_of(ledger, self._deletion.target)}
+        self._note(hosts=tuple(sorted(found.union(self._deletion.hosts or ()))))
 
     def _ledger(self) -> None:
         for ledger in self._ledgers:
@@ -275,7 +291,7 @@ class _Deleting:
     def _logs(self) -> None:
         """Overwrite lines. Notes, and items that were skipped, may name anything anywhere: a line goes that holds the name."""
         target = self._deletion.target
-        name = target.name.encode()
+        name = msgspec.json.encode(target.name)[1:-1]  # as a line has it: a query may hold a backslash
         columns = {*_LOG_COLUMNS, *(spec.page for spec in tables_of(self._directory).values() if spec.page)}
         lines = 0
         logs = {LOG_PATH, *(file for file in ends_of(self._ledgers) if file.startswith(LOG_FOLDER))}
@@ -293,7 +309,7 @@ class _Deleting:
 
     def _tables(self) -> None:
         directory = self._directory
-        convert(directory, ended=True)
+        convert_whole(directory, "delete", self._remark)
         crash_at(Point.DELETION)
         rows = remove_rows(directory, self._deletion.target)
         self._note(rows=self._deletion.rows + rows)

@@ -11,7 +11,7 @@ import shutil
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,8 +21,7 @@ import msgspec
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.visit import Location
-from gossamer.operations.at_rest import at_rest, bring_back, ends_of, follow_again, index_again
-from gossamer.query.convert import convert
+from gossamer.operations.at_rest import at_rest, bring_back, convert_whole, ends_of, follow_again, index_again
 from gossamer.query.removing import check_tables
 from gossamer.query.versions import SCANNED, choose, rewrite
 from gossamer.stores.deletions import refuse_unfinished
@@ -55,7 +54,12 @@ class Trimmed(msgspec.Struct, frozen=True):
 
 
 def trim(
-    directory: Path, versions: int | None, now: float, *, remark: Callable[[str], object] = lambda _: None
+    directory: Path,
+    versions: int | None,
+    now: float,
+    *,
+    accept: bool = False,
+    remark: Callable[[str], object] = lambda _: None,
 ) -> Trimmed:
     """Keep so many versions of each page, after finishing what an earlier call has begun.
 
@@ -63,13 +67,14 @@ def trim(
         directory: the crawl directory.
         versions: how many stay, at least 1; None: only what was begun is finished.
         now: seconds since the epoch; names new files of the archive.
-        remark: takes what item files and stores have to tell that were made anew, and are complete.
+        accept: go on without what is lost or damaged.
+        remark: takes losses that are accepted, and what item files and stores have to tell that were made anew, and are complete.
 
     Raises:
         UsageError: there is nothing to finish.
         CrawlDirectoryError: the crawl runs or is damaged, or somebody reads its tables: then the next call does the rest.
     """
-    with at_rest(directory, "trim") as ledgers:
+    with at_rest(directory, "trim", accept=accept, remark=remark) as ledgers:
         begun = begun_trim(directory)
         done = None
         if begun is not None:
@@ -103,14 +108,27 @@ class _Trimming:
         self._finish = f"gossamer trim {directory}"
 
     def run(self) -> Trimmed:
-        self._place()
+        with self._freed(not self._trim.is_placed):
+            self._place()
         if self._trim.old or self._trim.visits:
-            for step in (self._put, self._ledger, self._tables, self._remove, self._index, self._follow):
-                step()
+            steps = (self._put, self._ledger, self._tables, self._remove, self._index, self._follow)
+            for step in steps[-1:] if self._trim.is_free else steps:
+                with self._freed(step == self._follow):
+                    step()
                 crash_at(Point.DELETION)
         one = self._trim
         end_trim(self._directory)
         return Trimmed(one.versions, one.visits, one.records, one.freed, one.rows)
+
+    @contextmanager
+    def _freed(self, is_whole: bool) -> Iterator[None]:
+        """A failure that leaves nothing of the crawl half done keeps nobody from working on it."""
+        try:
+            yield
+        except Exception:
+            if is_whole and begun_trim(self._directory) is not None:
+                self._note(is_free=True)
+            raise
 
     def _note(self, **changes: Any) -> None:
         self._trim = msgspec.structs.replace(self._trim, **changes)
@@ -122,9 +140,9 @@ class _Trimming:
         """Choose what goes, and copy what stays of the files that lose something; nothing that counts has changed yet."""
         if self._trim.is_placed:
             return
-        bring_back(self._directory, self._ledgers)
-        self._note()
-        convert(self._directory, ended=True)
+        bring_back(self._directory, "trim", self._ledgers)
+        self._note(is_free=False)
+        convert_whole(self._directory, "trim", self._remark)
         self._folder.mkdir(exist_ok=True)
         for left in (self._directory / WARC_DIRECTORY).glob("*.warc.gz.new"):  # of a call that was killed
             left.unlink()
@@ -157,8 +175,8 @@ class _Trimming:
             for found in scan(self._directory / file, end):
                 if isinstance(found, Gap):
                     raise CrawlDirectoryError(
-                        f"{self._directory / file} is damaged at byte {found.offset}; mend it first: "
-                        f"gossamer resume {self._directory} --accept-loss"
+                        f"{self._directory / file} is damaged at byte {found.offset}; bring it back from a copy, "
+                        f"or go on without: {self._finish} --accept-loss"
                     )
                 if found.kind in CAPTURES:
                     values = (file, found.offset if start is None else start, found.offset, found.length)
@@ -206,6 +224,7 @@ class _Trimming:
             move(ledger, moves.place, self._trim.new.get(ledger.sheet.agent, {}), self._trim.old, lost)
 
     def _tables(self) -> None:
+        convert_whole(self._directory, "trim", self._remark)
         rows = rewrite(self._directory, self._folder / "moves.jsonl", self._folder / "visits.jsonl")
         self._note(rows=self._trim.rows + rows)
 

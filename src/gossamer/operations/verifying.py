@@ -19,7 +19,8 @@ from gossamer.assembly.damage import damages_of, refuse_without_ledger
 from gossamer.assembly.kept import read_wiring
 from gossamer.flow.errors import WiringError
 from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.cdxj import INDEX, IndexEntry
+from gossamer.query.noted import failure_of, unmade
+from gossamer.stores.cdxj import INDEX, read_line
 from gossamer.stores.ledger.ledger import RocksLedger
 from gossamer.stores.merged_log import read_mark
 from gossamer.stores.recovery import is_away
@@ -91,6 +92,8 @@ def verify(directory: Path, *, deep: bool = False) -> Verified:
                 told.find(str(damage))
         except CrawlDirectoryError as error:
             told.find(str(error))
+        if why := failure_of(directory):
+            told.find(f"{unmade(why)}; try again: gossamer resume {directory}")
         _note_tails(directory, ends, told)
         if deep:
             _read_all(directory, ledgers, ends, told)
@@ -221,13 +224,12 @@ def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, show
     path = directory / INDEX
     if not path.exists():
         return
-    decoder = msgspec.json.Decoder(IndexEntry)
     count, before = 0, b""
     for number, line in _lines(path, path.stat().st_size):
         try:
-            entry = decoder.decode(line[line.index(b"{") :])
+            entry = read_line(line).entry
             file, offset, length = f"{WARC_DIRECTORY}/{entry.filename}", int(entry.offset), int(entry.length)
-        except (msgspec.DecodeError, msgspec.ValidationError, ValueError):
+        except ValueError:
             told.find(f"{INDEX}, line {number} is not a capture")
             continue
         if line < before:

@@ -18,8 +18,12 @@ def main(arguments: list[str]) -> int:
     if not ended:
         os.nice(10)  # beside a running crawl
     [directory] = [argument for argument in arguments if argument != "--ended"]
-    if told := convert(Path(directory), ended=ended).told:
-        sys.stdout.write(f"{told}\n")
+    done = convert(Path(directory), ended=ended)
+    if done.told:
+        sys.stdout.write(f"{done.told}\n")
+    if done.busy and ended:  # it waits for others, so it was the directory
+        sys.stderr.write("the directory cannot be written\n")
+        return 1
     return 0
 
 

@@ -16,8 +16,10 @@ from gossamer.contracts.tables import TableSpec
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.engine import ParquetWriter, select_table
 from gossamer.query.noted import (
+    Damage,
     Notes,
     damaged_index,
+    note_failure,
     noted,
     notes_of,
     read_notes,
@@ -101,6 +103,7 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
             return Converted(done)
         index = write_index(directory)
         write_hosts(directory, writer)
+        note_failure(directory, "")
         return msgspec.structs.replace(index, segments=done)
 
 
@@ -158,7 +161,12 @@ def write_index(directory: Path) -> Converted:
         else:
             parts, gaps = _again(directory, Path(folder))
         fresh = Path(folder, INDEX)
-        lines = merge(parts, fresh, Path(folder))
+        try:
+            lines = merge(parts, fresh, Path(folder))
+        except ValueError:  # a disk or a person changed a line
+            damage = Damage(INDEX, "has lines that are no captures")
+            parts, gaps = _again(directory, Path(folder))
+            lines = merge(parts, fresh, Path(folder))
         _put_index(directory, notes, fresh, [*runs, *_pages(notes)])
     with removing(directory) as alone:
         for path in runs if alone else ():
@@ -178,14 +186,15 @@ def _put_index(directory: Path, notes: Notes, fresh: Path, merged: list[Path]) -
     """Put an index into its place: the notes know both sizes before, and the new one after."""
     index, size = directory / INDEX, fresh.stat().st_size
     before = index.stat().st_size if index.exists() else 0
+    known, made = notes.indexes[-1:] or ((noted(index),) if before else ()), (noted(fresh),) if size else ()
     stems = tuple(sorted({*notes.merged, *(path.stem for path in merged)}))
-    changed = msgspec.structs.replace(notes, index=(before, size))
+    changed = msgspec.structs.replace(notes, index=(before, size), indexes=known + made)
     write_notes(directory, changed)
     if size:
         fresh.replace(index)
     else:
         index.unlink(missing_ok=True)
-    write_notes(directory, msgspec.structs.replace(changed, index=(size,), merged=stems))
+    write_notes(directory, msgspec.structs.replace(changed, index=(size,), indexes=made, merged=stems))
 
 
 def _pages(notes: Notes) -> list[Path]:

@@ -21,6 +21,9 @@ from gossamer.stores.segments import COMMITTED, committed, segment_name, segment
 #: Where the notes lie, inside the crawl directory.
 MADE = "state/made.json"
 
+#: Why tables and index could not be made when that was last tried; not there where they were.
+FAILED = "state/made-not.txt"
+
 _PIECE = 1 << 20
 
 _PARQUET = b"PAR1"
@@ -46,6 +49,8 @@ class Notes(msgspec.Struct, frozen=True):
 
     Empty: it is to be made again. None: nothing is known of it.
     """
+    indexes: tuple[Noted, ...] = ()
+    """The index as it was made, and while it is replaced, as it will be; empty in notes of an older version."""
     merged: tuple[str, ...] = ()
     """Segments of `pages`, as their files are called, whose captures the index holds."""
     is_whole: bool = True
@@ -107,6 +112,7 @@ def notes_of(directory: Path) -> Notes:
     return Notes(
         tables=dict(found),
         index=(index.stat().st_size,) if index.exists() else None,
+        indexes=(noted(index),) if index.exists() else (),
         merged=tuple(Path(name).stem for name in found if name.startswith("pages/")) if index.exists() else (),
         is_whole=not found and not index.exists(),
     )
@@ -119,6 +125,27 @@ def write_notes(directory: Path, notes: Notes) -> None:
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(msgspec.json.encode(notes))
     fresh.replace(path)
+
+
+def failure_of(directory: Path) -> str:
+    """Why tables and index could not be made at the end of the last run; empty where they were, or somebody made them since."""
+    try:
+        return (directory / FAILED).read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def unmade(why: str) -> str:
+    """What a person is told of such a failure."""
+    return f"tables and index could not be made ({why}), and their rows stay in the row logs"
+
+
+def note_failure(directory: Path, why: str) -> None:
+    """Note why tables and index could not be made; empty: they were. Raises OSError."""
+    if why:
+        (directory / FAILED).write_text(why, "utf-8")
+    else:
+        (directory / FAILED).unlink(missing_ok=True)
 
 
 def with_tables(notes: Notes, changes: Mapping[str, Noted | None]) -> Notes:
@@ -238,13 +265,18 @@ def _table_of(log: Path) -> str:
     return f"{table}/{log.parts[1]}-{rest}.parquet"
 
 
-def damaged_index(directory: Path, notes: Notes) -> Damage | None:
-    """What is wrong with the index: None where it holds every capture of the tables, or a run that waits to be merged does."""
+def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damage | None:
+    """What is wrong with the index: None where it holds every capture of the tables, or a run that waits to be merged does.
+
+    Its bytes are read where its time has changed, or `deep` says so.
+    """
     path = directory / INDEX
     size = path.stat().st_size if path.exists() else 0
     if notes.index is not None and size not in notes.index:
         wanted = f"has {size} bytes instead of {notes.index[-1]}" if notes.index else "names records that are lost"
         return Damage(INDEX, wanted if size else "is missing")
+    if size and notes.indexes and all(wrong := [damage_of(path, one, deep=deep) for one in notes.indexes]):
+        return Damage(INDEX, wrong[-1])
     merged = set(notes.merged)
     for name in notes.tables:
         table, _, file = name.partition("/")

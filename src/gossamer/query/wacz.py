@@ -14,13 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-import msgspec
-
 from gossamer._version import __version__
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
-from gossamer.stores.cdxj import IndexEntry
+from gossamer.stores.cdxj import IndexEntry, instant_of, read_line
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_scanning import Gap, gaps
 
@@ -162,10 +160,9 @@ def _is_in(found: Sequence[Gap], entry: IndexEntry) -> bool:
 
 
 def _entries(index: Path) -> Iterator[IndexEntry]:
-    decoder = msgspec.json.Decoder(IndexEntry)
     with index.open("rb") as lines:
         for line in lines:
-            yield decoder.decode(line.split(b" ", 2)[2])
+            yield read_line(line).entry
 
 
 def _up_to(file: IO[bytes], end: int) -> Iterator[bytes]:
@@ -193,7 +190,7 @@ def _packed(lines: list[bytes], offset: int, directory: list[str]) -> bytes:
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     packed = packer.compress(b"".join(lines)) + packer.flush()
     place = {"offset": offset, "length": len(packed), "digest": f"sha256:{hashlib.sha256(packed).hexdigest()}"}
-    key = lines[0].split(b" {", 1)[0].decode()
+    key = instant_of(lines[0]).decode().rstrip()
     directory.append(f"{key} {json.dumps(place)}\n")
     return packed
 

@@ -143,7 +143,7 @@ def _merge_into(files: Sequence[Path], target: Path) -> int:
         for line in heapq.merge(*readers):
             if line == before:
                 continue
-            same = line[: line.index(b"{")]
+            same = instant_of(line)
             if same != instant:
                 instant, places, before = same, set(), line
             else:  # few lines have URL and second in common: only these are read
@@ -159,8 +159,27 @@ def _merge_into(files: Sequence[Path], target: Path) -> int:
 
 
 def _place(line: bytes) -> tuple[str, str]:
-    entry = _decoder.decode(line[line.index(b"{") :])
+    entry = read_line(line).entry
     return entry.filename, entry.offset
+
+
+def instant_of(line: bytes) -> bytes:
+    """Key and time of a line, with the blank behind each. A key may hold any bracket, and no blank.
+
+    Raises:
+        ValueError: it is no line of an index.
+    """
+    return line[: line.index(b" ", line.index(b" ") + 1) + 1]
+
+
+def read_line(line: bytes) -> IndexedCapture:
+    """A line of an index.
+
+    Raises:
+        ValueError: it is none; `msgspec.DecodeError` is one.
+    """
+    head = instant_of(line)
+    return IndexedCapture(head.split()[1].decode("ascii"), _decoder.decode(line[len(head) :]))
 
 
 def find(path: Path, url: str) -> list[IndexedCapture]:
@@ -176,7 +195,7 @@ def find(path: Path, url: str) -> list[IndexedCapture]:
     key = surt(url).encode() + b" "
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return [
-            found for line in _lines_from(data, _first(data, key), key) if (found := _parsed(line)).entry.url == url
+            found for line in _lines_from(data, _first(data, key), key) if (found := read_line(line)).entry.url == url
         ]
 
 
@@ -201,17 +220,12 @@ def _lines_from(data: mmap.mmap, start: int, key: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _parsed(line: bytes) -> IndexedCapture:
-    _, timestamp, text = line.split(b" ", 2)
-    return IndexedCapture(timestamp.decode(), _decoder.decode(text))
-
-
 def found_in(rows: Iterable[bytes], url: str) -> list[IndexedCapture]:
     """As :func:`find`, in rows of `pages` that no index has yet."""
     decoder = msgspec.json.Decoder(Capture)
     quick = _encoder.encode(url)
     lines = (index_line(decoder.decode(row)) for row in rows if quick in row)
     return sorted(
-        (found for line in lines if line is not None and (found := _parsed(line)).entry.url == url),
+        (found for line in lines if line is not None and (found := read_line(line)).entry.url == url),
         key=lambda found: found.timestamp,
     )

@@ -15,7 +15,7 @@ import msgspec
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.url import host_of
-from gossamer.stores.trims import refuse_unfinished_trim
+from gossamer.stores.trims import end_trim, refuse_unfinished_trim
 
 #: The deletion that is under way, inside the crawl directory.
 JOURNAL = "state/deletion.json"
@@ -51,6 +51,9 @@ class Deletion(msgspec.Struct, frozen=True):
     """Rows of tables that are gone."""
     lines: int = 0
     """Lines of logs that are gone."""
+    is_free: bool = False
+    """It failed where nothing in the crawl is half done, so that the crawl may go on before it is finished: nothing is done yet, or
+    what follows the crawl alone is left."""
 
 
 class Deleted(msgspec.Struct, frozen=True):
@@ -97,12 +100,22 @@ def unfinished(directory: Path) -> Deletion | None:
 def refuse_unfinished(directory: Path) -> None:
     """Refuse to work on a crawl of which something is half deleted, or whose archive is half trimmed.
 
+    One that failed before it changed anything, or after all but what follows the crawl, is in nobody's way.
+
     Raises:
         CrawlDirectoryError: that is so.
     """
-    if unfinished(directory) is not None:
+    begun = unfinished(directory)
+    if begun is not None and not begun.is_free:
         raise CrawlDirectoryError(f"a deletion in {directory} is not finished; finish it: gossamer delete {directory}")
     refuse_unfinished_trim(directory)
+
+
+def seek_again(directory: Path) -> None:
+    """The ledger begins anew: let a deletion that is under way look for its records once more, and give a trim up."""
+    if (begun := unfinished(directory)) is not None:
+        note_progress(directory, msgspec.structs.replace(begun, is_placed=False, is_free=True))
+    end_trim(directory)
 
 
 def note_progress(directory: Path, deletion: Deletion) -> None:

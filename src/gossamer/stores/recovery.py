@@ -115,13 +115,13 @@ def is_away(path: Path) -> bool:
     return path.is_symlink() and not path.resolve().parent.is_dir()
 
 
-def refusal(directory: Path, losses: Sequence[object]) -> CrawlDirectoryError:
-    """What a crawl that is not whole is refused with, in one line: what is lost, and how to go on."""
+def refusal(directory: Path, losses: Sequence[object], without: str = "") -> CrawlDirectoryError:
+    """What a crawl that is not whole is refused with, in one line: what is lost, and the command that goes on `without` it."""
     named = ", ".join(str(loss) for loss in losses[:_NAMED])
     more = f", and {len(losses) - _NAMED} more" if len(losses) > _NAMED else ""
     return CrawlDirectoryError(
         f"{directory} is damaged: {named}{more}; bring it back from a copy, or go on without: "
-        f"gossamer resume {directory} --accept-loss"
+        f"{without or f'gossamer resume {directory} --accept-loss'}"
     )
 
 

@@ -48,6 +48,8 @@ class Trim(msgspec.Struct, frozen=True):
     """Bytes by which the archive shrinks."""
     rows: int = 0
     """Rows of tables that are gone."""
+    is_free: bool = False
+    """See :class:`~gossamer.stores.deletions.Deletion`."""
 
 
 def begun_trim(directory: Path) -> Trim | None:
@@ -66,12 +68,13 @@ def begun_trim(directory: Path) -> Trim | None:
 
 
 def refuse_unfinished_trim(directory: Path) -> None:
-    """Refuse to work on a crawl whose archive is half trimmed.
+    """Refuse to work on a crawl whose archive is half trimmed. See :func:`~gossamer.stores.deletions.refuse_unfinished`.
 
     Raises:
         CrawlDirectoryError: that is so.
     """
-    if begun_trim(directory) is not None:
+    begun = begun_trim(directory)
+    if begun is not None and not begun.is_free:
         raise CrawlDirectoryError(f"a trim of {directory} is not finished; finish it: gossamer trim {directory}")
 
 

@@ -41,6 +41,7 @@ def standing(**changes: Any) -> CrawlStanding:
 #: What is wrong -> the figures that show it, and the beginning of the command that helps.
 CASES: list[tuple[str, dict[str, Any], str]] = [
     ("killed", {"state": "killed", "process": 0}, "gossamer resume"),
+    ("unmade", {"failure": "no space left"}, "gossamer resume"),
     ("paused", {"state": "paused"}, "gossamer continue"),
     (
         "silent",

@@ -4,6 +4,7 @@ import json
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,8 +66,6 @@ def capture(url: str, second: int = 0, **columns: object) -> Capture:
 
 
 def row(one: Capture) -> bytes:
-    import msgspec
-
     return msgspec.json.encode(one) + b"\n"
 
 
@@ -127,6 +126,26 @@ def test_merged_runs_are_one_sorted_file_with_each_line_once(tmp_path: Path, cou
     assert merge(runs, index, tmp_path) == 300
     assert index.read_bytes().splitlines(keepends=True) == wanted
     assert merge([index, runs[0]], index, tmp_path) == 300
+
+
+def test_names_with_brackets_are_merged_and_each_capture_is_there_once(tmp_path: Path) -> None:
+    names = ["{a}", "{b}", "{{x}}", "a?{", "?{%22url%22:1}", "z"]
+    captures = [capture(f"http://a.test/{name}", second) for name in names for second in (1, 2)]
+    captures += [
+        msgspec.structs.replace(one, mime="text/plain") for one in captures
+    ]  # the same places, told in other words
+    runs = [tmp_path / "one", tmp_path / "two"]
+    for number, path in enumerate(runs):
+        write_run([row(one) for one in captures[number::2]], path)
+    assert merge(runs, tmp_path / "index", tmp_path) == 2 * len(names)
+    for name in names:
+        assert len(find(tmp_path / "index", f"http://a.test/{name}")) == 2
+
+
+@pytest.mark.parametrize("line", [b"", b"a)/\n", b"a)/ 2026\n", b"a)/ 2026 {\n", b"a)/ \xff {}\n", b"{} {} {}\n"])
+def test_a_line_that_is_no_capture_is_told_as_such(line: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):  # a missing blank, a byte that is no digit, or JSON that is none
+        cdxj.read_line(line)
 
 
 def test_every_capture_is_found_again_and_nothing_else(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ class DividedCrawl:
                 self.report(self._place.told_vain)
             self._place.settle(made, self.has_begun and not vain)
         if not self._is_torn and not vain:
-            await self._companions.finish()
+            summary = summary.with_failure(await self._companions.finish())
         return summary
 
     @property

@@ -12,8 +12,9 @@ from gossamer.assembly.control.problem_rules import problems_of
 from gossamer.assembly.control.sizes import data_sets, sizes_of, walked_sizes
 from gossamer.assembly.control.standing import CrawlStanding, errors_of, exchange_standing, failing_of, ledgers_of
 from gossamer.assembly.control.waits import MOST_COUNTED, lent_waits, waits_at_rest
-from gossamer.assembly.summary import ENDED, ENDED_FILE, unique_documents, urls_elsewhere
+from gossamer.assembly.summary import ENDED, ENDED_FILE, unique_documents, urls_elsewhere, with_failure
 from gossamer.contracts.relevance import JUDGED, RELEVANT
+from gossamer.query.noted import failure_of
 from gossamer.services.orders import blocked_by_orders
 from gossamer.stores.ledger.ledger import RocksLedger
 
@@ -34,6 +35,8 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
         agents = [agent_standing(ledger.sheet.agent, one) for ledger, one in zip(ledgers, found, strict=True)]
         # What an agent says of its own end is not what the crawl has come to.
         now = msgspec.structs.replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
+    why = failure_of(directory)
+    now = msgspec.structs.replace(now, failure=why, state=with_failure(now.state, why))
     return msgspec.structs.replace(now, problems=problems_of(now))
 
 

@@ -88,6 +88,12 @@ def _paused(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem("paused", "halt", "the crawl is paused", queued, _command(now, "continue"), 0.5)
 
 
+def _unmade(now: "CrawlStanding") -> Iterator[Problem]:
+    if now.failure:
+        reason = "tables and index could not be made, and their rows stay in the row logs"
+        yield Problem("unmade", "loss", reason, now.failure, _command(now, "resume"), 1.0)
+
+
 def _silent(now: "CrawlStanding") -> Iterator[Problem]:
     silent = [one for one in now.each_agent if one.silent_seconds]
     if silent:
@@ -371,7 +377,7 @@ def _denied(now: "CrawlStanding") -> Iterator[Problem]:
 
 
 RULES: tuple[Callable[["CrawlStanding"], Iterator[Problem]], ...] = (
-    _killed, _paused, _silent, _disk, _network, _nothing,
+    _killed, _unmade, _paused, _silent, _disk, _network, _nothing,
     _failing, _held, _given_up, _raised, _waiting,
     _delays, _slowed, _slow_answers, _slow_pages, _slots, _few_hosts, _processor,
     _aside, _denied,

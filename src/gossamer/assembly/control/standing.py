@@ -145,6 +145,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """The URL at which `--until` ended the last run; empty where it did not."""
     waiting: RetriesWaiting | None = None
     """Retries that were due later when the last run ended."""
+    failure: str = ""
+    """Why tables and index could not be made at the end of the last run; empty where they were, and while a run is at work."""
     judged: int = 0
     """Pages whose relevance a focused crawl has judged."""
     relevant: int = 0

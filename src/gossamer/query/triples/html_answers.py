@@ -54,7 +54,8 @@ class Shown:
         if self.form != "tsv":
             note = "<p>The beginning is shown.</p>" if self._is_cut else ""
             return f"<pre>{escape(text)}</pre>{note}"
-        rows = [line.split("\t") for line in text.splitlines()]
+        # A literal has its own ends of lines escaped, but not those that only Python takes for some.
+        rows = [line.split("\t") for line in text.removesuffix("\n").split("\n") if text]
         is_cut = self._is_cut or len(rows) > _MOST_ROWS + 1
         head = "".join(f"<th>{escape(cell)}</th>" for cell in (rows[0] if rows else []))
         body = "".join(
