@@ -8,7 +8,9 @@ import asyncio
 import logging
 import os
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 
 from gossamer.flow.errors import BrokenFrame, RemoteRefused, WiringError
@@ -35,13 +37,46 @@ LONGEST_DELAY = 2.0
 _NOT_HERE = 20
 
 #: Seconds that a peer has for the handshake: a few packets, on a machine under load.
-HANDSHAKE_DEADLINE = 10.0
+HANDSHAKE_DEADLINE = 5.0
 
 #: Seconds that a closing connection has to send what was written.
 _CLOSING_DEADLINE = 1.0
 
-#: Connections that may be in their handshake at once; others are dropped, and an honest dialer comes again.
+#: Connections that may be in their handshake at once; for each more another one is dropped, and an honest dialer comes again.
 HALF_OPEN = 64
+
+#: Peers turned away that are told one by one; then a line comes each time that their number has doubled.
+_TOLD = 8
+
+
+class _HalfOpen:
+    """Connections in their handshake, by the addresses that they come from.
+
+    A newcomer always has room where its address has few of them: another one is dropped, the oldest of the address that has the
+    most. An honest peer is through in some milliseconds, however many silent connections strangers hold. Addresses that have
+    proved before that they know the secret are dropped last.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[FramePipe, str] = {}
+        self._known: set[str] = set()
+
+    def enter(self, pipe: FramePipe, source: str) -> FramePipe | None:
+        """A connection came; returns the one that has to go for it."""
+        self._waiting[pipe] = source
+        if len(self._waiting) <= HALF_OPEN:
+            return None
+        strangers = [one for one in self._waiting.values() if one not in self._known]
+        [(most, _)] = Counter(strangers or self._waiting.values()).most_common(1)
+        oldest = next(pipe for pipe, one in self._waiting.items() if one == most)
+        self.leave(oldest)
+        return oldest
+
+    def leave(self, pipe: FramePipe, *, is_proved: bool = False) -> None:
+        """Its handshake is over."""
+        source = self._waiting.pop(pipe, None)
+        if source is not None and is_proved:
+            self._known.add(source)
 
 
 class Listener:
@@ -51,8 +86,8 @@ class Listener:
         self.address = address
         self.secret = secret
         self.parties: dict[str, Party] = {}
-        self.half_open = 0
         self.refused = 0
+        self._half_open = _HalfOpen()
         self._server: asyncio.Server | None = None
         self._inode = 0
         self._tasks: dict[asyncio.Task[None], tuple[FramePipe, Party | None]] = {}
@@ -91,12 +126,16 @@ class Listener:
     def _connection(self) -> FramePipe:
         return _Accepted(self)
 
-    def accepted(self, pipe: FramePipe) -> None:
+    def accepted(self, pipe: "_Accepted") -> None:
         """A connection came."""
-        if self.half_open >= HALF_OPEN or not self.parties:
+        if not self.parties:
             pipe.abort()
             return
-        self.half_open += 1
+        dropped = self._half_open.enter(pipe, pipe.source)
+        if dropped is not None:
+            dropped.abort()
+        if dropped is pipe:
+            return
         task = asyncio.ensure_future(self._receive(pipe))
         self._tasks[task] = (pipe, None)
         task.add_done_callback(lambda task: self._tasks.pop(task, None))
@@ -105,23 +144,36 @@ class Listener:
         try:
             async with asyncio.timeout(HANDSHAKE_DEADLINE):
                 party, peer = await handshake.accept(pipe, self.secret, self.parties)
+            self._half_open.leave(pipe, is_proved=True)
         except (LinkLost, BrokenFrame, RemoteRefused, TimeoutError) as error:
-            self.refused += 1
             # Through a socket of this user's own, who goes away in its handshake is a process of ours that was stopped just then.
             is_ours = isinstance(error, LinkLost) and self.address.scheme == "unix"
-            told = str(error) or "it did not finish its handshake"
-            _log.log(
-                logging.DEBUG if is_ours else logging.WARNING, "%s: a peer was turned away: %s", self.address, told
-            )
+            self._tell(str(error) or "it did not finish its handshake", logging.DEBUG if is_ours else logging.WARNING)
             pipe.close()
             return
         finally:
-            self.half_open -= 1
+            self._half_open.leave(pipe)
         task = asyncio.current_task()
         assert task is not None
         self._tasks[task] = (pipe, party)
         pipe.limit = party.frame_limit
         await party.serve(pipe, peer)
+
+    def _tell(self, why: str, level: int) -> None:
+        """Log a peer that was turned away, in lines whose number strangers cannot choose."""
+        self.refused += 1
+        if self.refused <= _TOLD:
+            _log.log(level, "%s: a peer was turned away: %s", self.address, why)
+        elif self.refused & (self.refused - 1) == 0:
+            _log.log(level, "%s: %d peers were turned away so far, the last one: %s", self.address, self.refused, why)
+
+
+def _source(peer: object) -> str:
+    """Where a connection comes from, as strangers are counted: an address, or of IPv6 the network that one household has."""
+    if not isinstance(peer, tuple):
+        return ""
+    host = str(peer[0]).partition("%")[0]
+    return str(ip_network((host, 64), strict=False)) if ":" in host else host
 
 
 def _packing() -> FramePipe:
@@ -135,11 +187,14 @@ class _Accepted(FramePipe):
     def __init__(self, listener: Listener) -> None:
         super().__init__(packs=listener.address.scheme == "tcp")
         self._listener = listener
+        self.source = ""
+        """Where it comes from."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the handshake."""
         super().connection_made(transport)
         keep_alive(transport.get_extra_info("socket"))
+        self.source = _source(transport.get_extra_info("peername"))
         self._listener.accepted(self)
 
 

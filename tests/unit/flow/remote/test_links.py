@@ -13,7 +13,8 @@ from gossamer.flow.errors import Closed, ConnectorError, EndOfItems, RemoteRefus
 from gossamer.flow.receipt import Receipt
 from gossamer.flow.remote.addresses import parse
 from gossamer.flow.remote.connector import RemoteConnector, RemoteSheet
-from gossamer.flow.remote.links import HALF_OPEN, LONGEST_DELAY, Exchange
+from gossamer.flow.remote.frames import FramePipe
+from gossamer.flow.remote.links import HALF_OPEN, LONGEST_DELAY, Exchange, _HalfOpen, _source
 
 Run = Callable[[Any], Any]
 
@@ -174,6 +175,57 @@ def test_strangers_do_not_disturb_a_link(run: Run, socket_folder: Path) -> None:
             writer.close()
 
     run(test())
+
+
+@pytest.mark.parametrize("address", ["unix:{}/s", "tcp:127.0.0.1:0"])
+def test_silent_connections_of_one_address_keep_out_no_peer_and_fill_no_log(
+    run: Run, socket_folder: Path, caplog: pytest.LogCaptureFixture, address: str
+) -> None:
+    async def test() -> None:
+        tested = connector(address.format(socket_folder), exchange=Exchange(SECRET), side="receive")
+        await tested.start()
+        place = tested.address
+
+        async def silent() -> Any:
+            if place.scheme == "unix":
+                return await asyncio.open_unix_connection(place.path)
+            return await asyncio.open_connection(place.host, place.port)
+
+        strangers = [await silent() for _ in range(4 * HALF_OPEN)]
+        peer = connector(str(place), exchange=Exchange(SECRET), side="send")
+        await peer.start()
+        out, end = Out("out", peer), In("in", tested)
+        await out.send_many(["a", "b"])
+        out.close()
+        assert await receive_all(end) == ["a", "b"]
+        for _, writer in strangers:
+            writer.close()
+        await peer.stop()
+        await tested.stop()
+
+    run(test())
+    assert len(caplog.records) <= 8 + 6
+
+
+def test_the_address_with_the_most_half_open_connections_loses_its_oldest_and_known_ones_lose_last() -> None:
+    half_open = _HalfOpen()
+    pipes = [FramePipe() for _ in range(HALF_OPEN + 4)]
+    first = FramePipe()
+    assert half_open.enter(first, "192.0.2.9") is None
+    half_open.leave(first, is_proved=True)
+    for number, pipe in enumerate(pipes[: HALF_OPEN - 2]):
+        assert half_open.enter(pipe, "192.0.2.9" if number % 2 else "198.51.100.1") is None
+    honest = FramePipe()
+    assert half_open.enter(honest, "203.0.113.5") is None
+    assert half_open.enter(pipes[-1], "198.51.100.1") is None
+    assert half_open.enter(pipes[-2], "192.0.2.9") is pipes[0], "the oldest of the strangers that have the most"
+    assert half_open.enter(pipes[-3], "203.0.113.6") is pipes[2]
+
+
+def test_a_household_of_ipv6_counts_as_one_address() -> None:
+    assert _source(("2001:db8::1", 1, 0, 0)) == _source(("2001:db8::ffff%eth0", 2, 0, 0))
+    assert _source(("2001:db8:0:1::1", 1, 0, 0)) != _source(("2001:db8::1", 1, 0, 0))
+    assert (_source(("192.0.2.1", 5)), _source("")) == ("192.0.2.1", "")
 
 
 def test_two_connectors_of_one_address_make_a_link_both_ways(run: Run, socket_folder: Path) -> None:
