@@ -9,6 +9,7 @@ import pytest
 
 from gossamer.contracts.sourcing import Withheld
 from gossamer.mobile.sources.files import FileSource
+from gossamer.mobile.sources.paths import forbidden
 from gossamer.model.errors import UsageError
 from gossamer.model.outcome import Outcome
 from gossamer.model.visit import Response
@@ -114,6 +115,59 @@ def test_nothing_whose_name_begins_with_a_dot_is_served_at_any_depth(root: Path,
 )
 def test_the_source_of_programs_is_never_served(root: Path, path: str) -> None:
     assert reason(root, path) == "server_side"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "c.php_old",
+            "c.php-bak",
+            "c.php,v",
+            "c.php copy",
+            "c.php copy 2",
+            "c.jsp_",
+            "c.php (1)",
+            "c.php;1",
+            "c.php.~1~",
+        ),
+        *("#c.php#", "c.php.", "c.php ", "c.php+", "c.php$", "c.php%", "c.php@", "c.php=", "c.php::$DATA", "c.PHP_OLD"),
+        *("c.phpold", "c.php1", "c.php74", "c.phpbak", "c.jspx.orig", "c.php_old.txt", "c.asp-2020.html", "c.pl,v"),
+        *("c.class_old", "c.inc copy", "c.php\u00a0", "c.php\u2013old", "c._php", "c.cgi'", "web.config-bak"),
+    ],
+)
+def test_a_copy_of_a_program_is_its_source_whatever_was_put_behind_its_name(name: str) -> None:
+    found = forbidden(name)
+    assert found is not None and found.reason == "server_side"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "page.html",
+            "plan.do-not-delete.pdf",
+            "v1.action-plan.pdf",
+            "map.shx",
+            "notes.dox",
+            "a.phone.html",
+            "php",
+            "php.html",
+        ),
+        *(
+            "php-guide.html",
+            "class",
+            "my.class-2024.html",
+            "x.aspirin.html",
+            "report.2024-01-02.pdf",
+            "a.b.c",
+            "x.",
+            "x..y",
+        ),
+    ],
+)
+def test_a_name_that_only_looks_a_little_like_a_program_is_served(name: str) -> None:
+    assert forbidden(name) is None
 
 
 @pytest.mark.parametrize("path", ["/closed.html", "/shut/page.html", "/shut/none.html", "/shut/"])

@@ -16,7 +16,8 @@ MAX_NAME = 255
 MAX_NAMES = 64
 
 #: Types of files that a web server runs instead of serving them: their source is nobody's business. A name counts if any part
-#: behind a dot is one of these, since servers and editors leave `index.php.bak` and `index.php~` beside the program.
+#: behind a dot is one of these, whatever people, editors and version control have put behind it: `index.php.bak`, `index.php~`,
+#: `index.php_old`, `index.php,v`, `index.php copy`, `index.php2`.
 SERVER_SIDE = frozenset(
     (
         *("php", "php3", "php4", "php5", "php7", "php8", "phtml", "phps", "pht", "phar", "inc", "hh"),
@@ -27,6 +28,17 @@ SERVER_SIDE = frozenset(
     )
 )
 
+
+#: Types that are words as well: with others behind them, as in `plan.do-not-delete.pdf`, they count at the end of a name alone.
+_WORDS: Final = frozenset(("do", "action", "class", "config", "inc", "hh", "jar", "war", "pl", "py", "sh"))
+
+#: The type at the beginning of a part, and what stands behind it.
+_TYPE: Final = re.compile(r"[\W_]*([a-z0-9]*)(.*)", re.DOTALL)
+
+#: Endings that people and tools put straight behind a type when they set a program aside.
+_PUT_ASIDE: Final = re.compile(
+    r"(?:\d+|old|bak|back|backup|bk|bck|orig|original|sav|save|saved|copy|tmp|temp|sw[a-z]|new|prev|off)"
+)
 
 _CONTROLS: Final = re.compile(rb"[\x00-\x1f\x7f]")
 
@@ -69,7 +81,18 @@ def forbidden(name: str) -> Withheld | None:
     """The refusal that a name alone earns, of a file or a directory; None where it earns none."""
     if name.startswith("."):
         return Withheld("dotfile", f"{name!r} begins with a dot")
-    for part in name.lower().rstrip("~# ").split(".")[1:]:
-        if part.strip("~# ") in SERVER_SIDE:
-            return Withheld("server_side", f"a server would run {name!r}, or keep it to itself")
+    *parts, last = name.lower().rstrip(". ").split(".")[1:] or [""]
+    if _is_program(last, is_last=True) or any(_is_program(part, is_last=False) for part in parts):
+        return Withheld("server_side", f"a server would run {name!r}, or keep it to itself")
     return None
+
+
+def _is_program(part: str, *, is_last: bool) -> bool:
+    """Whether a part of a name behind a dot is the type of a program, with or without what stands behind a copy of one."""
+    match = _TYPE.match(part)
+    assert match is not None
+    kind, rest = match.groups()
+    if kind in SERVER_SIDE:
+        return is_last or not rest.strip("~# ") or kind not in _WORDS
+    known = SERVER_SIDE - _WORDS if is_last else ()
+    return any(kind.startswith(one) and _PUT_ASIDE.fullmatch(kind[len(one) :]) for one in known)
