@@ -228,6 +228,27 @@ def test_a_folder_that_others_may_write_to_is_neither_used_nor_believed(crawl: P
     run(steps())
 
 
+@pytest.mark.parametrize("place", [".", "state/agent-01"])
+def test_a_crawl_is_found_from_a_session_with_another_environment(
+    crawl: Path, socket_folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (crawl / "state/agent-01").mkdir(parents=True)
+    directory = crawl / place
+
+    async def steps() -> None:
+        async with serving(directory) as (_, control):
+            monkeypatch.delenv("XDG_RUNTIME_DIR")
+            assert control.path in places.sockets(directory)
+            assert control.path not in places.sockets(crawl / "state")
+            (socket_folder / "run" / "gossamer").chmod(0o755)
+            assert control.path not in places.sockets(directory), "others may write there, whatever the note says"
+            (socket_folder / "run" / "gossamer").chmod(0o700)
+        assert control.path not in places.sockets(directory)
+
+    run(steps())
+    assert [path.name for path in crawl.rglob("*") if path.is_file()] == ["crawl.toml"]
+
+
 def test_one_crawl_has_one_socket_however_its_directory_is_written(crawl: Path) -> None:
     (crawl.parent / "link").symlink_to(crawl)
     (crawl / "sub").mkdir()

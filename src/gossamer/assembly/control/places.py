@@ -2,9 +2,10 @@
 
 Not in the crawl's directory, since paths of sockets are limited to some 100 bytes, and since a directory may lie where
 sockets cannot (design question 13). Who asks may live in another session than the crawl, with another environment: it looks in
-every folder where the crawl could have put it.
+every folder where the crawl could have put it, and in the one that the crawl has noted in its state.
 """
 
+import contextlib
 import hashlib
 import os
 import socket
@@ -13,6 +14,12 @@ import struct
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from gossamer.stores.members import AGENTS
+from gossamer.stores.replacing import replace_file
+
+#: Bytes of the longest path of a folder.
+_MOST_NOTE = 4_096
 
 #: macOS: the option that names the user at the other end, and where the user's number stands in `struct xucred`.
 _LOCAL_PEERCRED, _SOL_LOCAL, _XUCRED = 1, 0, struct.Struct("=IIh")
@@ -38,7 +45,35 @@ def folders() -> list[Path]:
 def sockets(directory: Path) -> Iterator[Path]:
     """Where the socket of this crawl may be, in folders that nobody else can write to."""
     name = socket_name(directory)
-    return (folder / name for folder in folders() if is_private(folder))
+    found = dict.fromkeys([*folders(), *_noted(directory)])
+    return (folder / name for folder in found if is_private(folder))
+
+
+def note(directory: Path, folder: Path) -> None:
+    """Note in the state of a crawl, or of one agent of it, in which folder its socket lies: its own environment has led there."""
+    with contextlib.suppress(OSError):  # on a full disk it is found where the environment is the same
+        replace_file(_note_of(directory), os.fsencode(folder))
+
+
+def forget(directory: Path) -> None:
+    """The crawl listens no more."""
+    with contextlib.suppress(OSError):
+        _note_of(directory).unlink(missing_ok=True)
+
+
+def _noted(directory: Path) -> list[Path]:
+    try:
+        with _note_of(directory).open("rb") as file:
+            folder = Path(os.fsdecode(file.read(_MOST_NOTE)))
+    except OSError:
+        return []
+    return [folder] if folder.is_absolute() else []
+
+
+def _note_of(directory: Path) -> Path:
+    """An agent's directory lies in the state of its crawl; a crawl has its state below it."""
+    place, state = Path(os.path.realpath(directory)), Path(AGENTS).parent
+    return (place if place.parent.name == state.name else place / state) / "control-folder"
 
 
 def is_private(folder: Path) -> bool:

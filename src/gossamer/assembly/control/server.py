@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from gossamer.assembly.control import wire
-from gossamer.assembly.control.places import folders, is_ours, socket_name
+from gossamer.assembly.control.places import folders, forget, is_ours, note, socket_name
 from gossamer.assembly.control.requests import read_request
 from gossamer.assembly.control.wire import Answered, ControlRequest, Malformed, NotDone
 from gossamer.flow.errors import FlowError, WiringError
@@ -73,6 +73,7 @@ class ControlServer:
                 continue
             self._server = await asyncio.start_unix_server(self._serve, sock=bound)
             self.path = path
+            note(self._directory, folder)
             return
         self._report(f"this crawl cannot be steered: {reasons[0] if reasons else 'no folder for a socket'}")
 
@@ -82,6 +83,7 @@ class ControlServer:
             return
         await stop_listening(self._server)
         remove_unix_socket(self.path, self._inode)
+        forget(self._directory)
         if self._answering:
             await asyncio.wait(self._answering, timeout=self._patience)
         for task in (left := [*self._answering, *self._clients]):
