@@ -87,7 +87,7 @@ def full(tmp_path: Path) -> Iterator[tuple[Path, FakeWeb, "subprocess.Popen[str]
             "crawl", web.url("/"), "-o", str(folder), "--delay", "0", "--json", limits={resource.RLIMIT_FSIZE: 400_000}
         )
         assert process.stderr is not None
-        assert "the disk is full ([Errno 27] File too large); the crawl waits" in process.stderr.readline()
+        assert "the disk is full ([Errno 27] File too large); make room: the crawl waits" in process.stderr.readline()
         yield folder, web, process
         process.kill()
         process.communicate()

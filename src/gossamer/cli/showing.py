@@ -58,7 +58,7 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
     urls = show_count(wait.urls, "URL") if not wait.is_more else f"more than {show_count(wait.urls, 'URL')}"
     texts = {
         "paused": f"paused until `gossamer continue {shlex.quote(directory)}`",
-        "disk_full": "the disk is full; the crawl goes on when there is room",
+        "disk_full": "the disk is full; make room: the crawl goes on by itself",
         "network_down": f"our own network seems down; next probe{soon}",
         "retries": f"retries of {urls} of {hosts}, next{soon}{named}",
         "unreachable": f"{hosts} unreachable, next try{soon}{named}",

@@ -114,7 +114,7 @@ class SharedFile:
             yield
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
-                raise DiskFull(f"{self.path}: the disk is full") from None
+                raise DiskFull(f"the disk of {self.path} is full; make room") from None
             raise CrawlDirectoryError(f"{self.path} cannot be used: {error}; bring it back from a copy") from None
 
 

@@ -197,7 +197,7 @@ def wait(why: str, **more: Any) -> Wait:
     ("given", "told"),
     [
         (wait("paused"), "paused until `gossamer continue 'my crawl'`"),
-        (wait("disk_full"), "the disk is full; the crawl goes on when there is room"),
+        (wait("disk_full"), "the disk is full; make room: the crawl goes on by itself"),
         (wait("network_down", until=AT + 8), "our own network seems down; next probe in 8.0 s"),
         (wait("dns_failed", hosts=1, until=AT + 8, names=["a"]), "1 host without an address, next look-up in 8.0 s (a)"),
         (wait("refusals", hosts=2, until=AT + 8), "2 hosts asked for a pause, over in 8.0 s"),

@@ -197,7 +197,8 @@ class Commit(Filter[CommitSheet]):
                     is_waiting = True
                     self._starved += 1
                     self.metrics.count("disk_full")
-                    self.report(f"the disk is full ({error}); the crawl waits, and goes on when there is room")
+                    told = str(error) if isinstance(error, DiskFull) else f"the disk is full ({error}); make room"
+                    self.report(f"{told}: the crawl waits, and goes on by itself")
                 again()
                 await self.clock.sleep(self.sheet.disk_wait)
             else:

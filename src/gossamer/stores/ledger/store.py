@@ -250,7 +250,7 @@ class RocksStore:
         if self.broken is not None:
             return self.broken
         if "No space left" in what or "File too large" in what:
-            return DiskFull(f"the disk of {self.path} is full; make room, then resume the crawl")
+            return DiskFull(f"the disk of {self.path} is full; make room")
         if "Permission denied" in what or "Read-only" in what:
             return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
         return damaged(self.path, " ".join(what.split()))  # the library's own words have lines
