@@ -107,3 +107,49 @@ def test_bytes_of_a_location_stand_for_themselves(tmp_path: Path) -> None:
         summary, _ = crawl(web, tmp_path)
         assert sorted(web.targets()) == sorted(pages)
     assert summary.pages == 5
+
+
+def gate(name: str, by: str = "") -> Any:
+    """A page behind a redirect that sets a cookie, by itself or by another URL."""
+
+    def answer(request: FakeRequest) -> FakePage:
+        if f"{name}=1" in request.header("cookie"):
+            return FakePage(f'<title>{name}</title><a href="/in-{name}">x</a>')
+        return moved(by) if by else setting(name, request.target)
+
+    return answer
+
+
+def setting(name: str, location: str) -> FakePage:
+    return FakePage(status=302, headers=(("Location", location), ("Set-Cookie", f"{name}=1; Path=/")))
+
+
+def test_a_page_behind_a_cookie_is_had_where_cookies_are_kept(tmp_path: Path) -> None:
+    pages = {
+        "/": gate("seed"),
+        "/in-seed": '<a href="/self">1</a><a href="/via">2</a>',
+        "/self": gate("self"),
+        "/via": gate("via", "/set"),
+        "/set": setting("via", "/then"),
+        "/then": moved("/via"),
+    }
+    with FakeWeb({**pages, "/in-self": "text", "/in-via": "text"}) as web:
+        summary, rows = crawl(web, tmp_path, cookies="host")
+        asked = sorted(web.targets())
+    assert summary.state == "finished"
+    assert asked == sorted([*pages, "/", "/self", "/via", "/in-self", "/in-via"])
+    assert rows["/self"]["outcome"] == rows["/via"]["outcome"] == "ok"
+
+
+def test_redirects_that_set_another_cookie_each_time_end_at_their_limit(tmp_path: Path) -> None:
+    count = iter(range(100))
+    with FakeWeb({"/": "<a href=/ever>x</a>", "/ever": lambda _: setting(f"c{next(count)}", "/ever")}) as web:
+        crawl(web, tmp_path, cookies="host")
+        assert web.targets() == ["/", *["/ever"] * 11]
+
+
+def test_redirects_that_change_no_cookie_loop_no_longer_with_cookies_than_without(tmp_path: Path) -> None:
+    pages = {"/": setting("c", "/a"), "/a": moved("/b"), "/b": setting("c", "/a")}
+    with FakeWeb(pages) as web:
+        crawl(web, tmp_path, cookies="host")
+        assert web.targets() == ["/", "/a", "/b"]

@@ -84,4 +84,7 @@ def _fault_of_request(task: Task) -> str:
         return "its request is no plain GET, and has no mark"
     if len(told.mark) > _MOST_MARK or not told.mark.isprintable():
         return "the mark of its request is too long, or has control characters"
+    way = () if told.way is None else told.way.asked
+    if len(way) > _MOST_HOPS or any(len(url) > MAX_URL_BYTES or len(cookies) > _MOST_MARK for url, cookies in way):
+        return "the redirects that led to it are more, or longer, than any crawl follows"
     return ""

@@ -60,8 +60,20 @@ _METHOD = re.compile(r"[A-Z][A-Z-]{0,31}")
 _FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _FIELD_VALUE = re.compile(r"[\x20-\x7e\t]*")
 
+#: What stands in a mark before that which tells cookies apart: where redirects led back to a URL, its answer is that of the URL.
+WITH_COOKIES = "  cookies "
+
 #: What parts the URL from the mark.
 _BREAK = "\n"
+
+
+class Way(msgspec.Struct, frozen=True, gc=False):
+    """How redirects have led to a request, where cookies are kept: a server may lead back once it has set one."""
+
+    asked: tuple[tuple[str, str], ...]
+    """The URLs asked for on the way, each with what tells the cookies that it was asked with from others."""
+    cookies: str
+    """The same of the cookies that the request is about to have."""
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
@@ -84,6 +96,8 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     redirects: Redirects = "follow"
     session: str = ""
     """Who asks, where a spider keeps sessions; empty for whoever's turn it is."""
+    way: Way | None = None
+    """How redirects have led here; None where no cookies are kept."""
     was_begun: bool = False
     """An earlier process may have sent it, and ended before it knew what became of it. Set by the queues alone."""
 
@@ -173,7 +187,8 @@ def redirected(request: Requested, status: int, *, is_same_site: bool) -> Reques
     if request.body and not body:
         dropped |= _BODY_FIELDS
     headers = tuple(field for field in request.headers if field[0].lower() not in dropped)
-    key = blake2b(request.mark.encode(), digest_size=_DIGEST_BYTES).hexdigest() if request.mark else ""
+    known_by = request.mark if request.way is None else request.mark.removesuffix(WITH_COOKIES + request.way.cookies)
+    key = blake2b(known_by.encode(), digest_size=_DIGEST_BYTES).hexdigest() if known_by not in ("", "GET") else ""
     return msgspec.structs.replace(
         request,
         mark=_mark(method, body, key),
@@ -183,6 +198,18 @@ def redirected(request: Requested, status: int, *, is_same_site: bool) -> Reques
         is_safe=request.is_safe or method in SAFE_METHODS,
         was_begun=False,
     )
+
+
+def led_back(request: Requested | None, url: str) -> Requested | None:
+    """What is asked for where redirects lead to `url`, perhaps back to it.
+
+    A URL of the way that is asked for with other cookies is another request, and is known by them; with the same cookies it is what
+    it was, and the seen set ends the loop.
+    """
+    way = None if request is None else request.way
+    if request is None or way is None or (url, way.cookies) in way.asked or all(url != asked for asked, _ in way.asked):
+        return request
+    return msgspec.structs.replace(request, mark=f"{request.mark or request.method}{WITH_COOKIES}{way.cookies}")
 
 
 def identity_of(url: str, mark: str) -> str:

@@ -17,7 +17,7 @@ from gossamer.model.claims import Said
 from gossamer.model.notes import Note
 from gossamer.model.orders import Order
 from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.requesting import Requested, identity_of
+from gossamer.model.requesting import Requested, Way, identity_of
 from gossamer.model.ruling import DONE, Ruling
 from gossamer.model.task import ANNOUNCED, ROBOTS, Answer, Task
 
@@ -75,6 +75,8 @@ class Response(msgspec.Struct, frozen=True):
     """Parts of the answer that were read although the standard does not allow them."""
     session: str = ""
     """The session that asked, where a spider keeps sessions."""
+    way: Way | None = None
+    """Of a redirect: how redirects have led to its target, where cookies are kept."""
     brought: Brought | None = None
     """How a mobile crawler brought the page; None for an answer to a request of ours."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from gossamer.contracts.tables import VISIT, ColumnSpec, TableSpec
 from gossamer.model.change import PageChange
 from gossamer.model.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
+from gossamer.model.requesting import WITH_COOKIES
 from gossamer.model.visit import HTML_TYPES
 from gossamer.stores.segments import declared
 from gossamer.stores.tables.catalog import shipped
@@ -169,12 +170,14 @@ def superseded(telling: bool) -> str:
     pages = f"pages{EVERY}"
     these = f"SELECT * FROM {pages} WHERE {TELLS}" if telling else f"SELECT * FROM {pages}"
     # What is known by more than its URL, as the answer to a form, comes after answers to the same form alone.
-    again = f"SELECT hash(url, request) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
+    # Where redirects led back with other cookies, the answer is that of the URL.
+    request = f"split_part(coalesce(nullif(request, ''), 'GET'), '{WITH_COOKIES}', 1)"
+    again = f"SELECT hash(url, {request}) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
     # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.
     key = VISIT if telling else f"row({VISIT}, fetched_at, attempt)"
     return (
-        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url, request) IN ({again}) "
-        f"WINDOW last_first AS (PARTITION BY url, request ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
+        f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url, {request}) IN ({again}) "
+        f"WINDOW last_first AS (PARTITION BY url, {request} ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) "
         f"QUALIFY {key} IS DISTINCT FROM first_value({key}) OVER last_first"
     )
 

@@ -300,6 +300,9 @@ def _led(known: Known, traces: _Traces) -> str:
     *between, last = traces.redirects
     if last in (known.url, *between):
         way = ", then ".join([*between, f"back to {last}" if between else "itself"])
+        ended = traces.visits[-1] if traces.visits else {}
+        if ended.get("outcome", Outcome.REDIRECT) != Outcome.REDIRECT:
+            return f"; it leads to {way}, which was asked for with other cookies: {ended['outcome']}{refused}"
         return f"; it leads to {way}, which is a loop{refused}"
     return f"; it leads to {', then '.join(traces.redirects)}{refused}"
 

@@ -4,14 +4,18 @@ Place in the flow: the protocol module for http asks here for the fields of each
 What opens pages to a person is never archived: neither what is sent for it, nor what an answer sets.
 """
 
+import os
 import re
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
 from gossamer.model import url as urls
-from gossamer.model.requesting import Requested
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import Requested, Way
 from gossamer.model.task import Task
 from gossamer.model.visit import Response
 from gossamer.stages.fetch import request
@@ -19,6 +23,9 @@ from gossamer.stages.fetch.cookie_log import COOKIES, CookieLog
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stages.fetch.given import fill, given_credentials
 from gossamer.stages.fetch.http_sheet import HttpSheet
+
+#: Bytes that tell the cookies of a request from those of another of its way: ten at most are compared.
+_DIGEST_BYTES = 8
 
 #: What stands in the archive for the value of a cookie of a person's own.
 _BLANK = "(not kept)"
@@ -47,6 +54,7 @@ class Who:
         self._given = CookieJar()
         """What a person gave."""
         self._filled_from = ""
+        self._key = os.urandom(16)
         self.read(sheet)
 
     def read(self, sheet: HttpSheet) -> None:
@@ -147,6 +155,10 @@ class Who:
                 shown, own = request.with_cookie(shown, own, cookie)
         return shown, (*secret, *own)
 
+    def _told_apart(self, field: str) -> str:
+        """What tells some cookies from others, and says nothing of them: they may be a person's own."""
+        return blake2b(field.encode("latin-1"), digest_size=_DIGEST_BYTES, key=self._key).hexdigest()
+
     def received(self, task: Task, jar: CookieJar | None, response: Response, now: float) -> Response:
         """Take the cookies of an answer, and return it as it may be kept.
 
@@ -161,11 +173,24 @@ class Who:
         """
         if jar is None or self._jars is None:
             return response
+        before = jar.field(task.url, now)
         changed = jar.receive(task.url, response.headers, now)
+        if response.outcome is Outcome.REDIRECT and (target := _target(task.url, response)):
+            asked = task.request.way.asked if task.request is not None and task.request.way is not None else ()
+            way = Way((*asked, (task.url, self._told_apart(before))), self._told_apart(jar.field(target, now)))
+            response = msgspec.structs.replace(response, way=way)
         session = "" if task.request is None else task.request.session
         if self._log is not None and self._jars.get(session) is jar:
             self._log.add(changed, session)
         return without_cookies(response) if self._is_private else response
+
+
+def _target(url: str, response: Response) -> str:
+    """Where a redirect leads; empty where it is no URL."""
+    try:
+        return urls.canonical(urls.of_field(response.header("location")), url)
+    except UnreadableUrl:
+        return ""
 
 
 def without_cookies(response: Response) -> Response:

@@ -9,9 +9,11 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
 from gossamer.model.normal import Normalise
-from gossamer.model.requesting import identity_of
+from gossamer.model.requesting import identity_of, led_back
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, REDIRECTS
 from gossamer.model.url import (
     MAX_URL_BYTES,
@@ -134,8 +136,8 @@ def resolve_links(
 
     A URL that is found again (with another request it is another) keeps its first place, relation and anchor; it is `nofollow`
     only if each occurrence is.
-    A page's link to itself is one like any other. A redirect to another spelling of its own page keeps that spelling: the
-    server insists on it.
+    A page's link to itself is one like any other. A redirect leads back to where it began only with other cookies; one to
+    another spelling of its own page keeps that spelling, for the server insists on it.
     Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask and no module that needs none: `mailto`,
     `javascript`, ...; a `file` that another host links to), `too_many_links`.
     """
@@ -147,6 +149,10 @@ def resolve_links(
     urls = _joined(
         found, base, page_url if base == page_url else "", directory, table, cache.absolute, normalise, hostless
     )
+    if redirects:  # perhaps back to where they began, which is another request once a cookie was set on the way
+        target = list(urls)
+        urls = iter(target)
+        found = [msgspec.structs.replace(found[0], request=led_back(found[0].request, target[0]))]
     links, rejected = _each_once(found, urls, limit, {page_url: -1} if redirects else {})
     cache.grown(len(table) - before if directory else 0)
     if redirects and not links and not rejected:

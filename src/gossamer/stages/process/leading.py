@@ -32,6 +32,8 @@ def with_target(visit: Visit) -> Visit:
         request = msgspec.structs.replace(request or requested(), session=session)
     if request is not None:
         request = _led_on(request, visit.url, visit.response.status, target)
+    if visit.response.way is not None:
+        request = msgspec.structs.replace(request or requested(), way=visit.response.way)
     found = (Found(target, redirect_of(task.relation), request=request),)
     return msgspec.structs.replace(visit, base=visit.url, found=found)
 
