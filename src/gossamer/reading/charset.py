@@ -31,7 +31,14 @@ DETECTED_BYTES = 8_192
 _BEFORE, _STRETCH = 64, 1_024
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_PARAMETER = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
+# A parameter of a `Content-Type` field: its name, and its value in quotes or as it is (MIME Sniffing, 4.4). Single quotes mean
+# nothing there, and a name ends at the sign of equality.
+_PARAMETER = re.compile(r';[ \t\r\n]*([^;=]*)(?:=(?:"((?:[^"\\]|\\.)*)[^;]*|([^;]*)))?', re.DOTALL)
+_UNQUOTED = re.compile(r"\\(.)", re.DOTALL)
+# The same in a `meta` (HTML, "extracting a character encoding from a meta element"); a quote that is not closed ends the search.
+_IN_META = re.compile(
+    r"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)(?:"|\Z())|'([^']*)(?:'|\Z())|([^\t\n\f\r ;]*))""", re.IGNORECASE
+)
 _XML = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')""")
 # One attribute with what stands before it. Possessive, so no byte is read twice.
 _ONE = rb"""[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)?))?"""
@@ -54,8 +61,11 @@ def of_content_type(value: str) -> str:
     """The encoding that a `Content-Type` field names; empty where it names none that is known."""
     if "charset" not in value and "charset" not in value.lower():
         return ""
-    match = _PARAMETER.search(value[:1024])  # a field of 1 MiB says nothing more (fault 65)
-    return lookup(match[1] or match[2] or match[3] or "") if match else ""
+    for match in _PARAMETER.finditer(value[:1024]):  # a field of 1 MiB says nothing more (fault 65)
+        label = _UNQUOTED.sub(r"\1", match[2]) if match[2] is not None else match[3]
+        if label and match[1].lower() == "charset":
+            return lookup(label)
+    return ""
 
 
 def of_mark(content: bytes) -> str:
@@ -106,8 +116,9 @@ def _of_meta(attributes: Mapping[bytes, bytes]) -> str:
     if b"charset" in attributes:
         name = lookup(attributes[b"charset"].decode("latin-1"))
     elif attributes.get(b"http-equiv", b"").lower() == b"content-type":
-        match = _PARAMETER.search(attributes.get(b"content", b"").decode("latin-1"))
-        name = lookup(match[1] or match[2] or match[3] or "") if match else ""
+        match = _IN_META.search(attributes.get(b"content", b"").decode("latin-1"))
+        is_open = match is not None and (match[2] is not None or match[4] is not None)
+        name = lookup(match[1] or match[3] or match[5] or "") if match and not is_open else ""
     else:
         return ""
     # A meta that can be read as ASCII is not in UTF-16; nobody means x-user-defined (HTML, 13.2.3.2).
@@ -184,6 +195,6 @@ def to_utf8(content: bytes, charset: str) -> bytes:
         except UnicodeDecodeError:
             return content.decode("utf-8", "replace").encode()
         return content
-    if content.isascii() and not charset.startswith(("utf-16", "iso-2022")):
+    if content.isascii() and not charset.startswith(("utf-16", "iso-2022", "replacement")):
         return content
     return legacy.decode(content, charset).encode("utf-8", "replace")

@@ -1,7 +1,8 @@
 """What a page says to robots about itself: `X-Robots-Tag` fields and meta tags. Pure; read by processors and the commit.
 
 Neither is in RFC 9309. The words are those that search engines agree on; all of them are recorded, and which of them a
-crawl follows is decided elsewhere.
+crawl follows is decided elsewhere. Search engines name the comma alone between them; pages also write semicolons and blanks, and a
+crawler that means to obey reads these too.
 """
 
 import re
@@ -19,6 +20,11 @@ NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
 
 #: What the archive says of a page that asks for no copy.
 NO_COPY = "the page asks that no copy of it be kept"
+
+#: One directive: with its date, which goes to the end; with another value; or a word.
+_DIRECTIVE = re.compile(
+    r"unavailable_after\s*:.*|max-(?:snippet|image-preview|video-preview)\s*:\s*[^\s:]*|[^\s:|/]+", re.DOTALL
+)
 
 _NAME = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:")
 
@@ -73,16 +79,15 @@ def _of_value(value: str, agent: str) -> list[str]:
         name, begin = _NAME.match(part), 0
         if name is not None and name[1].lower() not in _VALUED:
             is_ours, begin = name[1].lower() in (agent, "*", "robots"), name.end()
-        directive = _folded(part[begin:])
-        if is_ours and directive:
-            found.append(directive)
+        if is_ours:
+            found += [_folded(one[0]) for one in _DIRECTIVE.finditer(part[begin:].lower())]
     return found
 
 
 def _parts(value: str) -> Sequence[str]:
-    """What stands between commas; the comma within a date parts nothing."""
+    """What stands between commas or semicolons; the comma within a date parts nothing."""
     parts: list[str] = []
-    for part in value[: MAX_DIRECTIVES * MAX_DIRECTIVE].split(","):
+    for part in value[: MAX_DIRECTIVES * MAX_DIRECTIVE].replace(";", ",").split(","):
         if parts and _DATE_REST.match(part) and "unavailable_after" in parts[-1].lower():
             parts[-1] += f",{part}"
         else:
@@ -91,6 +96,6 @@ def _parts(value: str) -> Sequence[str]:
 
 
 def _folded(text: str) -> str:
-    """Lower case, white space folded, one space behind the colon of a valued directive."""
-    name, colon, rest = " ".join(text.lower().split()).partition(":")
+    """White space folded, one space behind the colon of a valued directive."""
+    name, colon, rest = " ".join(text.split()).partition(":")
     return (f"{name.strip()}: {rest.strip()}" if colon else name)[:MAX_DIRECTIVE]

@@ -1,9 +1,12 @@
 """Encodings after the WHATWG rules."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gossamer.reading import legacy
 from gossamer.reading.charset import DETECTED_BYTES, _letters, sniff, to_utf8
@@ -43,6 +46,20 @@ def test_jsdom_cases(test_data: Path) -> None:
         ("größer".encode(), "text/html", "utf-8"),
         ("größer".encode("latin-1"), "text/html", "windows-1252"),
         (b"", "text/html; charset=" + "x" * (1 << 20), "windows-1252"),
+        (b"<meta charset=koi8-r>", "text/html; charset =gbk", "koi8-r"),
+        (b"<meta charset=koi8-r>", "text/html; charset='gbk'", "koi8-r"),
+        (b"<meta charset=koi8-r>", 'text/html; charset= "gbk"', "koi8-r"),
+        (b"<meta charset=koi8-r>", 'text/html; charset=gbk"', "koi8-r"),
+        (b"<meta charset=koi8-r>", "text/html; charset=();charset=gbk", "koi8-r"),
+        (b"<meta charset=koi8-r>", "text/html; charset= gbk ;x", "gbk"),
+        (b"<meta charset=koi8-r>", 'text/html; x="; charset=big5"; CHARSET="g\\bk', "gbk"),
+        (b"<meta charset=koi8-r>", "text/html; charset; charset=; charset=gbk", "gbk"),
+        (b"<meta charset =koi8-r>", "", "koi8-r"),
+        (b"<meta http-equiv=Content-Type content=\"text/html; charset ='koi8-r' x\">", "", "koi8-r"),
+        (b"<meta http-equiv=Content-Type content='charset x; charset = koi8-r'>", "", "koi8-r"),
+        (b'<meta http-equiv=Content-Type content="text/html; charset=\'koi8-r">', "", "windows-1252"),
+        (b"<meta http-equiv=Content-Type content='charset=koi8-r;x charset=gbk'>", "", "koi8-r"),
+        (b"<meta http-equiv=Content-Type content='charset=\xa0koi8-r'>", "", "windows-1252"),
         (b"<meta charset=" * 2000, "", "windows-1252"),
         (b"<!--" * 5000, "", "windows-1252"),
     ],
@@ -139,3 +156,45 @@ def test_bytes_are_read_as_the_standard_says_where_the_codec_of_python_does_not(
     content: bytes, charset: str, text: str
 ) -> None:
     assert to_utf8(content, charset).decode() == text
+
+
+# Behind a lead byte, a byte that is ASCII is read again, so that no tag and no quote is lost; any other goes with it.
+BAD_LEADS = [
+    ("big5", b"\x81<a>\xfe\xff\xa4\xe9", "\ufffd<a>\ufffd日"),
+    ("euc-kr", b'\xc9"\xc9\xc9\xb0\xa1\x80\xff', '\ufffd"\ufffd가\ufffd\ufffd'),
+    ("shift_jis", b"\x81<\x81\xad\xa0\xfd\x93\xfa\xf0\x40", "\ufffd<\ufffd\ufffd\ufffd日\ue000"),
+    ("euc-jp", b"\x8e<\x8f<\x8f\xa1<\x8f\xa1\xa1\x8e\xff\xc6\xfc\x80", "\ufffd<\ufffd<\ufffd<\ufffd\ufffd日\ufffd"),
+    ("gbk", b"\x81<\xff\x80\xfe\xff\xc8\xd5", "\ufffd<\ufffd€\ufffd日"),
+    ("gb18030", b"\x810<\x810\x81<\xfe9\xfe9\xc8\xd5\x810\x81", "\ufffd0<\ufffd0\ufffd<\ufffd日\ufffd"),
+    ("gb18030", b"\xa6\xd9\xa6\xf3\xfe\x59\xfe\xa0\xa8\xbc\xa3\xa0\x81\x35\xf4\x37", "︐︙龴龻ḿ\u3000\ue7c7"),
+    (
+        "iso-2022-jp",
+        b"\x1b(I1\x1b(J\\~\x1b$BF|<\x1b(B<\xff\x0e\x1b(Z\x1b(B\x1b(B",
+        "ｱ¥‾日\ufffd<\ufffd\ufffd\ufffd(Z\ufffd",
+    ),
+    ("big5", b"\x87\x7a\x87\xdf\x8e\x69\xfe\xdd", "㡵鿋箸砉"),
+    ("replacement", b"<a href=x>\xff", "\ufffd"),
+]
+
+
+@pytest.mark.parametrize(("charset", "content", "text"), BAD_LEADS)
+def test_what_is_no_letter_is_read_as_the_standard_says_and_swallows_no_ascii(
+    charset: str, content: bytes, text: str
+) -> None:
+    assert to_utf8(content, charset).decode() == text
+
+
+@given(st.sampled_from(["big5", "euc-kr", "shift_jis", "euc-jp", "gbk", "gb18030"]), st.binary(max_size=40))
+def test_a_tag_behind_any_bytes_is_found(charset: str, before: bytes) -> None:
+    assert to_utf8(before + b"<a href='x'>", charset).decode().endswith("<a href='x'>")
+
+
+def test_bytes_that_are_no_letters_cost_linear_time() -> None:
+    for charset in ("big5", "euc-kr", "shift_jis", "euc-jp", "gb18030", "iso-2022-jp"):
+        for bad in (b"\xff", b"\x81<", b"\x810\x81<", b"\x8f\xa1", b"\x1b", b"\x1b$B!"):
+            begun = time.process_time()
+            to_utf8(bad * 4_000, charset)
+            once = max(time.process_time() - begun, 0.002)
+            begun = time.process_time()
+            to_utf8(bad * 32_000, charset)
+            assert time.process_time() - begun < 40 * once, (charset, bad)

@@ -30,6 +30,16 @@ from gossamer.reading.robots_tags import MAX_DIRECTIVE, MAX_DIRECTIVES, concerns
         ),
         (["gossamer: unavailable_after: 2030-06-25"], {"unavailable_after: 2030-06-25"}),
         ([",, ,"], set()),
+        (["noindex; nofollow"], {"noindex", "nofollow"}),
+        (["NOINDEX;NOFOLLOW;"], {"noindex", "nofollow"}),
+        (["noindex nofollow"], {"noindex", "nofollow"}),
+        (["noindex\tnofollow\nnoarchive|nosnippet/none"], {"noindex", "nofollow", "noarchive", "nosnippet", "none"}),
+        (["otherbot: noindex nofollow; gossamer: noarchive nosnippet"], {"noarchive", "nosnippet"}),
+        (["noindex max-snippet: 20 nofollow"], {"noindex", "max-snippet: 20", "nofollow"}),
+        (
+            ["nofollow unavailable_after: 25 Jun 2030 15:00:00 PST; noindex"],
+            {"nofollow", "unavailable_after: 25 jun 2030 15:00:00 pst", "noindex"},
+        ),
     ],
 )
 def test_directives_for_everyone_and_for_this_agent_are_joined(values: list[str], expected: set[str]) -> None:
