@@ -43,7 +43,7 @@ def with_told_tls(wiring: Wiring) -> Wiring:
 
 def with_directory(wiring: Wiring, directory: str) -> Wiring:
     """A copy whose stores keep their files under `directory`."""
-    for unit in ("ledger", "archive", "log", "frontier", "sieve"):
+    for unit in ("ledger", "archive", "log", "frontier", "sieve", "process"):
         if (unit in wiring.providers or unit in wiring.components) and not (
             unit == "archive" and wiring.providers[unit].use == "no-archive"
         ):

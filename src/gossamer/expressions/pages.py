@@ -5,8 +5,10 @@ the first expression asks, and kept for the page that was asked about last: its 
 read the page just before hands over its document with :func:`keep_document`.
 """
 
+from contextlib import suppress
 from functools import cached_property
 
+from gossamer.model.errors import ReadApart
 from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.keywords import keywords
@@ -30,7 +32,7 @@ class PageFacts:
             document: the one of this visit, where somebody has read it already. Its text is its prose.
         """
         self.visit = visit
-        self._document = document or Document(visit)
+        self._document = document or Document(visit, holds_up=True)
 
     @property
     def _is_html(self) -> bool:
@@ -59,7 +61,9 @@ class PageFacts:
         if not triples and self._is_html:
             from gossamer.rdf.page import structured_data  # few crawls ask
 
-            triples = tuple(structured_data(self._document, rules=()).triples)
+            # A page that is too dear to be read here has triples if they are asked for, and says nothing otherwise.
+            with suppress(ReadApart):
+                triples = tuple(structured_data(self._document, rules=()).triples)
         return tuple({triple[2]: None for triple in triples if triple[1] == RDF_TYPE})
 
 

@@ -97,7 +97,7 @@ class PageJudge:
             refresh = refresh_of(response)
             if response.outcome in DOCUMENTS and not response.barred:
                 visit = msgspec.structs.replace(visit, mime=media_type_of(response, task.relation))
-                document = Document(visit)
+                document = Document(visit, holds_up=True)
                 visit = filled(visit, read(document, self._processors.get(visit.mime, ()), "plain"), refresh)
                 if self._asks_pages:
                     keep_document(visit, document)

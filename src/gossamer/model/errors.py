@@ -57,3 +57,7 @@ class AddressRefused(Exception):
 class ParseSkipped(Exception):
     """The markup of a page would cost the parser too much (faults 54, 55). The page is kept and marked
     `parse_skipped`."""
+
+
+class ReadApart(Exception):
+    """A part of a page may hold up everything else while it is read. It is read in a process that can be killed."""

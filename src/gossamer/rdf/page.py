@@ -58,19 +58,24 @@ def structured_data(
         rules: what is dropped (:mod:`gossamer.rdf.filtering`).
         expanding: add what bundled vocabularies say of the names that the page uses.
         searching: look for a sign first; without, a page is read whatever it looks like, at the price of a tree.
+
+    Raises:
+        ReadApart: its JSON-LD may cost more than may be spent here, where everything else waits.
     """
     sign = sign_of(document) if searching else everything(document)
     if sign.is_nothing:
         # Most pages end here, and making a counter costs as much as looking for a sign.
         none: Counter[str] = Counter()
         return StructuredData([], _items(document, rules), [], none, none)
-    gathered = Gathered()
+    gathered = Gathered(holds_up=document.holds_up)
     try:
         _gather(document, sign, gathered)
     except Full:
         pass  # counted; what was gathered before stays
     except ParseSkipped:
         gathered.counts["parse_skipped"] += 1
+    if gathered.counts["parse_skipped"]:
+        document.missed = document.missed or "parse_skipped"
     copy_patterns(gathered)
     if expanding:
         expand(gathered, VOCABULARIES)

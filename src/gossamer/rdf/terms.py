@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from gossamer.model.errors import ReadApart
 from gossamer.model.visit import Triple
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -44,6 +45,11 @@ MAX_LEFT_OUT = 200
 MAX_LANGUAGE = 60
 #: Characters of one IRI; longer ones are refused by servers as well.
 MAX_IRI = 8_192
+#: What the JSON-LD of one page may cost where everything else waits for its reader, in bytes and in terms that a parser copies.
+#: Each takes 2 us at the worst, and a twentieth of that in real pages, few of which have a tenth of so many.
+MAX_COST_HERE = 300_000
+#: The same where the reader can be stopped.
+MAX_COST = 4_000_000
 #: Warnings of one page that are kept with their words; all are counted.
 MAX_WARNINGS = 50
 #: Characters of what a page wrote that a warning repeats.
@@ -72,6 +78,10 @@ class Full(Exception):
     """The page has given as many triples, or as much text, as are taken of one."""
 
 
+class TooDear(Exception):
+    """Reading a script would cost more than is spent on a page."""
+
+
 class Gathered:
     """The triples of a page while it is read, within the limits.
 
@@ -81,8 +91,11 @@ class Gathered:
         counts: all warnings by kind, and what was left out by limit (`too_many_triples`, `literal_too_long`, ...).
     """
 
-    def __init__(self) -> None:
-        """Nothing is gathered yet."""
+    def __init__(self, *, holds_up: bool = False) -> None:
+        """Nothing is gathered yet; `holds_up` says that everything else waits for the reader."""
+        self._most = MAX_COST_HERE if holds_up else MAX_COST
+        self._holds_up = holds_up
+        self._cost = 0
         self.triples: dict[Triple, None] = {}
         self.warnings: list[Warned] = []
         self.counts: Counter[str] = Counter()
@@ -132,6 +145,19 @@ class Gathered:
         if 2 * self._items > MAX_TRIPLES:
             self.counts["too_many_triples"] += 1
             raise Full
+
+    def spend(self, cost: int) -> None:
+        """Ask for leave to read something.
+
+        Raises:
+            ReadApart: it costs too much for a reader that everything else waits for.
+            TooDear: it costs too much for any.
+        """
+        self._cost += cost
+        if self._cost > self._most:
+            if self._holds_up:
+                raise ReadApart
+            raise TooDear(f"the scripts of the page cost more than {MAX_COST} steps")
 
     def blank(self) -> str:
         """A blank node that is not used yet."""

@@ -39,10 +39,16 @@ _CANONICAL = re.compile(rb"(?i)canonical|&")
 class Document:
     """The document of one visit. It exists only inside the process stage: findings leave the stage, documents do not."""
 
-    __slots__ = ("__dict__", "agent", "choice", "left_out", "missed", "visit")
+    __slots__ = ("__dict__", "agent", "choice", "holds_up", "left_out", "missed", "visit")
 
     def __init__(
-        self, visit: Visit, agent: str = "Gossamer", *, trouble: str | None = None, choice: TextChoice = "main"
+        self,
+        visit: Visit,
+        agent: str = "Gossamer",
+        *,
+        trouble: str | None = None,
+        choice: TextChoice = "main",
+        holds_up: bool = False,
     ) -> None:
         """Nothing is parsed yet.
 
@@ -51,7 +57,9 @@ class Document:
             agent: the product token that the page may speak to (design question 15).
             trouble: what is known of the page already; `""` where the tree may be built whatever the page looks like.
             choice: what of the page is its text.
+            holds_up: everything else waits while it is read, so nothing in it may take long.
         """
+        self.holds_up = holds_up
         self.visit = visit
         self.agent = agent
         self.choice = choice

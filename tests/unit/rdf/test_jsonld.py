@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.rdf.jsonld import MAX_DEPTH
+from gossamer.rdf.contexts import MAX_DEPTH
 from gossamer.rdf.terms import TYPE
 
 SCHEMA = "http://schema.org/"
@@ -72,3 +72,10 @@ def test_a_script_that_is_none_is_counted(text: str, read: Any) -> None:
 def test_a_number_of_a_million_digits_is_no_trouble(read: Any) -> None:
     found = read(script('{"@context": "https://schema.org", "price": ' + "9" * 1_000_000 + "}"))
     assert len(found.triples) + found.counts["JsonLdError"] == 1
+
+
+@pytest.mark.parametrize("text", ["null", "5", "-1e3", "true", '"x"', "[]", "{}", "[null]", "[1, [2]]", "  null  "])
+def test_a_script_that_says_nothing_of_anything_costs_the_others_nothing(text: str, read: Any) -> None:
+    found = read(script(text) + script('{"@context": "https://schema.org", "name": "N"}'))
+    assert [value for _, _, value, *_ in found.triples] == ["N"]
+    assert not found.counts

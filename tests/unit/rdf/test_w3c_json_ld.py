@@ -26,7 +26,7 @@ EQUAL = {
     "r021": "http://a.example.com/doc",
 }
 #: Tests whose script is invalid: a processor reports an error and gives nothing.
-INVALID = ("r014", "r015", "r016", "r017")
+INVALID = ("r015", "r016", "r017")
 #: Tests that do not pass as they are written; docs/structured-data.md says the same.
 FAILING = {
     "r002": "it takes the first script only (`extractAllScripts: false`)",
@@ -35,6 +35,7 @@ FAILING = {
     "r011": "the fragment of its URL names no element",
     "r012": "the fragment of its URL names an element that is no script",
     "r013": "the fragment of its URL names a script of another type",
+    "r014": "a script that a comment of HTML is wrapped around is read, with a warning, as other readers do",
     "r022": "the fragment of its URL names a script",
 }
 
@@ -82,6 +83,12 @@ def test_all_scripts_of_a_page_are_read_where_the_w3c_asks_for_one_of_them(name:
     literal = {pair for pair in some if pair[1].startswith('"')}
     assert literal <= found
     assert {predicate for predicate, _ in found} >= {f"http://example.com/{word}" for word in ("foo", "bar")}
+
+
+def test_a_script_in_a_comment_is_read_with_a_warning() -> None:
+    found = _read("r014")
+    assert "<!-- -->" in {value for _, _, value, *_ in found.triples}
+    assert set(found.counts) == {"NearlyJson"}
 
 
 def test_statements_of_several_scripts_stand_in_the_graph_of_the_page() -> None:

@@ -4,8 +4,9 @@ Processors of the wiring come first; then those that a program registered with `
 media types, a kind of them as `image/*`, or `*`. A redirect has no document, but a target: that is a link of its own kind,
 which every later stage judges like any other (design question 4).
 
-Nearly every page is read in place. A page that its parser could choke on, and whatever a processor named in `isolated`
-reads, goes to a parser process (:mod:`gossamer.stages.process.isolation`), while other pages pass by.
+Nearly every page is read in place. A page that its parser could choke on, whatever a processor named in `isolated` reads, and
+whatever a processor finds too dear, go to a parser process (:mod:`gossamer.stages.process.isolation`), while other pages pass by.
+A page that was read in place when the process died goes there, too, when the crawl goes on (:mod:`gossamer.stages.process.marks`).
 """
 
 import asyncio
@@ -28,8 +29,9 @@ from gossamer.reading.sniffing import media_type_of
 from gossamer.reading.text import TextChoice
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
 from gossamer.stages.process.leading import disowned, refresh_of, with_target
+from gossamer.stages.process.marks import MOST_STRIKES, ReadingMarks
 from gossamer.stages.process.parser import ProcessorSpec
-from gossamer.stages.process.reading import Details, Findings, added, filled, read
+from gossamer.stages.process.reading import Details, Findings, added, filled, read, without
 
 #: Reading a byte of XHTML costs so many times as much as one of HTML.
 _SHARE_OF_XHTML = 20
@@ -91,6 +93,15 @@ class ProcessSheet(Sheet, frozen=True):
             "Fetch a page again at most this many times because a handler asks for it.", unit="tries", ge=0, le=100
         ),
     ] = 3
+    directory: Annotated[
+        str,
+        setting(
+            "Note in this crawl directory which page is being read, so that a page that ends the process is not read in it "
+            "again; if empty, it is not noted.",
+            restart="it is the crawl's directory",
+            names="a folder",
+        ),
+    ] = ""
     parse_memory: Annotated[
         int,
         setting(
@@ -117,6 +128,7 @@ class Process(Filter[ProcessSheet]):
         """Who raised what, as far as people were told."""
         self._parsers = Parsers(max(1, self.sheet.parsers), self.sheet.parse_deadline, self.sheet.parse_memory)
         self._languages = _languages(self.sheet)
+        self._marks = ReadingMarks()
         self.metrics.gauge("parsers_started", lambda: self._parsers.started)
         self.metrics.gauge("parsers_killed", lambda: self._parsers.killed)
 
@@ -143,6 +155,7 @@ class Process(Filter[ProcessSheet]):
                     f"processor {getattr(processor, 'name', processor)!r} may keep state, which {self.sheet.parsers} parser "
                     "processes would divide: set parsers=1, or say `divisible = True` in its class"
                 )
+        self._marks.open(self.sheet.directory)
 
     def _check_isolated(self) -> None:
         known = {getattr(one, "name", "") for group in self.processors.values() for one in group}
@@ -152,6 +165,7 @@ class Process(Filter[ProcessSheet]):
     async def stop(self) -> None:
         """End the parser processes."""
         await self._parsers.close()
+        self._marks.close()
 
     async def filter_many(self, visits: list[Visit]) -> list[Visit]:
         """A batch of visits; those that another process reads come last, and hold up no other."""
@@ -173,13 +187,16 @@ class Process(Filter[ProcessSheet]):
 
     def _read(self, visit: Visit) -> "Visit | Coroutine[Any, Any, Visit]":
         """The visit, read; or what reads it while others go on."""
-        done = self._read_here(visit)
-        return self._read_apart(visit) if done is None else done
+        marks = self._marks
+        strikes = marks.begin(visit.url)
+        done = self._read_here(visit, strikes)
+        marks.end()
+        return self._read_apart(visit, strikes) if done is None else done
 
     # -- one visit
 
-    def _read_here(self, visit: Visit) -> Visit | None:
-        """The visit, read; None where it has to be read apart."""
+    def _read_here(self, visit: Visit, strikes: int) -> "Visit | Coroutine[Any, Any, Visit] | None":
+        """The visit, read; what reads a part of it that has to be read apart; None where all of it has to be."""
         response = visit.response
         if visit.is_robots or visit.is_part:  # of a part, the program that brought it has said all that is known
             return visit
@@ -198,12 +215,37 @@ class Process(Filter[ProcessSheet]):
             self.metrics.counters["unprocessed"] += 1
             if not refresh:
                 return visit
+        if strikes:
+            return self._spared(visit, strikes)
         document = self._document(visit)
         if self._is_apart(document, processors):
             return None
-        return self._finished(
-            visit, read(document, processors, self.sheet.details, language=bool(self._languages)), refresh
-        )
+        dear: list[Processor] = []
+        findings = read(document, processors, self.sheet.details, language=bool(self._languages), apart=dear)
+        if dear:
+            return self._read_rest(visit, findings, dear, refresh)
+        return self._finished(visit, findings, refresh)
+
+    async def _read_rest(
+        self, visit: Visit, findings: Findings, processors: Sequence[Processor], refresh: tuple[Found, ...]
+    ) -> Visit:
+        return self._finished(visit, await self._completed(visit, findings, processors), refresh)
+
+    async def _completed(self, visit: Visit, findings: Findings, processors: Sequence[Processor]) -> Findings:
+        """The findings with those of processors that found the page too dear to be read here."""
+        specs = [spec for processor in processors if (spec := spec_of(processor)) is not None]
+        if not self.sheet.parsers or len(specs) < len(processors):
+            return without(findings, processors)
+        self.metrics.count("read_apart")
+        return joined(findings, await self._isolated(visit, specs))
+
+    def _spared(self, visit: Visit, strikes: int) -> Visit | None:
+        """What becomes of a page that was being read when the process died: None where it is read apart, once."""
+        self.metrics.count("reader_killed")
+        done = strikes >= MOST_STRIKES
+        will = "it is not read any more" if done else "it is read in a process of its own"
+        self.report(f"{visit.url}: the process died while it read this page, so {will}")
+        return self._finished(visit, Findings(base=visit.url, trouble="reader_killed"), ()) if done else None
 
     def _barred(self, visit: Visit) -> Visit | None:
         """The visit of a document that no filter lets be parsed; None where it may be."""
@@ -214,7 +256,7 @@ class Process(Filter[ProcessSheet]):
         return msgspec.structs.replace(visit, barred={**visit.barred, "parse": rule})
 
     def _document(self, visit: Visit) -> Document:
-        return Document(visit, self.sheet.agent, choice=self.sheet.text)
+        return Document(visit, self.sheet.agent, choice=self.sheet.text, holds_up=True)
 
     def _is_apart(self, document: Document, processors: Sequence[Processor]) -> bool:
         """Whether some of it has to be read in a parser process."""
@@ -222,15 +264,17 @@ class Process(Filter[ProcessSheet]):
             return True
         return bool(self.sheet.parsers) and self._is_dear(document, processors)
 
-    async def _read_apart(self, visit: Visit) -> Visit:
+    async def _read_apart(self, visit: Visit, strikes: int = 0) -> Visit:
         """The visit, read in a parser process as far as can be. Never raises."""
         visit = self._sniffed(visit)
-        findings = await self._findings_apart(visit, self._processors_of(visit.mime))
+        findings = await self._findings_apart(visit, self._processors_of(visit.mime), is_dear=bool(strikes))
         return self._finished(visit, findings, refresh_of(visit.response))
 
-    async def _findings_apart(self, visit: Visit, processors: Sequence[Processor]) -> Findings:
+    async def _findings_apart(
+        self, visit: Visit, processors: Sequence[Processor], *, is_dear: bool = False
+    ) -> Findings:
         document = self._document(visit)
-        dear = self._is_dear(document, processors)
+        dear = is_dear or self._is_dear(document, processors)
         self.metrics.count("read_apart")
         here: list[Processor] = []
         there: list[ProcessorSpec] = []
@@ -241,14 +285,23 @@ class Process(Filter[ProcessSheet]):
                 here.append(processor)
             else:
                 there.append(spec)
-        language = bool(self._languages)
         if dear and (there or visit.mime in HTML_TYPES):
             findings = await self._parsed(visit, there)
-            more = read(document, here, "plain") if here else Findings()
+            more = await self._read_in_place(visit, document, here, "plain") if here else Findings()
         else:
             more = await self._isolated(visit, there)
-            findings = read(document, here, self.sheet.details, language=language)
+            findings = await self._read_in_place(visit, document, here, self.sheet.details)
         return joined(findings, more)
+
+    async def _read_in_place(
+        self, visit: Visit, document: Document, processors: Sequence[Processor], details: Details
+    ) -> Findings:
+        """What processors find that read here, but for those that find the page too dear."""
+        dear: list[Processor] = []
+        self._marks.begin(visit.url)
+        findings = read(document, processors, details, language=bool(self._languages), apart=dear)
+        self._marks.end()
+        return await self._completed(visit, findings, dear) if dear else findings
 
     def _is_dear(self, document: Document, processors: Sequence[Processor]) -> bool:
         """Reading it here would hold up the crawl: by its markup, or by its size where a processor reads it at all."""
@@ -258,7 +311,8 @@ class Process(Filter[ProcessSheet]):
         return document.mime in HTML_TYPES and bool(document.trouble)
 
     async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
-        """A page that may cost too much: its tree is built where that can be killed, and done without where it had to be."""
+        """A page that may cost too much: its tree is built where that can be killed, and done without where it had to be. Where
+        that fails as well, each processor reads it alone: one that does not come back costs its own findings."""
         trouble = ""
         for _ in range(2):
             try:
@@ -276,15 +330,16 @@ class Process(Filter[ProcessSheet]):
                 self.metrics.count(str(failure))
             else:
                 return findings
-        return Findings(base=visit.url, trouble=trouble)
+        findings = Findings(base=visit.url, trouble=trouble)
+        return joined(findings, await self._isolated(visit, processors, trouble)) if len(processors) > 1 else findings
 
-    async def _isolated(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
+    async def _isolated(self, visit: Visit, processors: Sequence[ProcessorSpec], trouble: str = "") -> Findings:
         """What processors find that are not trusted, each for itself: one that fails costs its own findings."""
         joint = Findings()
         for spec in processors:
             try:
                 findings = await self._parsers.read(
-                    visit, (spec,), self.sheet.agent, "plain", language=False, trouble="", choice=self.sheet.text
+                    visit, (spec,), self.sheet.agent, "plain", language=False, trouble=trouble, choice=self.sheet.text
                 )
             except ParserFailed as failure:
                 self.metrics.count(f"{failure}:{spec.name}")

@@ -19,7 +19,7 @@ from gossamer.reading.document import Document
 from gossamer.stages.process.component import Process, joined
 from gossamer.stages.process.isolation import ParserFailed
 from gossamer.stages.process.parser import ProcessorSpec
-from gossamer.stages.process.reading import Findings, filled, read
+from gossamer.stages.process.reading import Findings, filled
 
 
 class HandlingProcess(Process):
@@ -54,7 +54,7 @@ class HandlingProcess(Process):
         if self._is_apart(document, others):
             findings = await self._findings_apart(visit, others)
         else:
-            findings = read(document, others, self.sheet.details, language=bool(self._languages))
+            findings = await self._read_in_place(visit, document, others, self.sheet.details)
         parts = tuple(one for one in findings.found if one.relation in RELATIONS)
         return self._finished(visit, joined(msgspec.structs.replace(findings, found=parts), made), ())
 

@@ -18,7 +18,7 @@ from gossamer.contracts.processing import (
     FoundLinks,
     Processor,
 )
-from gossamer.model.errors import ParseSkipped
+from gossamer.model.errors import ParseSkipped, ReadApart
 from gossamer.model.items import as_item
 from gossamer.model.orders import Block, Delay, Order
 from gossamer.model.raised import raised
@@ -70,8 +70,9 @@ class Findings(msgspec.Struct, frozen=True):
 class _Gathered:
     """What the processors of one document have yielded so far."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, apart: list[Processor]) -> None:
         self._document = document
+        self._apart = apart
         self._found = FoundLinks()
         self._yielded = 0
         self._items: list[Item] = []
@@ -101,6 +102,8 @@ class _Gathered:
         except Retry as error:
             self._again = error.after
             self._is_out = isinstance(error, LoggedOut)
+        except ReadApart:
+            self._apart.append(processor)
         except ParseSkipped as error:  # the page's fault, and told as its trouble
             self._count(f"raised:{type(error).__name__}")
             self._trouble = self._trouble or self._document.missed or f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
@@ -151,12 +154,30 @@ class _Gathered:
         )
 
 
-def read(document: Document, processors: Iterable[Processor], details: Details, *, language: bool = False) -> Findings:
-    """Everything that processors and the page itself say."""
-    gathered = _Gathered(document)
+def read(
+    document: Document,
+    processors: Iterable[Processor],
+    details: Details,
+    *,
+    language: bool = False,
+    apart: list[Processor] | None = None,
+) -> Findings:
+    """Everything that processors and the page itself say.
+
+    Args:
+        document: the page.
+        processors: asked one after the other.
+        details: what is found of the page itself.
+        language: also find the language of its text.
+        apart: takes processors that may not read this page here. Without, their part is left out and counted.
+    """
+    left_out: list[Processor] = [] if apart is None else apart
+    gathered = _Gathered(document, left_out)
     for processor in processors:
         gathered.ask(processor)
     findings = gathered.findings()
+    if apart is None and left_out:
+        findings = without(findings, left_out)
     if document.mime not in HTML_TYPES:
         trouble = findings.trouble or document.missed
         directives = document.field_directives
@@ -174,6 +195,12 @@ def read(document: Document, processors: Iterable[Processor], details: Details, 
         frequency=document.frequency,
         trouble=findings.trouble or document.missed,
     )
+
+
+def without(findings: Findings, processors: Sequence[Processor]) -> Findings:
+    """The findings of a page that some of its processors could not read, which is counted and told as its trouble."""
+    counts = {**findings.counts, "read_skipped": findings.counts.get("read_skipped", 0) + len(processors)}
+    return msgspec.structs.replace(findings, counts=counts, trouble=findings.trouble or "parse_skipped")
 
 
 def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Visit:

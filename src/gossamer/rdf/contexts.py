@@ -1,0 +1,145 @@
+"""Contexts of JSON-LD: put in the place of their names, and weighed, since their size says nothing of the work of a parser.
+
+Place in the flow: :mod:`gossamer.rdf.jsonld` asks for both before it hands a script to pyoxigraph. That copies the context in
+force, term by term, for each object that has one of its own, and for each name in reach of a context that belongs to a term. It
+reads terms that stand for each other by recursion, which ends the process where there are thousands.
+"""
+
+from typing import Any
+
+from gossamer.rdf import schema_org
+from gossamer.rdf.terms import MAX_IRI, Gathered
+
+#: Objects and lists in each other (fault 62).
+MAX_DEPTH = 200
+#: Terms of contexts, each of which is needed to understand the next; 4,000 overflow a stack of 8 MB, and people write three.
+MAX_CHAIN = 50
+
+
+class TooDeep(Exception):
+    """The script is nested too deeply."""
+
+
+def put_contexts(value: Any, script: bytes, gathered: Gathered) -> int:
+    """Put contexts in the place of their names, throughout a document.
+
+    Returns:
+        The terms that a parser copies on its way through the document, each as often as it does so at the most.
+
+    Raises:
+        TooDeep: it is nested too deeply.
+        ValueError: a context is one that the parser must not see.
+    """
+    holders: list[dict[str, Any]] = []
+    used: set[str] = set()
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        following: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                used.update(each)
+                if "@context" in each:
+                    holders.append(each)
+                following.extend(inner for inner in each.values() if isinstance(inner, dict | list))
+            else:
+                following.extend(inner for inner in each if isinstance(inner, dict | list))
+        if not following:
+            break
+        level = following
+    else:
+        raise TooDeep
+    if not holders:
+        return 0
+    schema = _schema_org(used, script)
+    for holder in holders:
+        holder["@context"] = _known(holder["@context"], schema, gathered)
+    return _weight(value, schema)
+
+
+def _known(context: Any, schema: dict[str, Any], gathered: Gathered) -> Any:
+    """A context without names of others."""
+    if isinstance(context, list):
+        return [_known(part, schema, gathered) for part in context]
+    if not isinstance(context, str):
+        return context
+    if schema_org.NAME.fullmatch(context.strip()):
+        return schema
+    gathered.warn("UnknownContext", context)
+    return {}
+
+
+def _schema_org(used: set[str], script: bytes) -> dict[str, Any]:
+    """Schema.org's context, with the terms that are used."""
+    context: dict[str, Any] = {"@vocab": schema_org.VOCABULARY}
+    context |= {alias: stands_for for alias, stands_for in schema_org.ALIASES.items() if alias in used}
+    for term in used & schema_org.COERCED.keys():
+        context[term] = {"@id": schema_org.VOCABULARY + term, "@type": schema_org.COERCED[term]}
+    for prefix, iri in schema_org.PREFIXES.items():
+        if b'"%s:' % prefix.encode() in script:
+            context[prefix] = iri
+    return context
+
+
+def _weight(value: Any, schema: dict[str, Any]) -> int:
+    weight = 0
+    waiting: list[tuple[Any, int, bool]] = [(value, 0, False)]
+    while waiting:
+        each, terms, is_scoped = waiting.pop()
+        if isinstance(each, dict):
+            if "@context" in each:
+                more, scoped, _ = _measured(each["@context"], schema)
+                terms, is_scoped = terms + more, is_scoped or bool(scoped)
+                weight += terms * (1 + scoped)
+            if is_scoped:
+                weight += terms * (1 + len(each))
+            inside = (inner for name, inner in each.items() if name != "@context")
+        else:
+            inside = iter(each)
+        waiting.extend((inner, terms, is_scoped) for inner in inside if isinstance(inner, dict | list))
+    return weight
+
+
+def _measured(context: Any, schema: dict[str, Any]) -> tuple[int, int, int]:
+    """How many terms a context has, how many contexts belong to terms of it, and how long its longest chain of terms is.
+
+    Raises:
+        ValueError: a chain is too long, or a name is: the parser would copy it for each key that uses it.
+    """
+    if context is schema:
+        return len(context), 0, 1
+    terms = scoped = chain = 0
+    if isinstance(context, list):
+        for part in context:
+            more, inner, length = _measured(part, schema)
+            terms, scoped, chain = terms + more, scoped + inner, max(chain, length)
+    elif isinstance(context, dict):
+        terms = len(context)
+        for term, meaning in context.items():
+            iri = meaning.get("@id") if isinstance(meaning, dict) else meaning
+            if isinstance(iri, str) and len(iri) > MAX_IRI:
+                raise ValueError(f"the context says {term[:40]!r} in {len(iri)} characters, more than {MAX_IRI}")
+            if isinstance(meaning, dict) and "@context" in meaning:
+                more, inner, length = _measured(meaning["@context"], schema)
+                terms, scoped, chain = terms + more, scoped + inner + 1, max(chain, length)
+        chain += _chain(context)
+    if chain > MAX_CHAIN:
+        raise ValueError(f"the context has over {MAX_CHAIN} terms that stand for each other in a row")
+    return terms, scoped, chain
+
+
+def _chain(context: dict[str, Any]) -> int:
+    """How many terms stand in a row of which each is needed for the next; more than :data:`MAX_CHAIN` where there is no end."""
+    needs: dict[str, set[str]] = {}
+    for term, meaning in context.items():
+        words = meaning.values() if isinstance(meaning, dict) else (meaning,)
+        names = {term.partition(":")[0]}
+        for word in words:
+            if isinstance(word, str):
+                names |= {word, word.partition(":")[0]}
+        if needed := (names & context.keys()) - {term}:
+            needs[term] = needed
+    for length in range(1, MAX_CHAIN + 1):
+        if not needs:
+            return length
+        needs = {term: still for term, needed in needs.items() if (still := needed & needs.keys())}
+    return MAX_CHAIN + 1
