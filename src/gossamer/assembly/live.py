@@ -55,17 +55,15 @@ def settings_of(key: str, value: str, units: Units) -> Settings:
     [reason] = [prop.reason for prop in properties(CrawlOptions) if prop.name == option]
     if reason:
         raise UsageError(f"option {key!r} cannot change while a crawl runs: {reason}")
-    if option in RULES:
-        made = RULES[option](build(CrawlOptions, {option: value}), units)
-    else:
-        made = _named(option, value, units)
+    options = build(CrawlOptions, {option: value})
+    made = RULES[option](options, units) if option in RULES else _named(option, getattr(options, option), units)
     for unit in made:
         if unit not in units:
             raise UsageError(f"option {key!r} sets unit {unit!r}, which this crawl does not have")
     return made
 
 
-def _named(option: str, value: str, units: Units) -> Settings:
+def _named(option: str, value: Any, units: Units) -> Settings:
     """The settings that are named for an option."""
     made: Settings = {}
     for unit, setting in SETTINGS[option]:

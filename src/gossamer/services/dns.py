@@ -51,7 +51,7 @@ class ResolverSheet(Sheet, frozen=True):
         setting("Let links reach these networks (CIDR) although they are not public.", names="a private network"),
     ] = ()
     allow_ports: Annotated[
-        tuple[int, ...],
+        tuple[Annotated[int, msgspec.Meta(ge=1, le=65_535)], ...],
         setting("Allow these ports although they are on the list of blocked ones.", names="a blocked port"),
     ] = ()
     only_loopback: Annotated[bool, setting("Refuse every address off this machine.", names="other machines")] = True

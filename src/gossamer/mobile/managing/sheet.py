@@ -26,10 +26,15 @@ class CrawlersSheet(Sheet, frozen=True):
     traversal: Annotated[
         Literal["breadth", "depth", "host-breadth"], setting("Let crawlers visit pages in this order.", restart=_AWAY)
     ] = "breadth"
-    depth: Annotated[
-        int | None, setting("Let crawlers follow at most this many links in a row.", unit="links", restart=_AWAY)
-    ] = None
-    urls: Annotated[int | None, setting("Let crawlers visit at most this many URLs of a host.", unit="URLs")] = None
+    depth: (
+        Annotated[
+            int, setting("Let crawlers follow at most this many links in a row.", unit="links", restart=_AWAY, ge=0)
+        ]
+        | None
+    ) = None
+    urls: Annotated[int, setting("Let crawlers visit at most this many URLs of a host.", unit="URLs", ge=1)] | None = (
+        None
+    )
     parts: Annotated[
         tuple[BroughtPart, ...], setting("Bring these parts of a relevant document home.", restart=_AWAY)
     ] = ("whole",)
@@ -58,6 +63,7 @@ class CrawlersSheet(Sheet, frozen=True):
         setting(
             "Count a crawler as lost if its runtime cannot be reached for this long before the crawler starts.",
             unit="s",
+            ge=0,
         ),
     ] = 30.0
     tries: Annotated[

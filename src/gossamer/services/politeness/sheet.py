@@ -24,13 +24,17 @@ V = TypeVar("V")
 class PolitenessSheet(Sheet, frozen=True):
     """Settings of :class:`HostPoliteness`. All are live."""
 
-    delay: Annotated[
-        float | Literal["auto"],
-        setting(
-            "Wait this long between two requests to a host; `auto` follows its latency, between floor and cap.",
-            unit="s",
-        ),
-    ] = "auto"
+    delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between two requests to a host; `auto` follows its latency, between floor and cap.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | Literal["auto"]
+    ) = "auto"
     factor: Annotated[float, setting("With `auto`, wait this multiple of the host's latency.", ge=0)] = 5.0
     floor: Annotated[float, setting("With `auto`, wait at least this long.", unit="s", ge=0)] = 1.0
     cap: Annotated[
@@ -45,7 +49,7 @@ class PolitenessSheet(Sheet, frozen=True):
         ),
     ] = 1
     delays: Annotated[
-        dict[str, float | Literal["auto"]],
+        dict[str, Annotated[float, msgspec.Meta(ge=0)] | Literal["auto"]],
         setting("Wait this many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
     ] = msgspec.field(default_factory=dict)
     lives: Annotated[
@@ -107,7 +111,7 @@ class PolitenessSheet(Sheet, frozen=True):
         | None
     ) = None
     retries: Annotated[
-        tuple[float, ...],
+        tuple[Annotated[float, msgspec.Meta(ge=0)], ...],
         setting("Wait this many seconds before the second and each further try of a page or of an endpoint."),
     ] = WAITS
     strikes: Annotated[

@@ -26,7 +26,10 @@ class FrontierSheet(Sheet, frozen=True):
     concurrency: Annotated[
         int,
         setting(
-            "Allow at most this many requests in flight in all, counted from hand-out to commit.", unit="requests", ge=1
+            "Allow at most this many requests in flight in all, counted from hand-out to commit.",
+            unit="requests",
+            ge=1,
+            le=4096,
         ),
     ] = 64
     max_pages: (
@@ -58,7 +61,9 @@ class FrontierSheet(Sheet, frozen=True):
         Annotated[
             int,
             setting(
-                "Let others join by themselves until this many agents work; default: as many as there are cores.", ge=1
+                "Let others join by themselves until this many agents work; default: as many as there are cores.",
+                ge=1,
+                le=64,
             ),
         ]
         | None

@@ -79,6 +79,7 @@ class ProcessSheet(Sheet, frozen=True):
             "Run at most this many parser processes; with 0, pages that need one get no tree.",
             unit="processes",
             restart=_PROCESSES,
+            ge=0,
         ),
     ] = 1
     apart: Annotated[int, setting("Read documents larger than this in a parser process.", unit="bytes", ge=0)] = (

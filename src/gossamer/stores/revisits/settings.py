@@ -47,10 +47,10 @@ class RevisitSheet(Sheet, frozen=True):
         ),
     ] = ()
     min_by_host: Annotated[
-        dict[str, float],
+        dict[str, Annotated[float, msgspec.Meta(gt=0)]],
         setting("Wait at least this long between two visits of a page of these hosts, as `*.example.org`.", unit="s"),
     ] = msgspec.field(default_factory=dict)
     max_by_host: Annotated[
-        dict[str, float],
+        dict[str, Annotated[float, msgspec.Meta(gt=0)]],
         setting("Wait at most this long between two visits of a page of these hosts, as `*.example.org`.", unit="s"),
     ] = msgspec.field(default_factory=dict)
