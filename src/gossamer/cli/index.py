@@ -43,6 +43,8 @@ def index(directory: str, overwrite: bool, text: Literal["main", "all"] | None, 
         print(f"{done.visits:,} visits read, {done.extras:,} documents with new texts of links, types or ranks")
         if done.terms is not None:
             print(f"{done.terms:,} rows in the table terms")
+        for remark in done.remarks:
+            print(remark)
         if done.unread:
             print(
                 f"{done.unread:,} texts could not be read out of the archive; `gossamer verify {directory} --deep` says why"

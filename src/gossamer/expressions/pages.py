@@ -12,7 +12,7 @@ from gossamer.model.errors import ReadApart
 from gossamer.model.visit import HTML_TYPES, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.keywords import keywords
-from gossamer.reading.text import MAX_TEXT, all_text
+from gossamer.reading.text import all_text
 
 #: The facts that are made here.
 OF_PAGES = ("text", "keywords", "types")
@@ -40,13 +40,12 @@ class PageFacts:
 
     @cached_property
     def text(self) -> str:
-        """Every word that a reader sees, a block on each line; of plain text the text; empty for all else."""
+        """Every word that a reader sees, a block on each line; of plain text the text; empty for all else. Nothing is cut."""
         if self._is_html:
-            return all_text(self._document.markup)
+            return all_text(self._document.markup, len(self._document.markup))
         if not self.visit.media_type.startswith("text/"):
             return ""
-        # Of other encodings than UTF-8 a character has four bytes at most.
-        return self._document.markup[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
+        return self._document.markup.decode("utf-8", "replace")
 
     @cached_property
     def keywords(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from gossamer.model.visit import HTML_TYPES, Location, Response, Visit
 from gossamer.query.archive import ArchiveReader
 from gossamer.reading.coding import undone
 from gossamer.reading.document import Document
-from gossamer.reading.text import MAX_TEXT, TextChoice
+from gossamer.reading.text import MAX_TEXT, TEXTS, TextChoice
 from gossamer.stores.warc_reading import ArchivedRecord
 
 _PLAIN = Requested()
@@ -103,7 +103,10 @@ class ArchivedTexts:
         self._choice = choice
 
     def text(self, row: Mapping[str, Any]) -> str | None:
-        """The text of a page by the choice, all of a plain text; empty for what is neither, None where it cannot be read."""
+        """The text of a page by the choice, all of a plain text; empty for what is neither, None where it cannot be read.
+
+        Where there is more of it than is indexed, some of that is there as well.
+        """
         mime = row["media_type"] or row["mime"] or ""
         if mime not in HTML_TYPES and mime != "text/plain":
             return ""
@@ -112,8 +115,13 @@ class ArchivedTexts:
         except (UsageError, CrawlDirectoryError):
             return None
         if visit.is_part:
-            return visit.response.content[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
+            return _beginning(visit.response.content)
         document = Document(visit, choice=self._choice)
         if mime in HTML_TYPES:
-            return document.text
-        return document.markup[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
+            return TEXTS[self._choice](document.markup, MAX_TEXT + 1)
+        return _beginning(document.markup)
+
+
+def _beginning(text: bytes) -> str:
+    """A text as far as it is indexed, and a bit more if it is longer."""
+    return text[: 4 * MAX_TEXT + 4].decode("utf-8", "replace")

@@ -30,6 +30,10 @@ class Indexed(msgspec.Struct, frozen=True):
     """Documents of which the tables say something else than before."""
     unread: int
     """Documents whose texts the archive does not give."""
+    cut: int
+    """Documents whose texts are too long, so that only their beginnings are in the index."""
+    remarks: list[str]
+    """The same in words."""
     terms: int | None = None
     """Rows of the table `terms`; None where it is not made."""
 
@@ -91,6 +95,6 @@ def index_crawl(directory: Path, *, anew: bool = False, text: TextChoice | None 
             visits = Feed(directory, index.table).give(index)
             extras = add_extras(directory, index)
             rows = write_terms(index, directory / TABLES / TERMS / f"{TERMS}.parquet") if terms else None
-            return Indexed(index.documents, visits, extras, index.unread, rows)
+            return Indexed(index.documents, visits, extras, index.unread, index.cut, index.remarks, rows)
         finally:
             index.close()

@@ -110,7 +110,8 @@ class Inspecting:
         """
         visit = await self._processed(url, response, base)
         [visit] = self._links.filter(visit)
-        prose = Document(visit).text if visit.mime in HTML_TYPES else ""
+        document = Document(visit)
+        prose = document.text if visit.mime in HTML_TYPES else ""
         data = structured_data(Document(visit)) if visit.mime in HTML_TYPES else None
         return Inspection(
             url=url,
@@ -134,7 +135,7 @@ class Inspecting:
             ),
             structured_data=told(data) if data else [],
             structured_data_left_out=dict(data.counts) | {"filtered": data.dropped.total()} if data else {},
-            trouble=visit.trouble,
+            trouble=visit.trouble or document.missed,
             error=response.error,
         )
 

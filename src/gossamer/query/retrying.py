@@ -129,8 +129,10 @@ class RetryingFollower(Follower):
             self.has_looked()
 
     def told(self) -> list[FollowerNote]:
-        """A line for each that lacks rows."""
-        return [
+        """A line for each that lacks rows, and what consumers remark."""
+        open_ones = [trial.consumer for trial in self._trials if trial.consumer is not None]
+        remarks = [FollowerNote(line) for one in open_ones for line in getattr(one, "remarks", ())]
+        return remarks + [
             FollowerNote(f"{trial.what.name}: {trial.failure}; the next run hands on what is missing", is_lacking=True)
             for trial in self._trials
             if trial.failure

@@ -164,14 +164,13 @@ class Part:
     behind: int
     """Where the next part begins: at the end of the element without prose that this one ends in, if it does."""
 
-    def __init__(self, markup: bytes, start: int, end: int, limit: int, unclosed: set[int]) -> None:
+    def __init__(self, markup: bytes, start: int, end: int, unclosed: set[int]) -> None:
         """Everything but the words and the texts.
 
         Args:
             markup: well-formed UTF-8.
             start: where the part begins.
             end: where it ends, before a tag if it can.
-            limit: how far the end of an element without prose is looked for.
             unclosed: kinds of elements that are kept like any other; those that are looked for in vain are added to it, for
                 the parts behind this one.
         """
@@ -183,12 +182,9 @@ class Part:
         offset = start - len(_FIRST)
         tags = _tags(data, len(data) - len(_LAST))
         self.behind = end
-        for first, last, until in _hidden(tags, data, markup, offset, limit, unclosed):
-            tags.kinds[first : last + 1] = _ENDS
-            tags.starts[first:last] = tags.ends[first:last]
-            if last < len(tags.starts):
-                tags.starts[last] = max(tags.starts[last], until - offset)
-            self.behind = max(self.behind, until)
+        if hidden := list(_hidden(tags, data, markup, offset, unclosed)):
+            self.behind = max(end, hidden[-1][2])
+            _hide(tags, np.array(hidden), offset)
         heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
         lengths = np.empty_like(heads)
         np.subtract(heads[1:], heads[:-1], lengths[:-1])
@@ -206,6 +202,8 @@ class Part:
         # How many links and elements of code are open behind a tag, less what was open behind the last that ended a block.
         depth = ((tags.kinds == _BARE) * _STEPS.take(tags.closing)).cumsum()
         depth -= np.repeat(depth[heads], self._lengths)
+        if depth.min() < 0:  # an end tag without a start: that of a link in which the part before ended, say
+            depth -= _lowest(depth, np.repeat(np.arange(len(heads)), self._lengths))
         total = np.add.reduceat(words, heads)
         bare = np.add.reduceat(words * (depth > 0), heads)
         some = total.nonzero()[0]
@@ -279,7 +277,11 @@ def _tags(data: bytes, length: int) -> _Tags:
     nameless = (name == 0).nonzero()[0]
     if len(nameless):
         what = numbers[places[nameless]]
-        kinds[nameless[what & 0xFFFFFF == _COMMENT_BEGINS]] = _COMMENT
+        comments = nameless[what & 0xFFFFFF == _COMMENT_BEGINS]
+        # One that the next `>` ends does no more than end a block.
+        behind = starts[comments]
+        is_over = (codes[behind - 3] == ord("-")) & (codes[behind - 2] == ord("-")) & (codes[behind - 1] == ord(">"))
+        kinds[comments[~is_over]] = _COMMENT
         none = nameless[(what & 0xFF != ord("!")) & (what & 0xFF != ord("?"))]
         if len(none):
             places, kinds, closing, starts = (np.delete(column, none) for column in (places, kinds, closing, starts))
@@ -309,9 +311,7 @@ def _between(marks: Any, tags: _Tags) -> Any:
     return before.take(tags.ends - 1) - before.take(tags.starts - 1)
 
 
-def _hidden(
-    tags: _Tags, data: bytes, markup: bytes, offset: int, limit: int, unclosed: set[int]
-) -> Iterator[tuple[int, int, int]]:
+def _hidden(tags: _Tags, data: bytes, markup: bytes, offset: int, unclosed: set[int]) -> Iterator[tuple[int, int, int]]:
     """Comments and elements without prose: the first tag, the last, and where in the page the prose goes on behind that."""
     some = (tags.kinds >= _COMMENT).nonzero()[0]
     at: list[int] = some.tolist()
@@ -333,7 +333,7 @@ def _hidden(
                 next_one = other + 1
                 yield at[one], at[other], 0
                 continue
-        until = _end_of(kind, markup, place, limit)
+        until = _end_of(kind, markup, place)
         if until < 0:
             unclosed.add(kind)
             continue
@@ -342,11 +342,32 @@ def _hidden(
         yield at[one], last, until
 
 
-def _end_of(kind: int, markup: bytes, place: int, limit: int) -> int:
-    """Where the prose goes on behind what begins at `place`; -1 if nowhere before `limit`."""
+def _lowest(depth: Any, blocks: Any) -> Any:
+    """The lowest depth so far in the block of each tag; all are 0 at its first."""
+    steps = blocks * (2 * np.abs(depth).max() + 1)  # each block lies deeper than all before it
+    return np.minimum.accumulate(depth - steps) + steps
+
+
+def _hide(tags: _Tags, hidden: Any, offset: int) -> None:
+    """Take the text out of comments and elements without prose, as :func:`_hidden` has them: all at once, since pages have many."""
+    first, last, until = hidden.T
+    edges = np.zeros(len(tags.kinds) + 2, dtype=np.int64)
+    edges[first] += 1
+    edges[last] -= 1
+    inside = edges.cumsum()[:-2].astype(bool)
+    tags.starts[inside] = tags.ends[inside]
+    tags.kinds[inside] = _ENDS
+    within = last < len(tags.kinds)
+    last = last[within]
+    tags.kinds[last] = _ENDS
+    tags.starts[last] = np.maximum(tags.starts[last], until[within] - offset)
+
+
+def _end_of(kind: int, markup: bytes, place: int) -> int:
+    """Where the prose goes on behind what begins at `place`; -1 if nowhere."""
     if kind == _COMMENT:
-        end = markup.find(b"-->", place + 2, limit)
+        end = markup.find(b"-->", place + 2)
         return end + 3 if end >= 0 else end
     tag = f"</{_HIDDEN_NAMES[kind - _HIDES]}".encode()
-    end = markup.find(tag, place, limit)
-    return end if end >= 0 else markup.find(tag.upper(), place, limit)
+    end = markup.find(tag, place)
+    return end if end >= 0 else markup.find(tag.upper(), place)

@@ -15,7 +15,7 @@ from gossamer.reading.markup import resolved
 from gossamer.reading.queries import in_charset
 from gossamer.reading.skim import Skim
 from gossamer.reading.suspicion import suspicion
-from gossamer.reading.text import GIST, MAX_TEXT, TEXTS, TextChoice
+from gossamer.reading.text import GIST, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -233,7 +233,10 @@ class Document:
     @cached_property
     def text(self) -> str:
         """The text of the page, one block a line (:mod:`gossamer.reading.text`): its prose, or all of it by choice."""
-        return TEXTS[self.choice](self.markup, MAX_TEXT)
+        text = TEXTS[self.choice](self.markup, MAX_TEXT + 1)
+        if len(text) > MAX_TEXT:
+            self.missed = self.missed or TEXT_CUT
+        return text[:MAX_TEXT]
 
     @cached_property
     def gist(self) -> str:

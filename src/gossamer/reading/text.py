@@ -13,12 +13,14 @@ pages are made of short blocks, of which that tree would leave little: where it 
 NumPy is imported on the first text, so that a plain crawl does without it.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Literal
 
 from gossamer.reading.language import SAMPLE
 from gossamer.reading.lines import lines
+from gossamer.reading.markup import SPACE
 
 if TYPE_CHECKING:
     from gossamer.reading.blocks import Part
@@ -26,23 +28,21 @@ if TYPE_CHECKING:
 #: What of a page is its text: its prose, or every word that a browser shows.
 TextChoice = Literal["main", "all"]
 
-#: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps.
+#: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps. Whoever cuts a text tells it.
 MAX_TEXT = 100_000
+
+#: The trouble of a page whose text was cut.
+TEXT_CUT = "text_cut"
 
 #: Bytes of markup that are read at once: for most pages they are enough to tell language and fingerprint.
 PART = 16 << 10
 
-#: Parts that are read: 1 to 2 ms. What goes on without prose behind the end of one is passed over.
-MAX_PARTS = 8
+#: Bytes of a part behind others that held no text: each is twice as long as the one before it, up to this. Long ones cost half as
+#: much a byte, and what there is to read of them is judged as well.
+MAX_PART = 256 << 10
 
 #: Characters behind which no further part is read for language and fingerprint.
 GIST = SAMPLE
-
-#: Bytes in which `<body` is looked for: what stands before is no prose.
-MAX_HEAD = 64 << 10
-
-#: Bytes of markup behind which nothing is read.
-MAX_MARKUP = 1 << 20
 
 #: Share of words in links and code above which a block is a menu, and above which the tree says so.
 _MENU, _MOSTLY_LINKS = 1 / 2, 1 / 3
@@ -52,12 +52,26 @@ _LINKS_BEFORE = 5 / 9
 _BELIEVED = 3 / 4
 
 
+# What stands before the body, as far as it is plain: half a part, most often. What is not plain is read like anything else.
+_HEAD = re.compile(
+    rb"(?i)(?:[%(s)s]++|<!--[^-]*+(?:-(?!->)[^-]*+)*+-->|%(raw)s"
+    rb"|<(?:!doctype|/?(?:html|head|meta|link|base))(?=[%(s)s/>])[^>]*+>)*+"
+    % {
+        b"s": SPACE,
+        b"raw": b"|".join(
+            rb"<%(n)s(?=[%(s)s>])[^>]*+>[^<]*+(?:<(?!/%(n)s)[^<]*+)*+</%(n)s[^>]*+>" % {b"n": name, b"s": SPACE}
+            for name in (b"script", b"style", b"title")
+        ),
+    }
+)
+
+
 def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
     """The prose of a page, one block a line; empty where it has none.
 
     Args:
         markup: well-formed UTF-8.
-        enough: characters behind which no further part is read.
+        enough: characters behind which no further part is read. The text can be longer by one part, and whoever asked cuts it.
     """
     return _text(markup, enough, set(), _main)
 
@@ -83,16 +97,17 @@ def _text(markup: bytes, enough: int, shown: set[int], texts: Callable[["Part"],
     from gossamer.reading.blocks import Part
 
     found: list[str] = []
-    start, limit, length = max(markup.find(b"<body", 0, MAX_HEAD), 0), min(len(markup), MAX_MARKUP), 0
-    for _ in range(MAX_PARTS):
-        part = Part(markup, start, _end(markup, start, limit), limit, shown)
-        if blocks := texts(part):
+    head = _HEAD.match(markup)
+    start, length, size = head.end() if head else 0, 0, PART
+    while start < len(markup) and length < enough:
+        part = Part(markup, start, _end(markup, start, size), shown)
+        blocks = texts(part)
+        if blocks:
             found.append(lines(blocks))
             length += len(found[-1])
+        size = PART if blocks else min(2 * size, MAX_PART)
         start = part.behind
-        if start >= limit or length >= enough:
-            break
-    return "\n".join(found)[:MAX_TEXT]
+    return "\n".join(found)
 
 
 def _every(part: "Part") -> bytes:
@@ -112,11 +127,11 @@ def _prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
     return kept if left >= _BELIEVED * most else no_menu
 
 
-def _end(markup: bytes, start: int, limit: int) -> int:
+def _end(markup: bytes, start: int, size: int) -> int:
     """Where a part ends: before a tag, if there is one."""
-    end = start + PART
-    if end >= limit:
-        return limit
+    end = start + size
+    if end >= len(markup):
+        return len(markup)
     before = markup.rfind(b"<", start + 1, end)
     return end if before < 0 else before
 

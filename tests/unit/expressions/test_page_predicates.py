@@ -93,6 +93,12 @@ def test_a_pattern_that_would_never_fit_is_refused(source: str) -> None:
         Expression(source, "store")
 
 
+@pytest.mark.parametrize("mime", ["text/html", "text/plain"])
+def test_a_word_at_the_end_of_a_long_text_is_found(mime: str) -> None:
+    body = b"<p>" + b"many words " * 50_000 + b"needle"
+    assert Expression("text(needle)", "expand").judge(page(body, mime=mime)) == ""
+
+
 def test_a_list_of_words_is_looked_for_at_once() -> None:
     """A word by itself costs 2 ms to compile, and one search of every page."""
     words = [f"{number:05d}" for number in range(5_000)]

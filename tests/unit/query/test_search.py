@@ -352,3 +352,12 @@ def test_types_are_named_as_people_write_them() -> None:
         == ["http://schema.org/Product", "https://schema.org/Product"]
     )
     assert type_iris("http://a.test/T") == ["http://a.test/T"]
+
+
+def test_an_index_says_of_how_many_texts_it_has_the_beginning_alone(kept: Open, page: Make) -> None:
+    stores = kept(tables=("pages", "links", "items", "triples"))
+    commit(stores, page(1, body("short"), id="v1"), page(2, body(PROSE * 1_000 + "hippopotamus"), id="v2"))
+    done = index_crawl(stores.directory)
+    assert (done.documents, done.cut) == (2, 1)
+    assert "first 100,000 characters of 1 text" in done.remarks[0]
+    assert found(stores.directory, "hippopotamus") == []

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.reading import simhash
+from gossamer.reading.document import Document
 from gossamer.reading.language import detect, primary
 from gossamer.reading.lines import lines
-from gossamer.reading.text import GIST, MAX_MARKUP, MAX_PARTS, MAX_TEXT, PART, all_text, main_text
+from gossamer.reading.text import GIST, MAX_PART, MAX_TEXT, PART, all_text, main_text
+from gossamer.testing.storing import visit
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
 PROSE += " it is no longer safe for the many people who walk across it every day on their way to work."
@@ -118,14 +120,53 @@ def test_short_paragraphs_between_long_ones_are_content() -> None:
     assert text(f"<p>{PROSE}</p><p>Yes, indeed.</p><p>{PROSE}</p>").splitlines()[1] == "Yes, indeed."
 
 
+def test_an_end_tag_without_a_start_hides_no_menu() -> None:
+    links = "".join(f"<a href={number}>page of number {number}</a> " for number in range(9))
+    assert (
+        text(f"<p>{PROSE}</p><div></a></a>{links}</div><p>{PROSE}</p><div>{links}</a>and so on</div>")
+        == f"{PROSE}\n{PROSE}"
+    )
+
+
 def test_a_page_of_a_few_words_has_those() -> None:
     assert text("<h1>Not found</h1><p>Sorry.") == "Not found\nSorry."
     assert text("") == text("<p><a href=x>link</a>") == ""
 
 
-def test_text_is_bounded() -> None:
-    assert len(text(f"<p>{PROSE}</p>" * 10_000)) <= MAX_TEXT
-    assert len(text("<p>" + "word " * MAX_MARKUP)) <= MAX_TEXT
+@pytest.mark.parametrize("page", [f"<p>{PROSE}</p>" * 10_000, "<p>" + "word " * 1_000_000])
+def test_a_text_is_bounded_and_a_cut_is_the_trouble_of_its_page(page: str) -> None:
+    document = Document(visit("http://a.test/", page.encode()))
+    assert document.gist and not document.missed
+    assert (len(document.text), document.missed) == (MAX_TEXT, "text_cut")
+    whole = Document(visit("http://a.test/", f"<p>{PROSE}</p>".encode() * 100))
+    assert whole.text.endswith(PROSE) and not whole.missed
+
+
+@pytest.mark.parametrize(
+    "filler", ['<div data-x="%s">' % ("x" * 1_000), "<a href=x>link</a> ", "<!-- x -->", "<p>", "<br>\n"]
+)
+@pytest.mark.parametrize("size", [8 * PART, 3 * MAX_PART])
+def test_prose_is_found_behind_any_markup(filler: str, size: int) -> None:
+    page = f"<body>{filler * (size // len(filler))}<p>{PROSE}</p>"
+    assert text(page) == PROSE
+    assert Document(visit("http://a.test/", page.encode())).gist == PROSE
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<script>document.write('<body class=a>')</script><title>no</title>",
+        "<title>of <body> and soul</title><script>no</script>",
+        "<!-- <body> --><style>p { no: no }</style>",
+        "<noscript><iframe src=x>no</iframe></noscript>",
+        "<meta content='<body>'><style>no</style>",
+        "<template><body><p>no</template>",
+    ],
+)
+@pytest.mark.parametrize("body", ["<body>", "<BODY class=x>", "</head>", ""])
+def test_the_text_begins_where_the_body_does(head: str, body: str) -> None:
+    assert text(f"<!DOCTYPE html><html><head>{head}{body}<p>{PROSE}</p><p>{PROSE}</p>") == f"{PROSE}\n{PROSE}"
+    assert text(f"<html>{head}<p>{PROSE}</p>{'<hr>' * PART}<body><p>{PROSE}</p>") == f"{PROSE}\n{PROSE}"
 
 
 def test_what_is_never_closed_is_kept() -> None:
@@ -159,11 +200,6 @@ def test_the_gist_is_the_beginning() -> None:
     gist = main_text(page, GIST)
     assert GIST < len(gist) <= PART
     assert main_text(page).startswith(gist)
-
-
-def test_no_more_than_some_parts_are_read() -> None:
-    """Fault 76: a page is as long as its author likes."""
-    assert text("<a href=x>link</a> " * (MAX_PARTS * PART) + f"<p>{PROSE}</p>") == ""
 
 
 def test_words_of_scripts_without_spaces_are_counted() -> None:

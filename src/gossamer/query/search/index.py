@@ -17,6 +17,7 @@ import msgspec
 import tantivy
 
 from gossamer.contracts.feeding import FeedBatch, FeedMark
+from gossamer.flow.quantities import show_count
 from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.model.outcome import DOCUMENTS
 from gossamer.query.derived import INDEX_FORMAT_FILE, check_index, has_index, index_path
@@ -140,6 +141,8 @@ class SearchIndex:
         self._schema = self._index.schema
         self.unread = 0
         """Documents whose text nobody could read out of the archive: they are in the index by their titles."""
+        self.cut = 0
+        """Documents of which only the first :data:`~gossamer.reading.text.MAX_TEXT` characters are in the index."""
         try:
             self._writer = self._index.writer(heap_size=HEAP, num_threads=1)
         except ValueError as error:
@@ -150,6 +153,14 @@ class SearchIndex:
 
     def __repr__(self) -> str:
         return f"<SearchIndex of {self._directory}>"
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a person should know of what was taken since it was opened."""
+        if not self.cut:
+            return []
+        texts = show_count(self.cut, "text")
+        return [f"the index has the first {MAX_TEXT:,} characters of {texts}; words behind them are not found"]
 
     def _read_mark(self) -> FeedMark:
         searcher = self._index.searcher()
@@ -223,6 +234,7 @@ class SearchIndex:
             text = self._reader.text(row)
             if text is None:
                 self.unread += 1
+            self.cut += text is not None and len(text) > MAX_TEXT
             if text or row["title"]:
                 self._writer.add_document(document_of(row, text or ""))
 

@@ -128,4 +128,4 @@ def _read(name: str) -> str:
     except OSError as error:
         raise SettingError(f"--topic-page {name}: {error.strerror}") from None
     markup = data.decode("utf-8", "replace")
-    return main_text(markup.encode()) if "<" in markup[:2_000] else markup
+    return main_text(markup.encode(), len(markup)) if "<" in markup[:2_000] else markup
