@@ -45,9 +45,10 @@ class Frame:
         self.language = language
         self.subject = subject
         self.object = current
+        #: Lists of the object, by property.
         self.lists = lists
-        #: The subject of `lists`, where they began here.
-        self.owns: str | None = None
+        #: Lists that end with the element, each with its subject; those of the subject stand before those of the object.
+        self.owns: list[tuple[str, dict[str, List]]] = []
         #: Predicates that wait for what stands in the element: with a list, backwards, or forwards.
         self.incomplete: list[tuple[str, List | None, bool]] = []
 

@@ -24,6 +24,14 @@ _LINKS = {
     **dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src"),
     "object": "data",
 }
+#: Vocabularies that the W3C's registry knows: their names stand right behind this, however deep the name of a type is.
+_REGISTERED = {
+    "http://schema.org/": "http://schema.org/",
+    "https://schema.org/": "https://schema.org/",
+    "http://microformats.org/profile/hcard": "http://microformats.org/profile/hcard#",
+}
+#: Properties that the registry calls a kind of `rdf:type`.
+_TYPES = frozenset({"http://schema.org/additionalType", "https://schema.org/additionalType"})
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 _DOUBLE = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,9})?")
@@ -135,7 +143,10 @@ class Items:
                 value = self._value(at, kept)
             if value is not None:
                 for name in kept.attributes["itemprop"].split()[:MAX_NAMES]:
-                    gathered.add(subject, self._predicate(name, vocabulary), *value)
+                    predicate = self._predicate(name, vocabulary)
+                    gathered.add(subject, predicate, *value)
+                    if predicate in _TYPES and not value[1]:
+                        gathered.add(subject, TYPE, value[0])
 
     def _properties(self, place: int) -> Iterator[int]:
         """Where the properties of an item stand: in it, then in what it refers to."""
@@ -187,6 +198,9 @@ class Items:
 
 def _vocabulary_of(kind: str) -> str:
     """What stands before the names of properties, by the type of an item."""
+    for registered, vocabulary in _REGISTERED.items():
+        if kind.startswith(registered):
+            return vocabulary
     end = max(kind.rfind("#"), kind.rfind("/"))
     return kind[: end + 1]
 

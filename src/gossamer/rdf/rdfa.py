@@ -62,7 +62,7 @@ class Reader:
         self._has_namespaces = has_namespaces
         self._attributes = AttributeReader(base, host, gathered, has_namespaces=has_namespaces)
         self._frames = [Frame(-1, INITIAL[host].of_page(), language, base, base, {})]
-        self._frames[0].owns = base
+        self._frames[0].owns.append((base, self._frames[0].lists))
         self._waiting: list[tuple[int, str, Attributes, Content]] = []
         self._texts: list[int] = []
 
@@ -133,8 +133,8 @@ class Reader:
             self._texts.pop()
         while self._frames and self._frames[-1].depth >= depth:
             frame = self._frames.pop()
-            if frame.owns is not None:
-                self._write_lists(frame.owns, frame.lists)
+            for subject, lists in frame.owns:
+                self._write_lists(subject, lists)
 
     def _write_lists(self, subject: str, lists: dict[str, List]) -> None:
         add = self._gathered.add
@@ -162,9 +162,10 @@ class Reader:
             for kind in names.named(attributes.get("typeof") or "", gathered, blank=True):
                 gathered.add(step.typed, TYPE, kind)
         lists = frame.lists
-        owns = None
+        owns: list[tuple[str, dict[str, List]]] = []
         if step.new is not None and step.new != frame.object:
-            lists, owns = {}, step.new
+            lists = {}
+            owns.append((step.new, lists))
         incomplete = self._relate(step, frame, forward or [], backward or [], lists, "inlist" in attributes)
         if "property" in attributes:
             is_related = forward is not None or backward is not None
@@ -177,6 +178,9 @@ class Reader:
         else:
             subject = step.new if step.new is not None else frame.subject
             current = step.resource if step.resource is not None else subject
+            if step.resource is not None and step.resource != step.new:
+                lists = {}
+                owns.append((step.resource, lists))
             made = Frame(depth, names, language, subject, current, lists)
             made.incomplete = incomplete
         made.owns = owns

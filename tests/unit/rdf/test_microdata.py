@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from gossamer.rdf.terms import TYPE, XSD
 
 PAGE = "http://a.test/dir/page"
@@ -70,3 +72,36 @@ def test_items_that_refer_to_each_other_come_to_an_end(said: Any) -> None:
 def test_elements_that_all_items_refer_to_are_not_read_for_ever(read: Any) -> None:
     page = "<div id=b>" + "<i id=q></i>" * 10_000 + "</div>" + "<p itemscope itemref=b></p>" * 10_000
     assert read(page).counts["too_many_references"] == 1
+
+
+@pytest.mark.parametrize("schema", [S, "https://schema.org/"])
+def test_an_additional_type_is_a_type(said: Any, schema: str) -> None:
+    """Test 0071 of the W3C: its registry calls the property a kind of `rdf:type`."""
+    page = (
+        f'<div itemscope itemid="#1" itemtype="{schema}Person"><link itemprop="additionalType" href="http://x.test/T">'
+        f'<a itemprop="{schema}additionalType" href="U">x</a><meta itemprop="additionalType" content="in words"></div>'
+        '<div itemscope itemid="#2" itemtype="http://x.test/V"><link itemprop="additionalType" href="http://x.test/T"></div>'
+    )
+    triples = said(page)
+    assert {(subject[-1], value) for subject, name, value in triples if name == TYPE} == {
+        ("1", f"{schema}Person"),
+        ("1", "http://x.test/T"),
+        ("1", "http://a.test/dir/U"),
+        ("2", "http://x.test/V"),
+    }
+    assert sum(name.endswith("additionalType") for _, name, _ in triples) == 4, "the property stays"
+
+
+@pytest.mark.parametrize(
+    ("kind", "vocabulary"),
+    [
+        ("http://schema.org/Person/Engineer", "http://schema.org/"),
+        ("http://microformats.org/profile/hcard", "http://microformats.org/profile/hcard#"),
+        ("http://microformats.org/profile/hcard#vcard", "http://microformats.org/profile/hcard#"),
+        ("http://x.test/a/b", "http://x.test/a/"),
+        ("http://x.test/a#b", "http://x.test/a#"),
+    ],
+)
+def test_names_of_properties_begin_as_the_registry_says(said: Any, kind: str, vocabulary: str) -> None:
+    triples = said(f'<div itemscope itemid="#1" itemtype="{kind}"><b itemprop="n">x</b></div>')
+    assert f"{vocabulary}n" in {name for _, name, _ in triples}

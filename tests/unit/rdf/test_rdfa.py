@@ -7,6 +7,7 @@ import pytest
 from gossamer.rdf import terms
 from gossamer.rdf.names import MAX_PREFIXES
 from gossamer.rdf.rdfa import MAX_NESTED_TEXTS
+from gossamer.rdf.terms import FIRST, NIL, REST
 
 PAGE = "http://a.test/dir/page"
 S = "http://s.test/"
@@ -175,3 +176,58 @@ def test_an_iri_holds_nothing_that_breaks_a_line_of_triples(read: Any) -> None:
     found = read('<a vocab="http://s.test/" property=n href="http://x.test/> <a b\n&quot;{}\x1b">')
     [link] = [value for _, name, value, *_ in found.triples if name == f"{S}n"]
     assert not set(link) & set('<>"{}\x1b \n')
+
+
+def _lists(found: Any) -> dict[tuple[str, str], list[list[str]]]:
+    """The lists of a page, by subject and property."""
+    triples = list(found.triples)
+    first = {subject: value for subject, name, value, *_ in triples if name == FIRST}
+    rest = {subject: value for subject, name, value, *_ in triples if name == REST}
+    lists: dict[tuple[str, str], list[list[str]]] = {}
+    for subject, name, node, *_ in triples:
+        if name not in (FIRST, REST) and (node in first or node == NIL):
+            items = []
+            while node in first:
+                items.append(first[node])
+                node = rest[node]  # noqa: PLW2901
+            lists.setdefault((subject.rpartition("/")[2], name.rpartition("/")[2]), []).append(items)
+    return lists
+
+
+@pytest.mark.parametrize(
+    ("markup", "lists"),
+    [
+        (  # test 0226 of the W3C
+            "<p property=v inlist>1</p><span rel=n resource=r><p property=v inlist>2</p></span><p property=v inlist>3</p>",
+            {("s", "v"): [["1", "3"]], ("r", "v"): [["2"]]},
+        ),
+        (  # test 0227
+            "<p property=v inlist>1</p><span rel=n><p about=r property=v inlist>2</p></span><p property=v inlist>3</p>",
+            {("s", "v"): [["1", "3"]], ("r", "v"): [["2"]]},
+        ),
+        (
+            "<span rel=n resource=r><i property=v inlist>1</i><b><i property=v inlist>2</i></b></span>",
+            {("r", "v"): [["1", "2"]]},
+        ),
+        (
+            "<p property=n resource=r typeof=T><i property=v inlist>1</i><i property=v inlist>2</i></p>",
+            {("r", "v"): [["1", "2"]]},
+        ),
+        (
+            "<p rel=v inlist resource=r><i property=v inlist>1</i></p><i property=v inlist>2</i>",
+            {("s", "v"): [["http://a.test/dir/r", "2"]], ("r", "v"): [["1"]]},
+        ),
+        (
+            "<p about=r rel=n resource=q><i property=v inlist>1</i></p><p about=q property=v inlist>2</p>",
+            {("q", "v"): [["1"], ["2"]]},
+        ),
+        (
+            "<p rel=v inlist><a href=q></a><a href=r></a></p>",
+            {("s", "v"): [["http://a.test/dir/q", "http://a.test/dir/r"]]},
+        ),
+        ("<p rel=v inlist></p>", {("s", "v"): [[]]}),
+    ],
+)
+def test_a_list_has_the_items_of_its_own_subject(read: Any, markup: str, lists: dict[tuple[str, str], Any]) -> None:
+    found = _lists(read(f'<body vocab="http://s.test/" about="s">{markup}'))
+    assert found == lists
