@@ -6,7 +6,7 @@ apart from :mod:`place`, which writes it, so that a command that only looks impo
 
 from pathlib import Path
 
-from gossamer.assembly.olden import with_roles
+from gossamer.assembly.olden import completed
 from gossamer.flow.errors import BrokenWiring
 from gossamer.flow.wiring import Wiring, read
 from gossamer.model.errors import CrawlDirectoryError, UsageError
@@ -23,7 +23,7 @@ def kept_wiring(output: str) -> Wiring:
     """
     if not output:
         raise UsageError("--resume needs the directory of the crawl; name it with -o")
-    return with_roles(read_wiring(crawl_directory(output)))
+    return completed(read_wiring(crawl_directory(output)))
 
 
 def read_wiring(directory: Path) -> Wiring:

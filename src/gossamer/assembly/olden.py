@@ -1,134 +1,188 @@
 """Wirings that an older version of the program wrote into a crawl directory, so that its crawls go on.
 
-Called where a crawl is resumed, never for a wiring of the user's own: that one is told what it lacks.
+Place in the flow: :mod:`kept` calls this where a crawl is resumed or asked at rest, never for a wiring of the user's own: that one is
+told what it lacks. One table says which names are gone, and the wiring that this version compiles shows how everything else is bound
+(decision 110).
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 import msgspec
 
+from gossamer.assembly import catalog
+from gossamer.flow import ports
 from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 
-#: Provider -> the roles that it has got since, each with the provider of the shipped wiring that fills it.
-_ROLES = MappingProxyType(
+P = TypeVar("P", ComponentPlan, ProviderPlan)
+
+#: Name of a unit's class that is gone -> the class that does its work, with the names that the settings worth keeping have there.
+_GONE: Mapping[str, tuple[str, Mapping[str, str]]] = MappingProxyType(
     {
-        "traps": {"ledger": "ledger", "template": "template"},
-        "aliases": {"ledger": "ledger"},
-        "template": {"ledger": "ledger"},
+        "trap-shapes": ("traps", {}),
+        "interval-rules": (
+            "revisits",
+            {"rules": "intervals", "min_by_host": "min_by_host", "max_by_host": "max_by_host"},
+        ),
     }
 )
 
-#: Providers that others need since, and which ones; behind those they stand where these are watchers.
-_ADDED = MappingProxyType({"template": "traps"})
-
-#: Providers that are part of others since.
-_GONE = frozenset({"trap-shapes"})
-
-#: Settings that are gone, by the provider that had them.
-_SETTINGS_GONE = MappingProxyType({"ledger": frozenset({"depths"})})
-
-#: Component -> the roles that it has got since, which the frontier fills in the same way.
-_ROLES_OF_THE_FRONTIER = MappingProxyType({"crawlers": ("politeness",)})
-
-#: Components that had a limit of depth: the ledger alone has it since.
-_LIMITED = frozenset({"url-seen", "commit", "frontier"})
-
-
-def with_roles(wiring: Wiring) -> Wiring:
-    """A copy in which the shipped units have the roles that they need today, as far as the wiring has who fills them."""
-    gone = {name for name, plan in wiring.providers.items() if plan.use in _GONE}
-    providers = {name: _without_gone(plan) for name, plan in wiring.providers.items() if name not in gone}
-    for added, after in _ADDED.items():
-        if after in providers and added not in providers:
-            providers[added] = ProviderPlan(added)
-    for name, plan in providers.items():
-        missing = {
-            role: filler
-            for role, filler in _ROLES.get(plan.use, {}).items()
-            if role not in plan.providers and filler in providers
-        }
-        if missing:
-            providers[name] = msgspec.structs.replace(plan, providers={**plan.providers, **missing})
-    limit = next((plan.settings["depth"] for plan in _with_limits(wiring)), None)
-    if limit is not None:
-        providers = {name: _with_depth(plan, limit) for name, plan in providers.items()}
-    components = {
-        name: _as_the_frontier(_with_linger(_with_keepers(_without_depth(_bound(plan, gone)))), wiring)
-        for name, plan in wiring.components.items()
+#: Settings that are gone, by the class that had them.
+_SETTINGS_GONE = MappingProxyType(
+    {
+        "ledger": frozenset({"depths"}),
+        "url-seen": frozenset({"depth"}),
+        "commit": frozenset({"depth"}),
+        "frontier": frozenset({"depth", "keep_trying"}),
     }
+)
+
+#: Roles of the commit that one provider had -> the role whose providers by key have its place, under the key `visits`.
+_ROLES_GONE = MappingProxyType({"log": "keepers", "traps": "watchers"})
+
+#: Providers that watch visits directly behind another one, if that one watches.
+_WATCHING_BEHIND = MappingProxyType({"template": "traps"})
+
+
+def completed(wiring: Wiring) -> Wiring:
+    """A copy that this version runs: without names that are gone, and with every role that a shipped unit needs today."""
+    return _with_roles(_with_watchers(_without_gone(_with_heirs(wiring))))
+
+
+# -- what is gone
+
+
+def _with_heirs(wiring: Wiring) -> Wiring:
+    """Each setting that another unit has since stands there, unless that one has its own."""
+    for use, settings in _moved(wiring):
+        for table in ("providers", "components"):
+            plans = getattr(wiring, table)
+            heirs = {
+                name: msgspec.structs.replace(plan, settings={**settings, **plan.settings})
+                for name, plan in plans.items()
+                if plan.use == use
+            }
+            wiring = msgspec.structs.replace(wiring, **{table: {**plans, **heirs}})
+    return wiring
+
+
+def _moved(wiring: Wiring) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Classes, with settings that they get from older ones."""
+    for plan in wiring.providers.values():
+        if plan.use in _GONE:
+            heir, names = _GONE[plan.use]
+            yield heir, {names[name]: value for name, value in plan.settings.items() if name in names}
+    for unit in wiring.components.values():
+        if unit.use == "commit" and "depth" in unit.settings:
+            yield "ledger", {"depth": unit.settings["depth"]}
+        if unit.use == "frontier" and unit.settings.get("keep_trying"):
+            yield "frontier", {"linger": "forever"}
+
+
+def _without_gone(wiring: Wiring) -> Wiring:
+    """No unit, role or setting is left that this version does not know."""
+    gone = {name for name, plan in wiring.providers.items() if plan.use in _GONE}
+    providers = {name: _known(plan, gone) for name, plan in wiring.providers.items() if name not in gone}
+    components = {name: _known(plan, gone) for name, plan in wiring.components.items()}
+    for name, plan in components.items():
+        if plan.use == "commit":
+            roles = {role: bound for role, bound in plan.providers.items() if role not in _ROLES_GONE}
+            moved = {
+                new: {"visits": [plan.providers[old]]} for old, new in _ROLES_GONE.items() if old in plan.providers
+            }
+            components[name] = msgspec.structs.replace(plan, providers={**moved, **roles})
     return msgspec.structs.replace(wiring, providers=providers, components=components)
 
 
-def _without_gone(plan: ProviderPlan) -> ProviderPlan:
-    """A provider without settings that it has no more."""
-    gone = _SETTINGS_GONE.get(plan.use, frozenset())
-    if gone.isdisjoint(plan.settings):
-        return plan
-    return msgspec.structs.replace(plan, settings={k: v for k, v in plan.settings.items() if k not in gone})
-
-
-def _bound(plan: ComponentPlan, gone: Collection[str]) -> ComponentPlan:
-    """A component without those that are gone, and with those that were added behind whom they stand."""
-    roles = dict(plan.providers)
+def _known(plan: P, gone: set[str]) -> P:
+    settings = {k: v for k, v in plan.settings.items() if k not in _SETTINGS_GONE.get(plan.use, ())}
+    roles: dict[str, Any] = {}
     for role, bound in plan.providers.items():
-        if isinstance(bound, str):
-            continue
-        roles[role] = {key: _names(role, names, gone) for key, names in bound.items()}
-    return plan if roles == plan.providers else msgspec.structs.replace(plan, providers=roles)
+        if not isinstance(bound, str):
+            roles[role] = {key: _without(names, gone) for key, names in bound.items()}
+        elif bound not in gone:
+            roles[role] = bound
+    return msgspec.structs.replace(plan, settings=settings, providers=roles)
 
 
-def _names(role: str, names: "str | Sequence[str]", gone: Collection[str]) -> "str | list[str]":
-    if isinstance(names, str):
-        return names
-    found = [name for name in names if name not in gone]
-    for added, after in _ADDED.items():
-        if role == "watchers" and after in found and added not in found:
-            found.insert(found.index(after) + 1, added)
-    return found
+def _without(names: str | list[str], gone: set[str]) -> str | list[str]:
+    left = [name for name in _listed(names) if name not in gone]
+    return names if left == _listed(names) else left
 
 
-def _with_keepers(plan: ComponentPlan) -> ComponentPlan:
-    """The commit's row log is one of its keepers."""
-    log = plan.providers.get("log")
-    if plan.use != "commit" or not isinstance(log, str) or "keepers" in plan.providers:
-        return plan
-    roles = {role: bound for role, bound in plan.providers.items() if role != "log"}
-    return msgspec.structs.replace(plan, providers={**roles, "keepers": {"visits": [log]}})
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
-def _with_linger(plan: ComponentPlan) -> ComponentPlan:
-    """A frontier that was to keep trying lingers for ever."""
-    if plan.use != "frontier" or "keep_trying" not in plan.settings:
-        return plan
-    settings = {name: value for name, value in plan.settings.items() if name != "keep_trying"}
-    if plan.settings["keep_trying"]:
-        settings["linger"] = "forever"
-    return msgspec.structs.replace(plan, settings=settings)
+# -- what was added
 
 
-def _as_the_frontier(plan: ComponentPlan, wiring: Wiring) -> ComponentPlan:
-    """A component that has roles since; the frontier's providers fill them."""
-    new = _ROLES_OF_THE_FRONTIER.get(plan.use, ())
-    filled = next((one.providers for one in wiring.components.values() if one.use == "frontier"), {})
-    roles = {role: filled[role] for role in new if role in filled and role not in plan.providers}
-    return msgspec.structs.replace(plan, providers={**plan.providers, **roles}) if roles else plan
+def _with_watchers(wiring: Wiring) -> Wiring:
+    """Providers that have to see visits since stand behind those that they stand behind today."""
+    components = dict(wiring.components)
+    for name, plan in wiring.components.items():
+        watchers = plan.providers.get("watchers", {})
+        found = {key: _listed(names) for key, names in watchers.items()} if isinstance(watchers, Mapping) else {}
+        for added, after in _WATCHING_BEHIND.items():
+            for names in found.values():
+                if after in names and added not in names:
+                    names.insert(names.index(after) + 1, added)
+                    components[name] = msgspec.structs.replace(plan, providers={**plan.providers, "watchers": found})
+    return msgspec.structs.replace(wiring, components=components)
 
 
-def _without_depth(plan: ComponentPlan) -> ComponentPlan:
-    """The ledger alone has a limit of depth."""
-    if plan.use not in _LIMITED or "depth" not in plan.settings:
-        return plan
-    return msgspec.structs.replace(plan, settings={k: v for k, v in plan.settings.items() if k != "depth"})
+def _with_roles(wiring: Wiring) -> Wiring:
+    """Every role that a shipped unit cannot do without is bound as this version binds it, or else as the frontier does."""
+    today = _today()
+    frontier = next((plan.providers for plan in wiring.components.values() if plan.use == "frontier"), {})
+    added = {*_WATCHING_BEHIND} & {*_names(wiring.components.values())}
+    while True:
+        new = {name: today.providers[name] for name in added & today.providers.keys() - wiring.providers.keys()}
+        wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, **new})
+        changed: dict[str, dict[str, Any]] = {"providers": {}, "components": {}}
+        for table, units in changed.items():
+            for name, plan in getattr(wiring, table).items():
+                pattern = next(
+                    (one.providers for one in getattr(today, table).values() if one.use == plan.use), frontier
+                )
+                fillers = {**frontier, **pattern}
+                missing = _needed(table, plan.use) - plan.providers.keys()
+                roles = {role: fillers[role] for role in missing & fillers.keys()}
+                if roles:
+                    units[name] = msgspec.structs.replace(plan, providers={**plan.providers, **roles})
+        if not (new or any(changed.values())):
+            return wiring
+        added = {*_names(plan for units in changed.values() for plan in units.values())}
+        wiring = msgspec.structs.replace(
+            wiring, **{table: {**getattr(wiring, table), **units} for table, units in changed.items()}
+        )
 
 
-def _with_limits(wiring: Wiring) -> Iterator[ComponentPlan]:
-    """Components that say how deep the crawl goes."""
-    return (plan for plan in wiring.components.values() if plan.use == "commit" and "depth" in plan.settings)
+def _names(plans: Iterable[ComponentPlan | ProviderPlan]) -> Iterator[str]:
+    """Providers that units name."""
+    for plan in plans:
+        for bound in plan.providers.values():
+            for names in [bound] if isinstance(bound, str) else bound.values():
+                yield from _listed(names)
 
 
-def _with_depth(plan: ProviderPlan, limit: object) -> ProviderPlan:
-    """A ledger that has the limit of depth, unless it has one."""
-    if plan.use != "ledger" or "depth" in plan.settings:
-        return plan
-    return msgspec.structs.replace(plan, settings={**plan.settings, "depth": limit})
+@lru_cache(maxsize=1)
+def _today() -> Wiring:
+    """The wiring that this version compiles, with what options add whose units an older version wrote differently."""
+    from gossamer.assembly.compiling import compile_wiring
+    from gossamer.assembly.options import CrawlOptions
+
+    return compile_wiring([], CrawlOptions(recrawl="adaptive"))
+
+
+@lru_cache(maxsize=256)
+def _needed(table: str, use: str) -> frozenset[str]:
+    """The roles that a shipped unit cannot do without; none of a unit that does not ship."""
+    shipped: Mapping[str, str] = getattr(catalog, table.upper())
+    if use not in shipped:
+        return frozenset()
+    unit = catalog.catalog().provider(use) if table == "providers" else catalog.catalog().component(use)
+    declared = ports.declared(unit)
+    return frozenset(role for role in (*declared.uses, *declared.uses_many) if not hasattr(unit, role))

@@ -27,7 +27,7 @@ from gossamer.assembly.control.messages import (
 from gossamer.assembly.control.picture import GraphPicture, graph_picture
 from gossamer.assembly.control.wire import ControlRequest
 from gossamer.assembly.kept import read_wiring
-from gossamer.assembly.olden import with_roles
+from gossamer.assembly.olden import completed
 from gossamer.model.agents import at_work
 from gossamer.model.errors import UsageError
 from gossamer.stores.members import members_of
@@ -103,7 +103,7 @@ def graph_of(directory: Path, agent: str = "") -> GraphPicture:
         from gossamer.assembly.catalog import catalog
         from gossamer.flow.planning import plan
 
-        return graph_picture(plan(with_roles(read_wiring(directory)), catalog()), at_work(members_of(directory)))
+        return graph_picture(plan(completed(read_wiring(directory)), catalog()), at_work(members_of(directory)))
 
 
 def instances_of(directory: Path, name: str) -> UnitInstances:

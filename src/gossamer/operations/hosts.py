@@ -14,7 +14,7 @@ from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl
 from gossamer.assembly.control.host_facts import NAMED, FailedUrl, HostKnown, host_known
 from gossamer.assembly.control.messages import ReadHost
 from gossamer.assembly.kept import read_wiring
-from gossamer.assembly.olden import with_roles
+from gossamer.assembly.olden import completed
 from gossamer.flow.planning import plan
 from gossamer.model.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.model.outcome import ERRORS
@@ -104,7 +104,7 @@ def _known(directory: Path, host: str) -> HostKnown:
     except NotRunning:
         from gossamer.assembly.control.standing import ledgers_of
 
-        graph = plan(with_roles(read_wiring(directory)), catalog())
+        graph = plan(completed(read_wiring(directory)), catalog())
         found = []
         for ledger in ledgers_of(directory):
             with ledger.looking():

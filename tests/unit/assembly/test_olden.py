@@ -1,34 +1,69 @@
 """A wiring that an older version wrote into a crawl directory is one that this version runs."""
 
 import msgspec
+import pytest
 
 from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.olden import with_roles
+from gossamer.assembly.compiling import compile_wiring, shipped
+from gossamer.assembly.olden import completed
+from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.errors import WiringError
 from gossamer.flow.planning import plan
 from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
 
 
-def older() -> Wiring:
-    """The shipped wiring with the row log in a role of its own, and a limit of depth at url-seen."""
+def changed(table: str, name: str, **fields: object) -> Wiring:
+    """The shipped wiring with other fields of one unit."""
     wiring = shipped("default")
-    commit, seen = wiring.components["commit"], wiring.components["url-seen"]
-    roles = {role: bound for role, bound in commit.providers.items() if role != "keepers"}
-    changed = {
-        "commit": msgspec.structs.replace(commit, providers={**roles, "log": "log"}),
-        "url-seen": msgspec.structs.replace(seen, settings={"depth": 2, "again": False}),
-    }
-    return msgspec.structs.replace(wiring, components={**wiring.components, **changed})
+    units = getattr(wiring, table)
+    unit = msgspec.structs.replace(units[name], **fields)
+    return msgspec.structs.replace(wiring, **{table: {**units, name: unit}})
 
 
-def test_a_row_log_in_a_role_of_its_own_becomes_a_keeper_and_no_other_unit_is_touched() -> None:
-    mended, new = with_roles(older()), shipped("default")
-    assert mended.components["commit"] == new.components["commit"]
-    assert mended.components["url-seen"].settings == {"again": False}
-    assert {name: one for name, one in mended.components.items() if name != "url-seen"} == {
-        name: one for name, one in new.components.items() if name != "url-seen"
-    }
+def without(roles: dict[str, object], *gone: str) -> dict[str, object]:
+    return {role: bound for role, bound in roles.items() if role not in gone}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        CrawlOptions(),
+        CrawlOptions(rdf=True, details="full", near_duplicates="skip", page_requisites=True),
+        CrawlOptions(recrawl="every=1h", strategy="opic", robots_cache="shared"),
+        CrawlOptions(strategy="random-walk", topic=("whales",), no_warc=True),
+    ],
+    ids=lambda options: options.strategy,
+)
+def test_a_wiring_of_today_stays_as_it_is(options: CrawlOptions) -> None:
+    wiring = compile_wiring([], options)
+    assert completed(wiring) == wiring
+
+
+def test_providers_in_roles_of_the_commit_that_are_gone_keep_and_watch_visits_as_others_do() -> None:
+    new = shipped("default").components["commit"]
+    roles = {**without(dict(new.providers), "keepers", "watchers"), "log": "log", "traps": "traps"}
+    mended = completed(changed("components", "commit", providers=roles))
+    assert mended.components["commit"].providers["keepers"] == {"visits": ["log"]}
+    assert mended.components["commit"].providers["watchers"] == {"visits": ["traps", "template"]}
+
+
+def test_a_role_that_a_unit_needs_since_is_bound_as_today_with_the_providers_that_it_needs() -> None:
+    new = shipped("default")
+    commit = new.components["commit"]
+    roles = {**without(dict(commit.providers), "goals"), "watchers": {"visits": ["traps", "aliases"]}}
+    old = msgspec.structs.replace(
+        new,
+        components={**new.components, "commit": msgspec.structs.replace(commit, providers=roles)},
+        providers={
+            **without(new.providers, "template"),
+            "http": ProviderPlan("http", {"resolver": "dns"}),
+            "traps": ProviderPlan("traps"),
+        },
+    )
+    mended = completed(old)
     plan(mended, catalog())
+    assert mended.components["commit"].providers == commit.providers
+    assert mended.providers == new.providers
 
 
 def test_a_limit_of_depth_that_three_units_had_is_one_of_the_ledger() -> None:
@@ -41,21 +76,49 @@ def test_a_limit_of_depth_that_three_units_had_is_one_of_the_ledger() -> None:
         components={**new.components, "commit": commit, "frontier": frontier},
         providers={**new.providers, "ledger": ProviderPlan("ledger", settings={"depths": True})},
     )
-    mended = with_roles(old)
+    mended = completed(old)
     assert mended.providers["ledger"].settings == {"depth": 3}
     assert mended.components["commit"].settings == mended.components["frontier"].settings == {}
+
+
+def test_settings_of_a_provider_that_is_gone_are_those_of_its_heir() -> None:
+    new = compile_wiring([], CrawlOptions(recrawl="adaptive"))
+    bounds = {"a.test": 60.0}
+    schedule = new.providers["revisits"]
+    old = msgspec.structs.replace(
+        new,
+        components={**new.components, "changes": ComponentPlan("changes", new.components["changes"].ports)},
+        providers={
+            **without(new.providers, "page-texts"),
+            "bounds": ProviderPlan("interval-rules", settings={"rules": ["1h..: true"], "min_by_host": bounds}),
+            "revisits": msgspec.structs.replace(schedule, providers={**schedule.providers, "rules": "bounds"}),
+        },
+    )
+    mended = completed(old)
     plan(mended, catalog())
+    kept = mended.providers["revisits"].settings
+    assert (kept["intervals"], kept["min_by_host"]) == (["1h..: true"], bounds)
+    assert mended.components["changes"].providers["texts"] == "page-texts"
+
+
+def test_a_crawl_that_was_to_keep_trying_lingers_for_ever() -> None:
+    mended = completed(changed("components", "frontier", settings={"keep_trying": True, "max_pages": 3}))
+    assert mended.components["frontier"].settings == {"linger": "forever", "max_pages": 3}
 
 
 def test_crawlers_are_told_which_hosts_are_blocked_where_an_older_wiring_sends_some() -> None:
     new = shipped("default")
-    roles = {"ledger": "ledger"}
     old = msgspec.structs.replace(
-        new, components={**new.components, "crawlers": ComponentPlan("crawlers", providers=roles)}
+        new, components={**new.components, "crawlers": ComponentPlan("crawlers", providers={"ledger": "ledger"})}
     )
-    mended = with_roles(old).components["crawlers"]
-    assert mended.providers == {**roles, "politeness": new.components["frontier"].providers["politeness"]}
+    mended = completed(old).components["crawlers"]
+    assert mended.providers["politeness"] == new.components["frontier"].providers["politeness"]
 
 
-def test_a_wiring_of_today_stays_as_it_is() -> None:
-    assert with_roles(shipped("default")) == shipped("default")
+def test_an_edit_that_names_what_is_not_there_is_still_refused() -> None:
+    with pytest.raises(WiringError, match=r"there is no provider 'noise'"):
+        wiring = shipped("default")
+        plan(
+            completed(msgspec.structs.replace(wiring, providers=without(wiring.providers, "noise"))),
+            catalog(),
+        )

@@ -17,7 +17,7 @@ from gossamer.assembly.control.knowing import Known, known_of
 from gossamer.assembly.control.messages import Why
 from gossamer.assembly.control.waits import held_at_rest
 from gossamer.assembly.kept import read_wiring
-from gossamer.assembly.olden import with_roles
+from gossamer.assembly.olden import completed
 from gossamer.contracts.lending import LentTask
 from gossamer.flow.graph import Graph
 from gossamer.flow.planning import plan
@@ -54,7 +54,7 @@ def story_of(directory: Path, text: str) -> Story:
     except UnreadableUrl as error:
         raise UsageError(f"{error}; write it in full, as https://example.org/") from None
     check_is_crawl(directory)
-    graph = plan(with_roles(read_wiring(directory)), catalog())
+    graph = plan(completed(read_wiring(directory)), catalog())
     known = _known(directory, url)
     normal = _normal_form(graph, url)
     if normal != url and not known.is_seen:

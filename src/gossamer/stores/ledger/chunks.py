@@ -51,6 +51,13 @@ class _Chunk(msgspec.Struct, array_like=True, gc=False):
     runs: list[_Run]
 
 
+class _EarlyChunk(msgspec.Struct, array_like=True, gc=False):
+    """As ledgers have it that were begun before redirects in a row were counted: source, relation, depth, attempt, URLs."""
+
+    host: str
+    runs: list[tuple[str, str, int, int, list[str]]]
+
+
 class Cursor(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where the unfinished part of a lane begins, and which places behind it are finished already."""
 
@@ -65,6 +72,7 @@ Cursors = Mapping[int, Cursor]
 
 _encode = msgspec.msgpack.Encoder().encode
 _chunks = msgspec.msgpack.Decoder(_Chunk)
+_early_chunks = msgspec.msgpack.Decoder(_EarlyChunk)
 _cursors = msgspec.msgpack.Decoder(dict[int, Cursor])
 
 
@@ -100,7 +108,11 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
     try:
         chunk = _chunks.decode(data)
     except msgspec.DecodeError as error:
-        raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
+        try:
+            early = _early_chunks.decode(data)
+        except msgspec.DecodeError:
+            raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
+        chunk = _Chunk(early.host, [_Run(*run[:4], 0, run[4]) for run in early.runs])
     host = chunk.host
     return [
         Task(url, host, depth, source, relation, attempt, level, hops, etag, last_modified, request)

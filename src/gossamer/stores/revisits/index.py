@@ -45,6 +45,12 @@ def due_key(due: float, page: bytes) -> bytes:
     return DUE + TIME.pack(due) + page[1:]
 
 
+def times_of(data: bytes) -> tuple[float, float]:
+    """What is kept under `h`. The first schedules had the first time alone: their pages may be due at any time."""
+    looked_at, first = TIMES.unpack(data.ljust(TIMES.size, b"\0"))
+    return looked_at, first
+
+
 def is_unplanned(ledger: LedgerReading) -> bool:
     """Whether a ledger may have pages that were visited when nobody kept a schedule, and that have no time yet."""
     if ledger.meta(CAME):

@@ -33,7 +33,6 @@ from gossamer.stores.revisits.index import (
     PRICE,
     SCHEDULE,
     TIME,
-    TIMES,
     WOKEN,
     drop_page,
     due_key,
@@ -41,6 +40,7 @@ from gossamer.stores.revisits.index import (
     look_at,
     page_key,
     pages,
+    times_of,
 )
 from gossamer.stores.revisits.intervals import IntervalRules
 from gossamer.stores.revisits.past import PastVisits, as_known
@@ -218,7 +218,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
         group.put(SCHEDULE, host, due_key(due, key), url.encode("utf-8", "surrogateescape"))
         data = group.get(SCHEDULE, host, HOST)
-        looked_at, first = (inf, inf) if data is None else TIMES.unpack(data)
+        looked_at, first = (inf, inf) if data is None else times_of(data)
         if due < looked_at:
             look_at(group, host, (due, min(due, first)))
             # If the group fails, the next look finds nothing there, and says so.
