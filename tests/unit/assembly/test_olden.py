@@ -116,9 +116,7 @@ def test_crawlers_are_told_which_hosts_are_blocked_where_an_older_wiring_sends_s
 
 
 def test_an_edit_that_names_what_is_not_there_is_still_refused() -> None:
+    wiring = shipped("default")
+    edited = msgspec.structs.replace(wiring, providers=without(wiring.providers, "noise"))
     with pytest.raises(WiringError, match=r"there is no provider 'noise'"):
-        wiring = shipped("default")
-        plan(
-            completed(msgspec.structs.replace(wiring, providers=without(wiring.providers, "noise"))),
-            catalog(),
-        )
+        plan(completed(edited), catalog())
