@@ -47,6 +47,30 @@ def test_a_password_opens_its_site_and_no_other_and_is_in_no_record(tmp_path: Pa
     assert stat.S_IMODE((tmp_path / "c" / "crawl.toml").stat().st_mode) == 0o600
 
 
+def test_a_key_in_a_header_goes_to_the_seeds_and_to_the_hosts_that_are_named_for_it(tmp_path: Path) -> None:
+    pages: dict[str, FakePage | str] = {
+        "http://a.test/": '<a href="http://b.test/">b</a><a href="http://c.test/">c</a><a href="/moved">m</a>',
+        "http://a.test/moved": FakePage("", status=302, headers=(("Location", "http://c.test/moved"),)),
+    }
+    with FakeWeb({**pages, "http://b.test/": "b", "http://c.test/": "c"}) as web:
+        options = CrawlOptions(
+            output=str(tmp_path / "c"),
+            header=("X-Api-Key: k3y-0f-mine",),
+            header_for=("b.test",),
+            scope="any",
+            resolve=(web.resolve,),
+        )
+        settings = {"dns": {"allow_networks": ["127.0.0.0/8"], "allow_ports": [web.port]}}
+        run(Crawl(["http://a.test/"], options, settings=settings))
+        sent = {(r.host, r.header("x-api-key")) for r in web.requests}
+    assert sent == {("a.test", "k3y-0f-mine"), ("b.test", "k3y-0f-mine"), ("c.test", "")}
+    for path in (path for path in (tmp_path / "c").rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
+        assert (b"k3y-0f-mine" in data) == (path.name == "crawl.toml"), path
+    assert mode(tmp_path / "c") == 0o600
+
+
 def mode(directory: Path) -> int:
     return stat.S_IMODE((directory / "crawl.toml").stat().st_mode)
 

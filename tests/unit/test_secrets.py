@@ -56,6 +56,50 @@ def test_a_header_that_proves_who_asks_goes_to_the_seeds_alone() -> None:
     assert wiring.providers["http"].settings["header"] == ("X-Own: 1",)
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        "X-Api-Key: k",
+        "apikey: k",
+        "Ocp-Apim-Subscription-Key: k",
+        "PRIVATE-TOKEN: k",
+        "X-Auth: k",
+        "X-Amz-Security-Token: k",
+        "X-Session-Id: k",
+        "Proxy-Authorization: k",
+        "X-Own: Bearer k",
+        "X-CSRFToken: k",
+    ],
+)
+def test_a_field_that_looks_secret_is_one(field: str) -> None:
+    assert plain((field,)) == ()
+    assert credentials([], (field,), SEEDS[:1]) == (f"https://a.test {field}",)
+
+
+@pytest.mark.parametrize(
+    "field", ["Accept-Language: de", "X-Own: 1", "DNT: 1", "X-Keywords: a", "X-Author: me", "Referer: x"]
+)
+def test_a_field_that_looks_plain_goes_to_every_host(field: str) -> None:
+    assert plain((field,)) == (field,)
+
+
+def test_secrets_of_the_seeds_go_to_the_hosts_that_header_for_names_too() -> None:
+    key = ("X-Api-Key: k",)
+    assert credentials([], key, ["https://a.test/"], ["b.test", "c.test:8443", "http://d.test"]) == (
+        "https://a.test X-Api-Key: k",
+        "https://b.test:* X-Api-Key: k",
+        "https://c.test:8443 X-Api-Key: k",
+        "http://d.test:* X-Api-Key: k",
+    )
+    assert credentials([], key, ["http://a.test/"], ["b.test"])[1:] == (
+        "https://b.test:* X-Api-Key: k",
+        "http://b.test:* X-Api-Key: k",
+    )
+    for header, host in (((), "b.test"), (("X-Own: 1",), "b.test"), (key, "b test")):
+        with pytest.raises(UsageError, match="--header-for"):
+            credentials([], header, SEEDS[:1], [host])
+
+
 @pytest.mark.parametrize("auth", ["secret", "d.test=secret", "d .test=secret"])
 def test_an_auth_that_cannot_be_read_is_refused_without_its_password(auth: str) -> None:
     with pytest.raises(UsageError) as refusal:

@@ -210,7 +210,11 @@ class CrawlKeywords(TypedDict, total=False):
     GOSSAMER_CONTACT sets it too."""
 
     header: Sequence[str]
-    """Send this header field, as `Name: value`."""
+    """Send this header field, as `Name: value`; one that looks secret, as `X-Api-Key`, goes to the seeds' hosts alone,
+    and no archive holds it."""
+
+    header_for: Sequence[str]
+    """Send the fields of --header that look secret to this HOST too, on every port unless it is HOST:PORT."""
 
     auth: Sequence[str]
     """Send HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts, to that host alone. HOST=$NAME and HOST=@FILE

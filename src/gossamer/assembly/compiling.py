@@ -250,11 +250,11 @@ def _documents(builder: Builder) -> None:
 
 
 def _header(builder: Builder) -> None:
-    """The person's own fields in requests; those that prove who asks go to their sites alone."""
+    """The person's own fields in requests; those that look secret go to their sites alone."""
     options = builder.options
     if plain := secrets.plain(options.header):
         builder.set("header", "http", {"header": plain})
-    if found := secrets.credentials(options.auth, options.header, builder.seeds):
+    if found := secrets.credentials(options.auth, options.header, builder.seeds, options.header_for):
         builder.set("auth" if options.auth else "header", "http", {"credentials": found})
 
 

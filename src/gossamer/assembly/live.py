@@ -139,7 +139,7 @@ def _proxy(options: CrawlOptions, units: Units) -> Settings:
 def _header(options: CrawlOptions, units: Units) -> Settings:
     if secrets.plain(options.header) != options.header:
         raise UsageError(
-            "header: a field that proves who asks goes to the hosts of the seeds alone; "
+            "header: a field that looks secret goes to the hosts of the seeds alone; "
             "stop the crawl, and give it to gossamer resume"
         )
     return {"http": {"header": list(options.header)}}

@@ -413,7 +413,20 @@ class CrawlOptions(Sheet, frozen=True):
             "GOSSAMER_CONTACT sets it too."
         ),
     ] = ""
-    header: Annotated[tuple[str, ...], setting("Send this header field, as `Name: value` (repeatable).")] = ()
+    header: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send this header field, as `Name: value`; one that looks secret, as `X-Api-Key`, goes to the seeds' hosts alone, and "
+            "no archive holds it (repeatable)."
+        ),
+    ] = ()
+    header_for: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send the fields of --header that look secret to this HOST too, on every port unless it is HOST:PORT (repeatable).",
+            restart=_SEEDS,
+        ),
+    ] = ()
     auth: Annotated[
         tuple[str, ...],
         setting(

@@ -21,7 +21,7 @@ from gossamer.reading.charset import sniff, to_utf8
 
 #: The options of a crawl that a single fetch has, too.
 OPTIONS = (
-    *("contact", "user_agent", "header", "auth", "proxy", "http2", "ca_file"),
+    *("contact", "user_agent", "header", "header_for", "auth", "proxy", "http2", "ca_file"),
     *("resolve", "allow_network", "max_page_size"),
 )
 

@@ -25,6 +25,14 @@ MAX_NAME, MAX_FIELDS, MAX_FIELD = 256, 64, 8_192
 #: Fields that prove who asks: they go to the site that they were meant for, and to no other; the archive has none of them.
 CREDENTIAL_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization"))
 
+#: Names of fields, and values, that look as if they proved who asks: what is taken for a secret goes to fewer hosts, and no worse.
+_SECRET_NAME = re.compile(
+    r"token|secret|api-?key|passw(?:or)?d|passphrase|credential|cookie|signature|authori[sz]|authentic|session|jwt|bearer"
+    r"|(?:^|[-_])(?:auth|key|sid|sig|otp|pwd)(?:$|[-_])",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(r"(?:basic|bearer|digest|negotiate|token|apikey) +\S", re.IGNORECASE)
+
 #: Fields that frame a message or identify who sends it: a setting of another name, or nobody's to set.
 RESERVED_FIELDS = frozenset(
     (
@@ -183,10 +191,12 @@ def redirected(request: Requested, status: int, *, is_same_site: bool) -> Reques
     """
     keeps_method = status in _SAME_AGAIN or request.method == "HEAD" or (status != 303 and request.method != "POST")
     method, body = (request.method, request.body) if keeps_method else ("GET", b"")
-    dropped = frozenset() if is_same_site else CREDENTIAL_FIELDS
-    if request.body and not body:
-        dropped |= _BODY_FIELDS
-    headers = tuple(field for field in request.headers if field[0].lower() not in dropped)
+    dropped = _BODY_FIELDS if request.body and not body else frozenset()
+    headers = tuple(
+        field
+        for field in request.headers
+        if field[0].lower() not in dropped and (is_same_site or not is_secret(*field))
+    )
     known_by = request.mark if request.way is None else request.mark.removesuffix(WITH_COOKIES + request.way.cookies)
     key = blake2b(known_by.encode(), digest_size=_DIGEST_BYTES).hexdigest() if known_by not in ("", "GET") else ""
     return msgspec.structs.replace(
@@ -210,6 +220,11 @@ def led_back(request: Requested | None, url: str) -> Requested | None:
     if request is None or way is None or (url, way.cookies) in way.asked or all(url != asked for asked, _ in way.asked):
         return request
     return msgspec.structs.replace(request, mark=f"{request.mark or request.method}{WITH_COOKIES}{way.cookies}")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a header field looks as if it proved who asks: no archive has its value, and it goes to the hosts that it is for."""
+    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
 
 
 def identity_of(url: str, mark: str) -> str:

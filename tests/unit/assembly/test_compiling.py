@@ -50,6 +50,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
 ELSEWHERE = {"output", "overwrite", "resume", "accept_loss", "release", "i_own_these_hosts", "rdf"}
 ELSEWHERE |= {
     "cookie_file",
+    "header_for",
     "items",
     "item_columns",
     "item_key",

@@ -94,6 +94,26 @@ def test_cookies_are_off_unless_asked_for(run: Any, fetching: Any) -> None:
     run(body())
 
 
+def test_a_field_that_looks_secret_is_sent_where_it_is_for_and_never_archived(run: Any, fetching: Any) -> None:
+    async def body() -> None:
+        async with FakeWeb({}) as web:
+            sheet = HttpSheet(
+                header=("X-Plain: p",),
+                headers={"a.test": ("X-Api-Key: k1", "X-Own: o")},
+                credentials=("http://b.test:* X-Token: k2",),
+            )
+            async with fetching(web, sheet) as module:
+                for host in ("a.test", "b.test", "c.test"):
+                    response = await module.fetch(Task(f"http://{host}:{web.port}/", host="host"))
+                    assert b"k1" not in response.request_head and b"k2" not in response.request_head
+                    assert (b"X-Own: o" in response.request_head) == (host == "a.test")
+            for name, sent in (("x-plain", "ppp"), ("x-api-key", "k1"), ("x-own", "o"), ("x-token", "k2")):
+                assert "".join(request.header(name) for request in web.requests) == sent
+            assert [bool(request.header("x-token")) for request in web.requests] == [False, True, False]
+
+    run(body())
+
+
 def test_a_cookie_goes_back_octet_by_octet(run: Any, fetching: Any) -> None:
     octets = "n=J\u00f6rg; \u6625[0]=\u00e0".encode()
 

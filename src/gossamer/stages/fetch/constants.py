@@ -12,6 +12,7 @@ import msgspec
 import pycurl
 
 from gossamer.flow.errors import SettingError
+from gossamer.model.requesting import is_secret
 from gossamer.stages.fetch.head import CAPS, Caps
 
 #: Seconds that a connection may have been idle when it is used again. Common servers close theirs after 5 s; a request that
@@ -33,7 +34,7 @@ class Constants(msgspec.Struct, frozen=True):
 
     options: tuple[tuple[int, Any], ...]
     fields: str
-    """The request's fields after Host, as they are sent."""
+    """The request's fields after Host, as the archive has them: as they are sent, without any that looks secret."""
     header: tuple[str, ...] = ()
     """Those that libcurl is told of: all but User-Agent."""
     caps: Caps = CAPS
@@ -82,7 +83,8 @@ def constants(
     else:
         options += [(pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
         header.append("Proxy-Connection:")  # an empty field: libcurl would send one that no standard knows
-    sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *fields))
+    kept = (field for field in fields if not is_secret(*field.split(": ", 1)))
+    sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *kept))
     return Constants(tuple(options), sent, tuple(header), caps, http2, is_proxied, verify)
 
 

@@ -11,7 +11,7 @@ from gossamer._version import __version__
 from gossamer.flow.errors import SettingError
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.host_table import HostTable
-from gossamer.model.requesting import CREDENTIAL_FIELDS, RESERVED_FIELDS, Requested
+from gossamer.model.requesting import CREDENTIAL_FIELDS, RESERVED_FIELDS, Requested, is_secret
 from gossamer.model.task import Task
 from gossamer.model.url import authority_of, canonical, scheme_of, site_of
 
@@ -53,8 +53,8 @@ def constant_fields(header: Sequence[str], accept_encoding: str) -> tuple[str, .
     return (accept, f"Accept-Encoding: {accept_encoding}", *own.values())
 
 
-def host_fields(header: Mapping[str, Sequence[str]]) -> HostTable[tuple[str, ...]]:
-    """Further fields for the requests to some hosts.
+def host_fields(header: Mapping[str, Sequence[str]]) -> HostTable[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Further fields for the requests to some hosts: those that the archive keeps, and those that look secret.
 
     Raises:
         SettingError: a name is no host, or a field is none, or proves who asks.
@@ -65,14 +65,15 @@ def host_fields(header: Mapping[str, Sequence[str]]) -> HostTable[tuple[str, ...
         raise SettingError(f"headers: {error}") from None
 
 
-def _own_fields(header: Sequence[str]) -> tuple[str, ...]:
-    found = []
+def _own_fields(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    shown: list[str] = []
+    secret: list[str] = []
     for text in header:
         name, value = _field(text)
         if name.lower() in CREDENTIAL_FIELDS:
             raise SettingError(f"header {name!r}: give it for one site, with its scheme, in `credentials`")
-        found.append(f"{name}: {value}")
-    return tuple(found)
+        (secret if is_secret(name, value) else shown).append(f"{name}: {value}")
+    return tuple(shown), tuple(secret)
 
 
 def _field(text: str) -> tuple[str, str]:
@@ -88,8 +89,14 @@ def _field(text: str) -> tuple[str, str]:
     return field[1], field[2]
 
 
+#: What stands for the port of a site where a field is for all ports of a host.
+EVERY_PORT = ":*"
+
+
 def credentials(entries: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Fields by the site that gets them, of entries `SITE Name: value`, as `https://a.test Authorization: Bearer x`.
+
+    SITE has its scheme and port, or `*` for every port, as `https://a.test:*`.
 
     Raises:
         SettingError: an entry cannot be read; says how it is written, and nothing of its value.
@@ -98,7 +105,7 @@ def credentials(entries: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     for entry in entries:
         text, _, field = entry.partition(" ")
         try:
-            site = site_of(canonical(text))
+            site = site_of(canonical(text.removesuffix(EVERY_PORT))) + EVERY_PORT * text.endswith(EVERY_PORT)
         except UnreadableUrl:
             site = ""
         if not site or scheme_of(site) not in ("http", "https") or not authority_of(site):
@@ -116,7 +123,7 @@ def own_fields(request: Requested) -> tuple[tuple[str, ...], tuple[str, ...]]:
     shown: list[str] = []
     secret: list[str] = []
     for name, value in request.headers:
-        (secret if name.lower() in CREDENTIAL_FIELDS else shown).append(f"{name}: {value}")
+        (secret if is_secret(name, value) else shown).append(f"{name}: {value}")
     if has_body(request) and not any(name.lower() == "content-type" for name, _ in request.headers):
         shown.append("Content-Type: application/x-www-form-urlencoded")
     return tuple(shown), tuple(secret)

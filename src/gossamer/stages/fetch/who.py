@@ -140,9 +140,12 @@ class Who:
             shown, own = request.own_fields(sent)
         elif task.etag or task.last_modified:
             shown = request.conditional_fields(task)
-        if len(self._host_fields):
-            shown = (*shown, *(self._host_fields.get(urls.host_of(task.url)) or ()))
-        secret = self._credentials.get(urls.site_of(task.url), ()) if self._credentials else ()
+        secret: tuple[str, ...] = ()
+        if self._credentials:
+            of_host = f"{urls.scheme_of(task.url)}://{urls.host_of(task.url)}{request.EVERY_PORT}"
+            secret = (*self._credentials.get(urls.site_of(task.url), ()), *self._credentials.get(of_host, ()))
+        if len(self._host_fields) and (fields := self._host_fields.get(urls.host_of(task.url))):
+            shown, secret = (*shown, *fields[0]), (*secret, *fields[1])
         session = "" if task.request is None else task.request.session
         if self._granted and (granted := self._granted.get((session, urls.site_of(task.url)))):
             secret = (*secret, granted)
