@@ -91,7 +91,7 @@ class Checkpoint(ControlRequest, frozen=True, tag="checkpoint"):
         """Keep it."""
         from gossamer.assembly.control.standing import checkpoint_name
 
-        path = crawl.ledger.checkpoint(self.name or checkpoint_name())
+        path = await crawl.ledger.checkpoint_at_work(self.name or checkpoint_name())
         return Done(f"checkpoint {path.name} is kept")
 
 

@@ -75,16 +75,20 @@ class Places:
         found = [path for path in self.checkpoints.glob("[!.]*") if path.is_dir()]
         return [path.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))]
 
+    def check_name(self, name: str) -> None:
+        """Refuse what no checkpoint can be called, and names that are taken. Raises UsageError."""
+        if not NAME.fullmatch(name):
+            raise UsageError(f"a checkpoint cannot be called {name!r}; take letters, digits, dot, dash, underscore")
+        check_is_free(name, self.names())
+
     def add(self, name: str, snapshot: Callable[[Path], None]) -> Path:
         """Make a checkpoint.
 
         Raises:
             UsageError: the name cannot be used, or is taken.
         """
-        if not NAME.fullmatch(name):
-            raise UsageError(f"a checkpoint cannot be called {name!r}; take letters, digits, dot, dash, underscore")
+        self.check_name(name)
         path = self.checkpoints / name
-        check_is_free(name, self.names())
         self.checkpoints.mkdir(exist_ok=True)
         half = self.checkpoints / f".{name}"
         shutil.rmtree(half, ignore_errors=True)

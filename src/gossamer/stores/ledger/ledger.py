@@ -46,6 +46,8 @@ STATE_DIRECTORY = "state"
 #: Name of the value that says how the last process ended.
 CLEAN = "ledger.clean"
 
+#: Tables are written so often before a checkpoint of a ledger at work: once what waited, and once what came meanwhile.
+_FLUSHES = 2
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -382,6 +384,17 @@ class RocksLedger(LedgerReading):
         self._store.write(batch)
 
     # -- checkpoints
+
+    async def checkpoint_at_work(self, name: str) -> Path:
+        """As :meth:`checkpoint`, for a crawl at work: groups go on until little is left to be written, and wait for that alone.
+
+        Raises:
+            UsageError: the name cannot be used, or is taken.
+        """
+        self.places.check_name(name)
+        for _ in range(_FLUSHES):
+            await asyncio.to_thread(self._store.flush)
+        return self.checkpoint(name)
 
     def checkpoint(self, name: str) -> Path:
         """Keep the present state under a name, as a snapshot that shares its files.

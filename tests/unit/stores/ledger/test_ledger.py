@@ -1,9 +1,11 @@
 """What a ledger does when it is in use, damaged, older, newer, or gone back."""
 
+import asyncio
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,41 @@ def test_a_private_ledger_is_closed_to_others_and_so_is_what_goes_back_to_a_chec
     assert closed(ledger.places.ledger) and closed(ledger.places.checkpoints)
     ledger.restore("first")
     assert closed(ledger.places.ledger)
+
+
+def test_a_ledger_at_work_has_little_to_write_when_its_checkpoint_is_made_and_commits_meanwhile(tmp_path: Path) -> None:
+    class Watched(RocksStore):
+        flushed, waiting = 0, -1
+
+        def flush(self) -> None:
+            assert threading.current_thread() is not threading.main_thread()
+            if not self.flushed:
+                keep(ledger, "http://a.test/while")
+            super().flush()
+            self.flushed += 1
+
+        def snapshot_to(self, path: Path) -> None:
+            assert threading.current_thread() is threading.main_thread()
+            self.waiting = sum(map(self._in_memory, self._families.values()))
+            super().snapshot_to(path)
+
+    class Ledger(RocksLedger):
+        store_type = Watched
+
+    ledger = opened(tmp_path, Ledger)
+    keep(ledger, "http://a.test/before")
+    made = asyncio.run(ledger.checkpoint_at_work("first"))
+    store = ledger._store
+    assert isinstance(store, Watched)
+    assert (made.name, store.flushed, store.waiting) == ("first", 2, 0)
+    with pytest.raises(UsageError, match="already"):
+        asyncio.run(ledger.checkpoint_at_work("first"))
+    assert store.flushed == 2, "a name that is taken costs nothing"
+    ledger.close()
+    ledger.restore("first")
+    ledger.open()
+    assert keep(ledger, "http://a.test/before", "http://a.test/while") == []
+    ledger.close()
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "x" * 101])
