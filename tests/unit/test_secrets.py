@@ -5,6 +5,8 @@ import base64
 import pytest
 
 from gossamer.assembly.compiling import compile_wiring
+from gossamer.assembly.crawl_plan import CrawlPlan
+from gossamer.assembly.given_seeds import read_seeds, users_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.secrets import credentials, plain
 from gossamer.model.errors import UsageError
@@ -54,6 +56,30 @@ def test_a_header_that_proves_who_asks_goes_to_the_seeds_alone() -> None:
     assert plain(header) == ("X-Own: 1",)
     wiring = compile_wiring(SEEDS[:1], CrawlOptions(header=header))
     assert wiring.providers["http"].settings["header"] == ("X-Own: 1",)
+
+
+def test_a_user_in_a_seed_is_one_for_its_site_and_leaves_its_url() -> None:
+    seeds = ["http://me:p%40ss=:w@a.test:8080/x", "https://you@[::1]/", "http://c.test/"]
+    assert users_of(seeds) == ("http://a.test:8080=me:p@ss=:w", "https://[::1]=you:")
+    assert read_seeds(seeds) == ("http://a.test:8080/x", "https://[::1]/", "http://c.test/")
+    assert credentials(users_of(seeds), [], read_seeds(seeds)) == (
+        f"http://a.test:8080 Authorization: Basic {base64.b64encode(b'me:p@ss=:w').decode()}",
+        f"https://[::1] Authorization: Basic {base64.b64encode(b'you:').decode()}",
+    )
+    for seeds in (["ftp://me:secret@a.test/"], ["http://me:secret@a.test/", "http://you:secret@a.test/y"]):
+        with pytest.raises(UsageError) as refusal:
+            users_of(seeds)
+        assert "secret" not in str(refusal.value)
+
+
+def test_auth_says_more_than_a_seed() -> None:
+    settings = (
+        CrawlPlan(["http://me:old@127.0.0.1/"], CrawlOptions(auth=("http://127.0.0.1=me:new",)), None, {}, None, ())
+        .graph.wiring.providers["http"]
+        .settings
+    )
+    new = base64.b64encode(b"me:new").decode()
+    assert tuple(settings["credentials"]) == (f"http://127.0.0.1 Authorization: Basic {new}",)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gossamer.assembly.catalog import catalog as shipped_catalog
 from gossamer.assembly.crawlers import compile_with_crawlers
-from gossamer.assembly.given_seeds import default_directory, read_seeds
+from gossamer.assembly.given_seeds import default_directory, read_seeds, users_of
 from gossamer.assembly.kept import kept_wiring
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.placing import with_directory, with_durability, with_told_tls
@@ -46,6 +48,8 @@ class CrawlPlan:
             UsageError: there is nothing to crawl, or the options do not fit.
             FlowError: the graph cannot be.
         """
+        if users := users_of(seeds):
+            options = msgspec.structs.replace(options, auth=(*users, *options.auth))
         self._options = options
         if options.resume:
             wiring = wiring or kept_wiring(options.output)

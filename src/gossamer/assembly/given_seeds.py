@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 
 from gossamer.model.errors import UnreadableUrl, UsageError
-from gossamer.model.url import canonical, host_of, is_machine, scheme_of
+from gossamer.model.url import canonical, host_of, is_machine, scheme_of, site_of, user_of
 
 
 def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
@@ -28,9 +28,28 @@ def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str
         except UnreadableUrl as error:
             raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
         if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
-            raise UsageError(f"seed {text!r} names no host; write it as https://example.org/")
+            raise UsageError(f"seed {url!r} names no host; write it as https://example.org/")
         seeds[url] = None
     return tuple(seeds)
+
+
+def users_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """What seeds such as `https://USER:PASSWORD@example.org/` say of who asks, as entries of `--auth`.
+
+    Raises:
+        UsageError: a site has two users, or is of a scheme that knows none.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        user = user_of(text.strip()) if "@" in text else ""
+        if not user:
+            continue
+        site = site_of(canonical(text.strip()))
+        if scheme_of(site) not in ("http", "https"):
+            raise UsageError(f"seed {site}: only http and https have users; write it without USER:PASSWORD@")
+        if found.setdefault(site, user) != user:
+            raise UsageError(f"seeds name two users of {site}; leave one out, or make two crawls")
+    return tuple(f"{site}={user}" for site, user in found.items())
 
 
 def _likely(text: str) -> str:

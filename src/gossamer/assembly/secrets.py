@@ -20,7 +20,7 @@ _REFERRED = re.compile(r"(?:(?P<host>(?:https?://)?[^\s/=@$]+/?)=)?(?P<where>[$@
 
 #: `HOST=user:password`. What does not look so is `user:password`, whose password may hold anything.
 _FOR_HOST = re.compile(
-    r"(?P<host>(?:https?://)?[^\s:/=@]+(?::[0-9]+)?/?|\[[0-9a-fA-F:]+\](?::[0-9]+)?)=(?P<pair>[^:]*:.*)\Z"
+    r"(?P<host>(?:https?://)?(?:[^\s:/=@\[]+|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?/?)=(?P<pair>[^:]*:.*)\Z"
 )
 
 

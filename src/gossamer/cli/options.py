@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from gossamer.assembly.options import CrawlOptions
+from gossamer.flow.quantities import written
 from gossamer.flow.sheet import Property, build, nearest, properties
 from gossamer.model.errors import UsageError
 
@@ -113,11 +114,13 @@ def config_seeds(config: str | None) -> list[str]:
 def read_config(path: str) -> dict[str, Any]:
     """The options of a TOML file, with `-` and `_` alike in names; they may stand in a table `[crawl]`."""
     try:
-        plain = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        plain = tomllib.loads(written(Path(path).read_bytes()))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
     table = plain.pop("crawl", {})
     if not isinstance(table, dict):
         raise UsageError(f"{path}: crawl is a table of options, as [crawl]")
@@ -151,9 +154,11 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
     seeds: list[str] = []
     for name in files:
         try:
-            text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"seed file {name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            text = written(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
+        except OSError as error:
+            raise UsageError(f"seed file {name}: cannot be read: {error.strerror or error}") from None
+        except ValueError as error:
+            raise UsageError(f"seed file {name}: {error}") from None
         found = list(_seeds_of(text, "standard input" if name == "-" else name, hostless))
         if not found:
             raise UsageError(f"seed file {name} holds no seed; write one URL on each line")
@@ -165,7 +170,7 @@ def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]
     from gossamer.assembly.bare_seeds import is_bare
     from gossamer.assembly.given_seeds import read_seeds
 
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         seed = line.strip()
         if not seed or seed.startswith("#"):
             continue

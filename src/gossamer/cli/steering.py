@@ -26,6 +26,7 @@ from gossamer.assembly.control.messages import (
 )
 from gossamer.assembly.control.requests import offered_request
 from gossamer.assembly.control.wire import ControlRequest, Listed, Malformed, Told
+from gossamer.flow.quantities import written
 from gossamer.model.errors import UsageError
 
 #: Seconds for a checkpoint, which flushes what the store has in memory, and for a change of the graph, which lets what leaves
@@ -170,10 +171,12 @@ def rewire(directory: str, change: str, check: bool, undo: bool, agent: str) -> 
         _do(directory, Undo(agent), LONGEST)
         return
     try:
-        with click.open_file(change, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{change}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        with click.open_file(change, "rb") as file:
+            text = written(file.read())
+    except OSError as error:
+        raise UsageError(f"{change}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{change}: {error}") from None
     if not text.strip() or len(text) > MAX_CHANGE:
         told = f"has {len(text)} characters; a change has at most {MAX_CHANGE}" if text.strip() else "is empty"
         raise UsageError(f"{change}: {told}; see `gossamer rewire --help`")

@@ -1,8 +1,9 @@
-"""Times, sizes and rates as people write them: `10m`, `1.5h`, `1h30m`, `16MB`, `2GiB`, `250ms`.
+"""Times, sizes and rates as people write them: `10m`, `1.5h`, `1h30m`, `16MB`, `2GiB`, `250ms`; and the files that they write.
 
 A plain number counts in the base unit (seconds, bytes, items).
 """
 
+import codecs
 import re
 
 _TIME = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -77,3 +78,18 @@ def show_seconds(seconds: float) -> str:
 def show_count(number: int, noun: str) -> str:
     """A number of things for people: `1 page`, `2 pages`, `12,345 pages`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def written(data: bytes) -> str:
+    """The text of a file that a person wrote, in UTF-8; some editors put a byte order mark before it.
+
+    Raises:
+        ValueError: it is in another encoding; the message names the line and the byte.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("the file is in UTF-16; save it as UTF-8")
+    try:
+        return data.removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line}: byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8") from None

@@ -36,6 +36,7 @@ import tomli_w
 
 from gossamer.flow.connector import DEFAULT_CAPACITY
 from gossamer.flow.errors import BrokenWiring, WiringError
+from gossamer.flow.quantities import written
 from gossamer.flow.sheet import in_words, nearest
 
 #: The process that a plan starts in; others are started by it.
@@ -141,9 +142,11 @@ def read(path: Path) -> Wiring:
         WiringError: as :func:`parse`.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BrokenWiring(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        text = written(path.read_bytes())
+    except OSError as error:
+        raise BrokenWiring(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise BrokenWiring(f"{path}: {error}") from None
     return parse(text, str(path))
 
 

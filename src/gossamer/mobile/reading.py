@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gossamer.flow import quantities
+from gossamer.flow.quantities import written
 from gossamer.flow.sheet import in_words, nearest
 from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.crawler import (
@@ -67,10 +68,9 @@ def read_crawler(path: Path) -> MobileCrawler:
     if len(data) > MAX_FILE:
         raise UsageError(f"{path}: more than {MAX_FILE} bytes; give the crawler fewer facts")
     try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path}, line {line}: not UTF-8; save the file in that encoding") from None
+        text = written(data)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
     return parse_crawler(text, str(path))
 
 

@@ -8,6 +8,7 @@ one parser for the check and for the fetch).
 
 import re
 from functools import lru_cache
+from urllib.parse import unquote
 
 import ada_url
 
@@ -103,6 +104,18 @@ def of_field(value: str) -> str:
     except UnicodeEncodeError:
         return value
     return "".join([chr(octet) if octet < 0x80 else f"%{octet:02X}" for octet in octets])
+
+
+def user_of(text: str) -> str:
+    """`USER:PASSWORD` of a URL that a person wrote, without percent-encoding; empty where it has neither, or is no URL.
+
+    Whoever asks for what a link names never asks for this (fault 34).
+    """
+    try:
+        url = ada_url.URL(text)
+    except ValueError:
+        return ""
+    return f"{unquote(url.username)}:{unquote(url.password)}" if url.username or url.password else ""
 
 
 def _without_user(url: str) -> str:

@@ -2,9 +2,11 @@
 
 from typing import Any, Self
 
+import msgspec
+
 from gossamer.assembly.catalog import catalog
 from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.given_seeds import read_seeds
+from gossamer.assembly.given_seeds import read_seeds, users_of
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.protocols import served
 from gossamer.contracts.fetching import ProtocolModule
@@ -29,6 +31,7 @@ class Fetching:
             UsageError: the URL cannot be read, or nothing serves its scheme.
         """
         [self.url] = read_seeds([url])
+        options = msgspec.structs.replace(options, auth=(*users_of([url]), *options.auth))
         self._graph: Graph = plan(_timed(compile_wiring([self.url], options)), catalog())
         self._units: dict[str, Provider[Any]] = {}
         scheme = scheme_of(self.url)

@@ -12,6 +12,7 @@ from gossamer.model.outcome import Outcome
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.url import endpoint_of, host_of, site_of
 from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.services.guard import place_of
 from gossamer.services.robots.provider import ObeyRobots, RobotsSheet
 from gossamer.services.robots.reading import MAX_BYTES
 from gossamer.stages.fetch.http import HttpModule
@@ -67,7 +68,7 @@ class Asking:
     def _open_as_seed(self, url: str) -> None:
         """Hosts that a person gives may be loopback (design question 8)."""
         host, port = endpoint_of(url)
-        seed = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        seed = place_of(host, port)
         before = self._resolver.sheet
         if seed not in before.seed_hosts:
             self._resolver.sheet = msgspec.structs.replace(before, seed_hosts=(*before.seed_hosts, seed))

@@ -263,7 +263,12 @@ def seeded(host: str, port: int, seed_hosts: Collection[str]) -> bool:
 
 def port_seeded(host: str, port: int, seed_hosts: Collection[str]) -> bool:
     """The host was given as a seed with this very port."""
-    return f"{_shown(host)}:{port}" in seed_hosts
+    return place_of(host, port) in seed_hosts
+
+
+def place_of(host: str, port: int) -> str:
+    """A host at one port, as seeds are known by; an IPv6 address wears brackets."""
+    return f"{_shown(host)}:{port}"
 
 
 def _shown(host: str) -> str:

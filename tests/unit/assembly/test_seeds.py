@@ -12,10 +12,13 @@ from gossamer.assembly.compiling import shipped
 from gossamer.assembly.crawl import Crawl
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.seeds import check_addresses
+from gossamer.cli.options import read_config, read_seed_files
 from gossamer.flow.errors import WiringError
 from gossamer.flow.sheet import build
 from gossamer.model.errors import ResolutionFailed, UsageError
 from gossamer.services.cares import DnsResolver
+from gossamer.stages.fetch.cookies import CookieJar
+from gossamer.stages.fetch.given import fill
 
 
 class Nowhere(DnsResolver):
@@ -68,3 +71,25 @@ def test_names_behind_a_proxy_are_not_asked_for_here(tmp_path: Path, asked: list
 def test_a_proxy_opens_no_address_that_is_closed(tmp_path: Path, asked: list[str]) -> None:
     with pytest.raises(UsageError, match=r"169\.254\.169\.254"):
         told(tmp_path, ["http://169.254.169.254/"], proxy="http://127.0.0.1:9", contact="me@example.org")
+
+
+def test_an_ipv6_address_of_this_machine_may_be_a_seed() -> None:
+    for seed in ("http://[::1]:8080/", "http://[::1]/", "http://[0:0:0:0:0:0:0:1]:8080/"):
+        job = Crawl([seed], CrawlOptions(output="nowhere"))
+        asyncio.run(check_addresses(job.seeds, job.graph, CrawlOptions(), print))
+
+
+def test_files_of_a_person_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "seeds").write_bytes(b"\xef\xbb\xbfhttp://a.test/\r\nhttp://b.test/\r\n")
+    assert read_seed_files([str(tmp_path / "seeds")]) == ["http://a.test/", "http://b.test/"]
+    (tmp_path / "c.toml").write_bytes(b"\xef\xbb\xbfdepth = 3\n")
+    assert read_config(str(tmp_path / "c.toml")) == {"depth": 3}
+    (tmp_path / "bad").write_bytes(b"http://a.test/\nhttp://b.test/\xe4\n")
+    with pytest.raises(UsageError, match="bad: line 2: byte 0xE4"):
+        read_seed_files([str(tmp_path / "bad")])
+    cookies = tmp_path / "cookies"
+    cookies.write_bytes(b"\xef\xbb\xbfa.test\tFALSE\t/\tFALSE\t0\tn\tJ\xc3\xb6rg\n")
+    cookies.chmod(0o600)
+    jar = CookieJar()
+    assert fill(jar, cookies, 0.0) == 1
+    assert jar.field("http://a.test/", 0.0) == "n=J\u00c3\u00b6rg", "an octet of UTF-8 a character"

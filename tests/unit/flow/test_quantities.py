@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.flow import quantities
+from gossamer.flow.quantities import written
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,21 @@ def test_any_text_is_a_number_or_is_refused_with_advice(text: str, unit: str) ->
         assert isinstance(quantities.parse(text, unit), int | float)
     except ValueError as error:
         assert "write" in str(error)  # noqa: PT017  # either is right, but nothing else
+
+
+@pytest.mark.parametrize("data", [b"a\nb\xc3\xa4", b"\xef\xbb\xbfa\nb\xc3\xa4"])
+def test_a_file_may_have_a_byte_order_mark(data: bytes) -> None:
+    assert written(data) == "a\nb\u00e4"
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"a\nb\xe4\n", "line 2: byte 0xE4"),
+        (b"\xef\xbb\xbf\xff", "line 1: byte 0xFF"),
+        ("a".encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_a_byte_that_is_not_utf_8_is_named_by_its_line(data: bytes, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        written(data)

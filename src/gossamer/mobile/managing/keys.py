@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.flow.quantities import written
 from gossamer.model.errors import UsageError
 
 #: Variables of the environment, for crawls with one runtime.
@@ -50,9 +51,9 @@ def _read(path: Path) -> dict[str, RuntimeKey]:
         with path.open("rb") as file:
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise UsageError(f"{path} holds keys, and others can read it; run: chmod 600 {path}")
-            plain = tomllib.load(file)
+            plain = tomllib.loads(written(file.read()))
         return msgspec.convert(plain, dict[str, RuntimeKey])
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except ValueError as error:
         raise UsageError(f'{path}: not keys of runtimes: {error}; write ["https://ADDRESS"] and key = "..."') from None

@@ -16,6 +16,7 @@ from msgspec import Meta
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.scanning import ExpressionError
 from gossamer.flow import quantities
+from gossamer.flow.quantities import written
 from gossamer.flow.sheet import nearest
 from gossamer.model.errors import UnreadableUrl, UsageError
 from gossamer.model.url import canonical, endpoint_of, scheme_of, site_of
@@ -192,9 +193,9 @@ def _text(path: Path) -> str:
     if len(data) > _MAX_FILE:
         raise UsageError(f"{path}: more than {_MAX_FILE} bytes; serve fewer hosts with one runtime")
     try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: not UTF-8; save the file in that encoding") from None
+        return written(data)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def _with_numbers(plain: dict[str, Any], source: str) -> dict[str, Any]:

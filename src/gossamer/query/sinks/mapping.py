@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gossamer.contracts.tables import VISIT, TableSpec
+from gossamer.flow.quantities import written
 from gossamer.flow.sheet import nearest
 from gossamer.model.change import PageChange
 from gossamer.model.errors import UsageError
@@ -125,12 +126,12 @@ def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
         UsageError: it cannot be read, or names what is not there; one line, without a password.
     """
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SinkFile)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
+        found = msgspec.convert(tomllib.loads(written(path.read_bytes())), SinkFile)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
-    except msgspec.ValidationError as error:
+    except ValueError as error:  # it is not text, or not what a file of sinks has
         raise UsageError(f"{path}: {error}") from None
     if not found.sinks:
         raise UsageError(f"{path} names no sink; begin one with [sinks.NAME]")

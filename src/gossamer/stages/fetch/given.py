@@ -73,7 +73,7 @@ def secret_of(reference: str, what: str = "credentials", most: int = _LARGEST_SE
         raise SettingError(f"{what}: name a variable as $NAME, or a file as @FILE")
     if match["name"]:
         return _variable(match["name"], what)
-    return _private(Path(match["file"]), most).decode("utf-8", "replace").strip()
+    return _private(Path(match["file"]), most).decode("utf-8-sig", "replace").strip()
 
 
 def _variable(name: str, what: str) -> str:

@@ -147,7 +147,7 @@ def read_scores(name: str) -> Scores:
         SettingError: it cannot be read, or no line of it can.
     """
     try:
-        with Path(name).open(encoding="utf-8", errors="replace") as lines:
+        with Path(name).open(encoding="utf-8-sig", errors="replace") as lines:
             scores = Scores(iter(lambda: lines.readline(LINE_BYTES + 1), ""))
     except OSError as error:
         raise SettingError(f"setting 'importance': {name}: {error.strerror}") from None

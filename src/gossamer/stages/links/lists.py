@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gossamer.flow.errors import SettingError
+from gossamer.flow.quantities import written
 from gossamer.model.normal import Parameter, read_parameters
 
 #: Bytes of the longest list.
@@ -31,7 +32,7 @@ def parameters_of(file: str) -> Sequence[Parameter]:
             data = opened.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise ValueError(f"more than {MAX_BYTES} bytes")
-        return tuple(read_parameters(data.decode("utf-8").splitlines()))
+        return tuple(read_parameters(written(data).splitlines()))
     except OSError as error:
         raise SettingError(f"list of parameters {file}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:

@@ -193,7 +193,7 @@ def _read(file: str) -> NoiseList:
         raise SettingError(f"list of noise {file}: cannot be read: {error.strerror or error}") from None
     if len(data) > MAX_BYTES:
         raise SettingError(f"list of noise {file}: more than {MAX_BYTES} bytes")
-    found = NoiseList(data.decode("utf-8", "replace").splitlines())
+    found = NoiseList(data.decode("utf-8-sig", "replace").splitlines())
     if not len(found):
         raise SettingError(
             f"list of noise {file}: no domain, no path and no line of a hosts file in it; write one domain on each line"
