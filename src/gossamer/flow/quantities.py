@@ -88,8 +88,9 @@ def written(data: bytes) -> str:
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("the file is in UTF-16; save it as UTF-8")
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        return data.removeprefix(codecs.BOM_UTF8).decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(f"line {line}: byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8") from None
