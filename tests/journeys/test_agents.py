@@ -333,6 +333,71 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
         assert not any(map(is_alive, (agent.process.pid for agent in job.supervisor.agents.values() if agent.process)))
 
 
+@pytest.mark.parametrize("more", [{}, {"designation": "master"}])
+def test_an_agent_that_is_lost_for_good_begins_again_while_the_others_live(
+    more: dict[str, Any], tmp_path: Path
+) -> None:
+    with web_of_hosts(pages=30, latency=0.03) as web:
+        lines: list[str] = []
+        options = options_for(web, tmp_path / "crawl", agents=3, **more)
+        settings = {"frontier": {"silence": 1.0}}
+        job = DividedCrawl([seed_of(web)], options, settings=settings, report=lines.append)
+        summary = asyncio.run(crawled(job, losing("agent-01", web)))
+        assert (summary.state, summary.exit_code, summary.queued) == ("finished", 0, 0)
+    assert len(urls_in(tmp_path / "crawl/logs/crawl.jsonl")) == HOSTS * 30
+    text = "\n".join(lines)
+    assert "agent-01 has lost its folder state/agent-01; if nobody brings it back from a copy within 1 s" in text
+    assert "the crawl goes on without the ledger of agent-01" in text
+    assert verify(tmp_path / "crawl", deep=True).findings == []
+
+
+def losing(name: str, web: FakeWeb, back_after: float | None = None) -> Meanwhile:
+    """Take an agent's folder away and end its process once it has fetched something; bring it back where that is said."""
+
+    async def lose(job: DividedCrawl) -> None:
+        await until(lambda: job._supervisor is not None and job.supervisor.agents[name].has_worked)
+        await until(lambda: len(web.requests) > 60)
+        folder = job.directory / "state" / name
+        job.supervisor.agents[name].kill()
+        away = folder.rename(job.directory.parent / "away")
+        if back_after is not None:
+            await asyncio.sleep(back_after)
+            away.rename(folder)
+
+    return lose
+
+
+def test_a_folder_that_is_brought_back_in_time_costs_nothing(tmp_path: Path) -> None:
+    with web_of_hosts(pages=30, latency=0.03) as web:
+        lines: list[str] = []
+        job = DividedCrawl(
+            [seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), report=lines.append, tables=False
+        )
+        summary = asyncio.run(crawled(job, losing("agent-01", web, back_after=0.5)))
+        assert (summary.state, summary.pages) == ("finished", HOSTS * 30)
+    assert any("agent-01 has its folder again" in line for line in lines)
+    assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
+
+
+def test_a_crawl_that_cannot_find_again_what_an_agent_has_lost_is_not_whole(tmp_path: Path) -> None:
+    with web_of_hosts(pages=30, latency=0.03, same=range(HOSTS)) as web:
+        lines: list[str] = []
+        options = options_for(web, tmp_path / "crawl", agents=2)
+        settings = {"frontier": {"silence": 0.5}}
+        job = DividedCrawl([seed_of(web)], options, settings=settings, report=lines.append, tables=False)
+
+        async def lose(job: DividedCrawl) -> None:
+            log = tmp_path / "crawl/logs/agent-01.jsonl"
+            await until(lambda: log.exists() and b"/same" in log.read_bytes())
+            for url, page in list(web.pages.items()):  # no page leads there any more
+                web.pages[url] = msgspec.structs.replace(page, body=str(page.body).replace("/same", "/p0"))
+            await losing("agent-01", web)(job)
+
+        summary = asyncio.run(crawled(job, lose))
+    assert (summary.state, summary.exit_code) == ("incomplete", 4)
+    assert any("that agent-01 had fetched could not be found again, such as http://" in line for line in lines)
+
+
 def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     known: dict[str, Any] = {}

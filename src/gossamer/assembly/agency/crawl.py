@@ -18,6 +18,7 @@ import msgspec
 from gossamer.assembly.agency.assigning import told_of_assigned
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of_run
 from gossamer.assembly.agency.joining import Joining
+from gossamer.assembly.agency.lost import Loss, told_of_missing
 from gossamer.assembly.agency.meeting import meeting, supervisor_lock
 from gossamer.assembly.agency.orders import is_renewed, place_turns, write_orders
 from gossamer.assembly.agency.rewiring import GraphChanges
@@ -108,6 +109,7 @@ class DividedCrawl:
         self._is_told_to_stop = False
         self._is_torn = False
         self._pages_before = 0
+        self._losses: list[Loss] = []
         self._view = CrawlView(self.directory, self.roster, lambda: self.standing(units=False), self.report)
         if begun is not None:
             self._view.latest = begun.standing
@@ -215,7 +217,9 @@ class DividedCrawl:
         self.roster.look_at_left()
         self._orders = self.roster.orders(self.graph, self._folder)
         turns = place_turns(self.graph)
-        self._supervisor = Supervisor(self._orders, self._starter, self.report, turns=turns, lets_go=self._lets_go)
+        self._supervisor = Supervisor(
+            self._orders, self._starter, self.report, turns=turns, lets_go=self._lets_go, loses=self._loses
+        )
         self._limit_by_frontier()
         if (was := before or self._begun) is not None:
             self._supervisor.is_paused = was.is_paused
@@ -225,6 +229,7 @@ class DividedCrawl:
     async def _change(self, members: tuple[str, ...]) -> None:
         """Let the crawl, which rests, have other agents."""
         merge_logs(self.directory, self.roster.members)
+        self._losses += await self.roster.begin_lost_again(self.graph)
         await self.roster.change(self.graph, self._folder, members)
         self._engage()
 
@@ -235,6 +240,9 @@ class DividedCrawl:
         if is_leaving := self.roster.let_go(self.graph, agent):
             self._starter.prepare(self.roster.soon)
         return is_leaving
+
+    def _loses(self, agent: str) -> bool:
+        return self.roster.lose(self.graph, agent)
 
     def rest(self) -> None:
         """Let all agents come to rest, for what was asked of :attr:`roster`; those who go on load the program meanwhile."""
@@ -287,7 +295,7 @@ class DividedCrawl:
 
     def _summed(self) -> Summary:
         """The summary of the run, by the agents' ledgers."""
-        return summary_of_run(
+        summary = summary_of_run(
             self.directory,
             self.roster.members,
             self._orders.names,
@@ -296,6 +304,10 @@ class DividedCrawl:
             pages_before=self._pages_before,
             seconds=time.monotonic() - self._began,
         )
+        if self._losses and summary.state == "finished" and (told := told_of_missing(self.directory, self._losses)):
+            self.report(told)
+            return msgspec.structs.replace(summary, state="incomplete")
+        return summary
 
     def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
         merge_logs(self.directory, self.roster.members)

@@ -1,29 +1,38 @@
 """Agents whose ledger is lost for good: the crawl stops with a word, or their part begins again where a person says so.
 
-Place in the flow: the supervisor calls :func:`check_lost` before it starts agents. What a lost ledger had queued stood in it alone.
+Place in the flow: the supervisor calls :func:`check_lost` before it starts agents, and while a crawl rests of which one agent has
+lost its folder at work: then the others are there, and no person needs to say so. What a lost ledger had queued stood in it alone.
 It is found again as far as others know of it: from the links of their pages, which the tables have, and from the seeds, which every
 run gives to the agents anew. Records and rows that the lost agent has written stay, as where a crawl of one agent has lost its
 ledger (:mod:`gossamer.assembly.lost_ledger`).
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
+
+import msgspec
 
 from gossamer.assembly.agency.handing import DividedByRing, DividedByTable, DomainDivision
 from gossamer.assembly.agency.membership import ledger_of, opened_ledger
 from gossamer.assembly.lost_ledger import begin_ledger_anew, damage_of
+from gossamer.flow.quantities import show_count
 from gossamer.flow.wiring import Wiring
 from gossamer.model.agents import member
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.model.task import Task
 from gossamer.model.url import host_of
+from gossamer.query.noted import notes_of, write_notes
+from gossamer.query.places import converting
 from gossamer.stores.exchange.digests import CLAIMS_DUE
 from gossamer.stores.exchange.held import hold_again
-from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.stores.ledger.moving import forget_seen
+from gossamer.stores.members import members_of
 from gossamer.stores.recovery import files_of
+from gossamer.stores.rowlog import log_path
+from gossamer.stores.segments import rows_directory
 
 #: Links that are looked at in one step.
 _AT_ONCE = 5_000
@@ -65,6 +74,10 @@ def check_lost(
             f"{damage}; bring state/{first} back from a copy, or fetch the part of {first} again: "
             f"gossamer resume {directory} --accept-loss"
         )
+    if any(not rows_directory(directory, name).exists() for name in lost):
+        # Rows that were no tables yet are gone too: the index is made of the archive, which has all of them.
+        with converting(directory, wait=True):
+            write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
     for name in lost:
         files = begin_ledger_anew(directory, ledger_of(directory, wiring, name))
         yield f"the crawl goes on without the ledger of {name}; {files} files of its archive and logs stay"
@@ -85,6 +98,68 @@ def check_lost(
         f"{found:,} URLs of {' and '.join(lost)} are fetched again, since pages of other agents lead to them; "
         "URLs to which only lost pages led are found when these pages are fetched again, unless the pages have changed"
     )
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """What is left of the work of an agent that has lost its ledger while others went on."""
+
+    agent: str
+    logged: int
+    """The byte at which its log ended then."""
+
+
+class _Row(msgspec.Struct, frozen=True):
+    event: str
+    url: str = ""
+    mark: str = ""
+
+
+_rows = msgspec.json.Decoder(_Row)
+
+
+def loss_of(directory: Path, agent: str) -> Loss:
+    """What an agent has lost, which does not run."""
+    try:
+        return Loss(agent, (directory / log_path(agent)).stat().st_size)
+    except FileNotFoundError:
+        return Loss(agent, 0)
+
+
+def told_of_missing(directory: Path, losses: Sequence[Loss]) -> str:
+    """What is said of URLs that lost agents had fetched, and that no page has led to again; empty where there are none."""
+    missing: set[str] = set()
+    with ExitStack() as stack:
+        ledgers = [RocksLedger(LedgerSheet(directory=str(directory), agent=name)) for name in _agents(directory)]
+        known = [stack.enter_context(ledger.looking()) for ledger in ledgers]
+        for loss in losses:
+            for url in _fetched(directory, loss):
+                if not any(ledger.is_seen(url) for ledger in known):
+                    missing.add(url)
+    if not missing:
+        return ""
+    names = " and ".join(dict.fromkeys(loss.agent for loss in losses))
+    return (
+        f"{show_count(len(missing), 'URL')} that {names} had fetched could not be found again, such as {min(missing)}; "
+        "their documents stay in the archive"
+    )
+
+
+def _agents(directory: Path) -> Iterator[str]:
+    for text in members_of(directory):
+        if (directory / STATE_DIRECTORY / (name := member(text).agent) / "ledger").is_dir():
+            yield name
+
+
+def _fetched(directory: Path, loss: Loss) -> Iterator[str]:
+    """The URLs of pages that an agent has logged before its loss."""
+    if not loss.logged:
+        return
+    with (directory / log_path(loss.agent)).open("rb") as log:
+        while log.tell() < loss.logged and (line := log.readline()):
+            with suppress(msgspec.DecodeError):  # the last line may be torn
+                row = _rows.decode(line)
+                if row.event == "page" and not row.mark:
+                    yield row.url
 
 
 def damage_of_agent(directory: Path, wiring: Wiring, agent: str) -> CrawlDirectoryError | None:

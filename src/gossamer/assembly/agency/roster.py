@@ -16,7 +16,7 @@ import msgspec
 from gossamer.assembly.agency.assigning import assign, check_shared, forget_wishes, read_wishes
 from gossamer.assembly.agency.ended import standings_of
 from gossamer.assembly.agency.handing import DividedByRing, DividedByTable
-from gossamer.assembly.agency.lost import check_lost
+from gossamer.assembly.agency.lost import Loss, check_lost, loss_of
 from gossamer.assembly.agency.lost_table import is_table_lost, make_table_again
 from gossamer.assembly.agency.master_process import end_masters
 from gossamer.assembly.agency.meeting import living
@@ -101,6 +101,8 @@ class Roster:
         self.left: list[CrawlStanding] = []
         """How those stand that have left."""
         self._wanted: tuple[str, ...] | None = None
+        self._lost: set[str] = set()
+        """Those that have lost their folders while they were at work."""
         self.check(graph, self.members)
         check_places(self.masters, self.members)
 
@@ -177,15 +179,42 @@ class Roster:
         self._wanted = members
         return True
 
+    def lose(self, graph: Graph, agent: str) -> bool:
+        """An agent has lost its folder: let it begin again when the crawl rests, unless it is back; False where it cannot."""
+        try:
+            check_can_change(graph.wiring, self._directory)
+        except UsageError:
+            return False
+        self._lost.add(agent)
+        return True
+
+    async def begin_lost_again(self, graph: Graph) -> list[Loss]:
+        """Let agents that have lost their folders begin again, since no agent runs; returns what they had fetched.
+
+        Raises:
+            CrawlDirectoryError: no ledger is left.
+        """
+        lost, self._lost = self._lost, set()
+        if not lost:
+            return []
+        losses = [loss_of(self._directory, agent) for agent in sorted(lost)]
+        division = self.division(graph)
+        lines = await asyncio.to_thread(
+            list, check_lost(self._directory, graph.wiring, self.members, division, accept=True)
+        )
+        for line in lines:
+            self._report(line)
+        return losses if lines else []
+
     def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
         """Give domains to agents; returns those that move when the crawl rests. Raises as :func:`assigning.assign`."""
         check_can_change(graph.wiring, self._directory)
         return assign(self._directory, graph.wiring, self.members, agents)
 
     def take_wish(self) -> tuple[str, ...] | None:
-        """The members that were asked for, if any were, once."""
+        """The members that were asked for, if any were, once; those that the crawl has where one of them is to begin again."""
         wanted, self._wanted = self._wanted, None
-        return wanted
+        return wanted or (self.members if self._lost else None)
 
     async def prepare(self, graph: Graph, folder: Path) -> None:
         """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.

@@ -66,6 +66,7 @@ class Supervisor:
         *,
         turns: PlaceTurns | None = None,
         lets_go: Callable[[str], bool] = lambda agent: False,
+        loses: Callable[[str], bool] = lambda agent: False,
     ) -> None:
         """Nobody is started yet.
 
@@ -75,6 +76,7 @@ class Supervisor:
             report: takes lines for people.
             turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
+            loses: says whether an agent whose folder is gone may begin again without it, when the others have come to rest.
         """
         self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
         self.masters = {name: MasterProcess(name, starter, Path(orders.directory), report) for name in orders.masters}
@@ -94,6 +96,7 @@ class Supervisor:
         """Gives changes of settings, and tells who was away."""
         self._report = report
         self._lets_go = lets_go
+        self._loses = loses
         self._is_torn = False
         self._resting_since = (0, 0.0)
         self._has_lost_one = False
@@ -171,16 +174,14 @@ class Supervisor:
                 return
             if code == 0:
                 continue
+            if agent.has_begun and agent.is_lost and not self._is_over.is_set():
+                if await self._comes_back(agent):
+                    continue
+                return
             if is_refused:
                 raise _cannot_run(agent, why, code)
             if self._is_over.is_set():
                 return  # what it had is kept; a later run goes on with it
-            if agent.has_begun and agent.is_lost:
-                raise AgentEnded(
-                    f"{agent.name} has lost its folder state/{agent.name} while it was at work; bring it back from a copy, or "
-                    f"fetch the part of {agent.name} again: gossamer resume {agent.directory} --accept-loss",
-                    CrawlDirectoryError.exit_code,
-                )
             wait = agent.restarts.died(has_worked=agent.has_worked)
             if wait is None:
                 raise _died_again(agent, code)
@@ -222,6 +223,35 @@ class Supervisor:
         self._has_lost_one = True
         self.rest()
         return True
+
+    async def _comes_back(self, agent: AgentProcess) -> bool:
+        """One agent has lost its folder: whether a person brings it back in time. If not, the others rest until it begins again.
+
+        Raises:
+            AgentEnded: nobody else is at work, or the crawl cannot go on without the folder.
+        """
+        others = [one for one in self.agents.values() if one is not agent and one.is_alive]
+        if not others or not self._loses(agent.name):
+            raise AgentEnded(
+                f"{agent.name} has lost its folder state/{agent.name} while it was at work; bring it back from a copy, or "
+                f"fetch the part of {agent.name} again: gossamer resume {agent.directory} --accept-loss",
+                CrawlDirectoryError.exit_code,
+            )
+        wait = self.beats.ended_after
+        self._report(
+            f"{agent.name} has lost its folder state/{agent.name}; if nobody brings it back from a copy within {wait:g} s, "
+            f"the part of {agent.name} is fetched again"
+        )
+        deadline = time.monotonic() + wait
+        while time.monotonic() < deadline and not self.is_resting and not self._is_over.is_set():
+            if not agent.is_lost:
+                self._report(f"{agent.name} has its folder again, and is started again")
+                return True
+            await asyncio.sleep(ROUND)
+        self._has_lost_one = True
+        if not self._is_over.is_set():
+            self.rest()
+        return False
 
     # -- rounds
 

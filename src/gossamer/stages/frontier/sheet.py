@@ -71,7 +71,8 @@ class FrontierSheet(Sheet, frozen=True):
     silence: Annotated[
         float,
         setting(
-            "With several agents, end an agent or master that has not answered for this time, and start it again.",
+            "With several agents, end an agent or master that has not answered for this time, and start it again. Also wait "
+            "this long for the lost folder of an agent before its part begins again.",
             unit="s",
             gt=0,
         ),
