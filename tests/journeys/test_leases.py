@@ -1,8 +1,11 @@
 """Crawlers that share one queue by leases fetch what one process does, as politely, whichever of them dies or hangs."""
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -143,3 +146,43 @@ def test_what_cannot_be_shared_is_refused_in_one_line(
     assert main(given) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+@pytest.mark.parametrize("how", ["run", "crawl_sync"])
+def test_a_spider_and_a_program_that_reads_pages_take_crawlers_too(tmp_path: Path, how: str) -> None:
+    spec = WebSpec(pages=12, hosts=1, size_median=500, trap_share=0, flaky_share=0, dead_link_share=0)
+    with beside(spec) as port:
+        url = WebGraph(SimWeb(spec)).url(0)
+        given = f"delay=0.01, resolve=['*.sim=127.0.0.1:{port}'], allow_network=['127.0.0.0/8'], output='crawl'"
+        program = {
+            "run": f"""
+import gossamer
+spider = gossamer.Spider({url!r}, {given})
+@spider.page()
+def page(page):
+    yield {{"url": page.url}}
+    yield page.follow_all("a")
+""",
+            "crawl_sync": f"""
+import gossamer
+if __name__ == "__main__":
+    print(*(page.url for page in gossamer.crawl_sync({url!r}, {given}, crawlers=2)), sep="\\n")
+""",
+        }[how]
+        file = tmp_path / "program.py"
+        file.write_text(program, encoding="utf-8")
+        words = {"run": ["-m", "gossamer", "run", str(file), "--crawlers", "2", "--items", "items.jsonl"]}
+        found = subprocess.run(
+            [sys.executable, "-P", *words.get(how, [str(file)])],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=HUNG_AFTER,
+        )
+    assert found.returncode == 0, found.stderr
+    crawl = tmp_path / "crawl"
+    assert crawlers_of(read(crawl / "crawl.toml")) == 2
+    lines = (tmp_path / "items.jsonl").read_text().splitlines() if how == "run" else found.stdout.splitlines()
+    rows = map(json.loads, (crawl / "logs" / "crawl.jsonl").read_text(encoding="utf-8").splitlines())
+    pages = [row for row in rows if row.get("outcome") == "ok" and row["mime"] == "text/html"]
+    assert len(lines) == len(pages) > 1

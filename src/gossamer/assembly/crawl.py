@@ -151,7 +151,7 @@ class Crawl:
         began = time.monotonic()
         with scratch() as folder:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
-            self.fleet = Fleet(self.wiring, self.plan.catalog, folder, self.directory, self.report)
+            self.fleet = Fleet(self.kept, self.plan.catalog, folder, self.directory, self.report)
             self.running = RunningGraph(
                 self.plan.graph,
                 clock=self._clock,

@@ -78,7 +78,8 @@ def compile_with_crawlers(
     number = known if options.crawlers is None else options.crawlers
     if number and options.is_divided:
         raise UsageError(
-            "crawlers share one queue, and agents have one each; leave out --agents, or choose --crawlers 0"
+            "crawlers share one queue, and agents have one each; "
+            f"leave out {' and '.join(options.dividing)}, or choose --crawlers 0"
         )
     compiled = compile_wiring(seeds, options, None if base is None else gathered(base))
     before = {} if base is None else {name: base.components[name].settings for name in _first_leases(base)}
@@ -126,7 +127,9 @@ def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[st
     )
     inner = cut.inner(wiring)
     components = {name: plan for name, plan in wiring.components.items() if name not in leaving}
-    ports = {**components[frontier].ports, "returned": _RETURNED}
+    # Visits that never were at a crawler, as those of blocked hosts, come in behind the stages that left.
+    ports = {role: cut.outlet if arrow in inner else arrow for role, arrow in components[frontier].ports.items()}
+    ports["returned"] = _RETURNED
     components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
     made = msgspec.structs.replace(
         wiring,

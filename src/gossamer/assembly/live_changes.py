@@ -95,7 +95,7 @@ class LiveChanges:
         graph, directory = self._running.whole, self._plan.directory
         try:
             write_changes(directory, self._running.history)
-            self._place.write(self._plan.kept(graph), graph)
-            self._fleet.keep(graph.wiring)
+            self._place.write(kept := self._plan.kept(graph), graph)
+            self._fleet.keep(kept)
         except OSError as error:
             raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror}") from None

@@ -41,8 +41,20 @@ class CrawlOptions(Sheet, frozen=True):
     @property
     def is_divided(self) -> bool:
         """They ask for several agents, or for what only a crawl of several has."""
-        of_masters = self.designation == "master" or self.masters or self.policy or self.place or self.agent_place
-        return (self.agents or 1) > 1 or bool(of_masters)
+        return bool(self.dividing)
+
+    @property
+    def dividing(self) -> list[str]:
+        """Those of them that were given, as on the command line."""
+        given = {
+            "--agents": (self.agents or 1) > 1,
+            "--designation": self.designation == "master",
+            "--masters": self.masters,
+            "--policy": self.policy,
+            "--place": self.place,
+            "--agent-place": self.agent_place,
+        }
+        return [name for name, value in given.items() if value]
 
     output: Annotated[
         str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE, names="a folder")

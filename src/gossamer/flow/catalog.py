@@ -5,6 +5,8 @@ The composition root says where what ships is; other packages say it by entry po
 """
 
 import importlib
+import operator
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +116,13 @@ class Catalog:
 def _why_not_importable(unit: type) -> str:
     if unit.__module__ == "__main__":
         return "is a class of the program that was started"
-    return "is defined inside a function" if "<locals>" in unit.__qualname__ else ""
+    if "<locals>" in unit.__qualname__:
+        return "is defined inside a function"
+    try:
+        found = operator.attrgetter(unit.__qualname__)(sys.modules.get(unit.__module__))
+    except AttributeError:
+        found = None
+    return "" if found is unit else "was made while the program ran"
 
 
 def _loaded(entry: "EntryPoint", base: type) -> type:

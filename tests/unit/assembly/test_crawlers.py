@@ -58,3 +58,8 @@ def test_crawlers_and_agents_exclude_each_other() -> None:
     with pytest.raises(UsageError, match="leave out --agents"):
         compile_with_crawlers([], options(agents=2), before)
     assert crawlers_of(compile_with_crawlers([], options(agents=2, crawlers=0), before)) == 0
+
+
+def test_the_option_that_was_given_is_the_one_to_leave_out() -> None:
+    with pytest.raises(UsageError, match="leave out --designation and --masters, or choose --crawlers 0"):
+        divided(2, designation="master", masters=2)
