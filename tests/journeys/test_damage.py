@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,10 +14,12 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.assembly.control.standing import ledgers_of
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
 from gossamer.flow.sheet import build
+from gossamer.model.errors import CrawlDirectoryError
 from gossamer.operations.verifying import verify
 from gossamer.query.places import reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -412,3 +415,106 @@ def test_what_a_killed_run_was_removing_is_removed_by_the_next(web: FakeWeb, tmp
     left.mkdir(parents=True)
     assert main(["crawl", web.url("/three"), "-o", str(tmp_path / "crawl"), "--delay", "0", "--quiet"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["crawl"]
+
+
+#: Files that are written once, and a place in each: its middle, unless another byte says more.
+ONCE = [
+    "state/agent-00/checkpoints/kept/*.sst",
+    "state/agent-00/checkpoints/kept/CURRENT",
+    "state/agent-00/checkpoints/kept/MANIFEST-*",
+    "state/agent-00/checkpoints/kept/OPTIONS-*",
+    "state/agent-00/rows/committed",
+    "state/agent-00/rows/last",
+    "state/agent-00/rows/*.table",
+    "state/agent-00/ledger/*.sst",
+    "tables/hosts/hosts.parquet",
+    "tables/ranks/ranks.parquet",
+    "tables/terms/terms.parquet",
+    "tables/*/*.parquet",
+    "index/meta.json",
+    "index/*.*",
+    INDEX,
+]
+
+
+@pytest.fixture(scope="module")
+def whole(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl with all that can be made of it."""
+    crawl = Path(shutil.copytree(sound, tmp_path_factory.mktemp("whole") / "crawl"))
+    assert main(["index", str(crawl), "--terms"]) == 0
+    assert main(["rank", str(crawl)]) == 0
+    assert main(["checkpoint", str(crawl), "kept"]) == 0
+    assert verify(crawl, deep=True).findings == []
+    return crawl
+
+
+@pytest.mark.parametrize("pattern", ONCE)
+def test_one_changed_byte_of_a_file_that_is_written_once_is_found(
+    pattern: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl = Path(shutil.copytree(whole, tmp_path / "crawl"))
+    paths = [path for path in crawl.glob(pattern) if path.suffix != ".lock" and path.name != "sums.json"]
+    assert paths
+    for path in paths:
+        data = path.read_bytes()
+        for place in (0, len(data) // 2):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            assert verify(crawl, deep=True).findings, (path.name, place)
+        path.write_bytes(data)
+    assert verify(crawl, deep=True).findings == []
+
+
+def test_a_changed_index_is_made_again_and_a_changed_log_is_gone_on_without(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flip(INDEX)(crawl)
+    log = crawl / LOG
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([lines[0], b"[" + lines[1][1:], *lines[2:]]))
+    found = verify(crawl, deep=True).findings
+    assert any(INDEX in one for one in found)
+    assert f"{LOG}, line 2 is not an event" in found
+    assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
+    assert "line 2 cannot be read" in capsys.readouterr().err
+    assert verify(crawl, deep=True).findings == []
+    assert len(log.read_bytes().splitlines()[1]) == len(lines[1]) - 1
+
+
+def test_a_row_that_cannot_be_read_keeps_no_crawl_from_its_tables_once_the_loss_is_accepted(
+    web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl = tmp_path / "crawl"
+    options = build(CrawlOptions, {"output": str(crawl), "delay": 0, "per_host": 1, "concurrency": 1})
+    run(Crawl([web.url("/")], options, tables=False))
+    for log in crawl.glob("state/agent-00/rows/pages-*.jsonl"):
+        lines = log.read_bytes().splitlines(keepends=True)
+        log.write_bytes(b"".join([*lines[:-1], b"[" + lines[-1][1:]]))
+    assert main(["resume", str(crawl), "--quiet"]) == 4
+    assert "tables and index could not be made" in capsys.readouterr().err
+    assert any("is not a row" in one for one in verify(crawl, deep=True).findings)
+    assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
+    assert verify(crawl, deep=True).findings == []
+    assert main(["query", str(crawl), "-f", "csv", "SELECT count(*) FROM pages"]) == 0
+    assert capsys.readouterr().out.split()[-1] == "3"
+
+
+def test_a_block_that_is_damaged_ends_no_walk_as_if_nothing_followed(crawl: Path) -> None:
+    for path in sorted(crawl.glob("state/agent-00/ledger/*.sst")):
+        data = path.read_bytes()
+        path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+        [ledger] = ledgers_of(crawl)
+        with pytest.raises(CrawlDirectoryError, match="damaged"), ledger.looking():
+            ledger.read_through()
+        path.write_bytes(data)
+
+
+def test_memory_that_the_system_refuses_is_told_in_one_line_before_anything_is_made(
+    crawl: Path, web: FakeWeb, tmp_path: Path
+) -> None:
+    for words in (["crawl", web.url("/"), "-o", str(tmp_path / "new")], ["verify", str(crawl)], ["status", str(crawl)]):
+        command = shlex.join([sys.executable, "-P", "-m", "gossamer", *words])
+        done = subprocess.run(["sh", "-c", f"ulimit -v 400000; exec {command}"], capture_output=True, check=False)
+        assert done.returncode == 2
+        assert b"ulimit -v" in done.stderr
+        assert done.stderr.count(b"\n") == 1
+    assert not (tmp_path / "new").exists()

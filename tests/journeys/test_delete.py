@@ -30,6 +30,7 @@ from gossamer.stages.fetch.cookie_log import COOKIES, CookieLog
 from gossamer.stages.fetch.cookies import CookieJar
 from gossamer.stores.deletions import DELETED, JOURNAL, PLACES, Deletion, note_progress
 from gossamer.stores.notes import NOTES_LOG, note_line
+from gossamer.stores.trims import Trim, note_trim
 from gossamer.stores.warc_scanning import scan
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -545,3 +546,12 @@ def test_a_url_is_deleted_from_logs_however_their_lines_write_it(tmp_path: Path)
         assert run(Crawl([served.url("/")], options)).pages == 2
         assert main(["delete", str(tmp_path / "c"), served.url(r"/?a=\b")]) == 0
     assert rb"/?a=\\b" not in (tmp_path / "c/logs/crawl.jsonl").read_bytes()
+
+
+def test_a_crawl_is_not_whole_while_a_deletion_or_a_trim_is_not_finished(crawl: Path, web: FakeWeb) -> None:
+    assert killed_at(crawl, 3, web.url("/secret"))
+    assert any("is not finished; finish it: gossamer delete" in one for one in verify(crawl).findings)
+    assert main(["delete", str(crawl)]) == 0
+    assert verify(crawl, deep=True).findings == []
+    note_trim(crawl, Trim(1))
+    assert any("is not finished; finish it: gossamer trim" in one for one in verify(crawl).findings)

@@ -35,15 +35,19 @@ from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLed
 from gossamer.stores.members import members_of
 from gossamer.stores.recovery import (
     QUARANTINE,
+    ROW_LOG,
     Loss,
     Restored,
+    blank,
     find_losses,
     is_away,
     keep_aside,
     refusal,
     restore,
     take_away,
+    unreadable_lines,
 )
+from gossamer.stores.rowlog import LOG_FOLDER
 from gossamer.stores.warc import WARC_DIRECTORY, WarcArchive
 
 #: Behind every byte of a file.
@@ -167,6 +171,7 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
         told += map(str, losses)
         given_up = {loss.file: _what_is_left(directory / loss.file, loss) for loss in losses if not _is_archive(loss)}
         holes = _holes(directory, ends, losses, told)
+        blanked = _blank_lines(directory, ends, told)
         if members_of(directory):
             _add_files_of_others(directory, ledger, holes, told)
         if holes.by_file:
@@ -178,7 +183,7 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
             notes = msgspec.structs.replace(notes, index=())
         elif given_up:
             ledger.give_up_ends(given_up)
-        if any("/rows/pages-" in file for file in given_up):
+        if any(f"{ROW_LOG}pages-" in file for file in (*given_up, *blanked)):
             notes = msgspec.structs.replace(notes, index=())
     tables = damaged_tables(directory, notes, deep=True)
     told += map(str, tables)
@@ -190,6 +195,19 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
     if tables or notes.index == ():
         write_notes(directory, with_tables(notes, dict.fromkeys(file.removeprefix(f"{TABLES}/") for file in gone)))
     return Accepted(tuple(told), again)
+
+
+def _blank_lines(directory: Path, ends: Mapping[str, int], told: list[str]) -> set[str]:
+    """Put blanks in the place of lines of logs that cannot be read; returns the logs that had some."""
+    found = set()
+    for file, end in ends.items():
+        path = directory / file
+        if (file.startswith(LOG_FOLDER) or ROW_LOG in file) and path.exists():
+            for number, start, length in list(unreadable_lines(path, end)):
+                blank(directory, path, start, length)
+                told.append(f"{file}, line {number} cannot be read")
+                found.add(file)
+    return found
 
 
 def _is_archive(loss: Loss) -> bool:

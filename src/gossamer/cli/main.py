@@ -176,6 +176,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             return _refuse(str(error), code)
         if isinstance(error, OSError) and _is_of_output(error):
             return unwritten(error, 0)
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":  # DuckDB's own
+            return _refuse("there is not enough memory for this; what was committed is kept, so try again with more", 4)
         raise
     return result if isinstance(result, int) else 0
 

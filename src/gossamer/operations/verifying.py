@@ -8,9 +8,8 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -20,11 +19,16 @@ from gossamer.assembly.kept import read_wiring
 from gossamer.flow.errors import WiringError
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.noted import failure_of, unmade
+from gossamer.query.places import INDEX_DIRECTORY, TABLES
 from gossamer.stores.cdxj import INDEX, read_line
-from gossamer.stores.ledger.ledger import RocksLedger
+from gossamer.stores.deletions import refuse_begun
+from gossamer.stores.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.stores.merged_log import read_mark
-from gossamer.stores.recovery import is_away
+from gossamer.stores.recovery import ROW_LOG, is_away, unreadable_lines
 from gossamer.stores.rowlog import LOG_FOLDER, LOG_PATH
+from gossamer.stores.segments import COMMITTED, is_mark_damaged
+from gossamer.stores.sums import changed_files
+from gossamer.stores.trims import refuse_begun_trim
 from gossamer.stores.warc import WARC_DIRECTORY
 from gossamer.stores.warc_scanning import CAPTURES, Gap, scan
 
@@ -94,6 +98,7 @@ def verify(directory: Path, *, deep: bool = False) -> Verified:
             told.find(str(error))
         if why := failure_of(directory):
             told.find(f"{unmade(why)}; try again: gossamer resume {directory}")
+        _find_unfinished(directory, told)
         _note_tails(directory, ends, told)
         if deep:
             _read_all(directory, ledgers, ends, told)
@@ -107,6 +112,31 @@ def _ledgers(directory: Path, told: Verified) -> list[RocksLedger]:
     except CrawlDirectoryError as error:
         told.find(str(error))
         return []
+
+
+def _find_unfinished(directory: Path, told: Verified) -> None:
+    """Work on the crawl that was begun and has to be finished."""
+    for refuse in (refuse_begun, refuse_begun_trim):
+        try:
+            refuse(directory)
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+
+
+def _find_changed(directory: Path, ledgers: list[RocksLedger], told: Verified) -> None:
+    """Files that are written once, and whose bytes are no more what they were."""
+    state = directory / STATE_DIRECTORY
+    folders = [*state.glob("*/rows"), *(directory / TABLES).glob("*"), directory / INDEX_DIRECTORY]
+    for folder in sorted(filter(Path.is_dir, folders)):
+        for what in changed_files(folder):
+            told.find(f"{folder.relative_to(directory)}/{what}")
+    for agent in sorted(path.parent.parent.name for path in state.glob(f"*/rows/{COMMITTED}")):
+        if is_mark_damaged(directory, agent):
+            told.find(f"{STATE_DIRECTORY}/{agent}/rows/{COMMITTED} is damaged; the next run writes it anew")
+    for ledger in ledgers:
+        for name in ledger.checkpoints():
+            if what := ledger.damage_of_checkpoint(name):
+                told.find(f"checkpoint {name} of {ledger.sheet.agent} is damaged, and cannot be gone back to: {what}")
 
 
 def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> None:
@@ -148,6 +178,7 @@ def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, in
             ledger.read_through()
         except CrawlDirectoryError as error:
             told.find(str(error))
+    _find_changed(directory, ledgers, told)
     places, shown = _read_archive(directory, ends, told)
     for ledger in ledgers:
         try:
@@ -155,7 +186,7 @@ def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, in
         except (CrawlDirectoryError, msgspec.DecodeError):
             pass  # what cannot be read was found above
     for file, end in {LOG_PATH: read_mark(directory).end, **ends}.items():
-        if file.startswith(LOG_FOLDER):
+        if file.startswith(LOG_FOLDER) or ROW_LOG in file:
             _check_log(directory, file, end, told)
     _check_index(directory, ends, places, shown, told)
 
@@ -208,15 +239,10 @@ def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
-    """Each line is an event. What it names may be lost, where a crawl went on without: it tells what was."""
-    path = directory / file
-    if not path.exists():
-        return
-    for number, line in _lines(path, end):
-        try:
-            msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.DecodeError:
-            told.find(f"{file}, line {number} is not an event")
+    """Each line is an event, or a row. What it names may be lost, where a crawl went on without: it tells what was."""
+    with suppress(FileNotFoundError):  # rows that are tables meanwhile
+        for number, _, _ in unreadable_lines(directory / file, end):
+            told.find(f"{file}, line {number} is not {'an event' if file.startswith(LOG_FOLDER) else 'a row'}")
 
 
 def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verified) -> None:

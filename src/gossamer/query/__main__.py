@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import traceback
 from pathlib import Path
 
 #: New containers until the collector looks for cycles: more than are there when all is imported, and rows are no cycles.
@@ -18,7 +19,12 @@ def main(arguments: list[str]) -> int:
     if not ended:
         os.nice(10)  # beside a running crawl
     [directory] = [argument for argument in arguments if argument != "--ended"]
-    done = convert(Path(directory), ended=ended)
+    try:
+        done = convert(Path(directory), ended=ended)
+    except Exception as error:  # whoever has started this tells its last line to a person
+        traceback.print_exc()
+        sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
+        return 1
     if done.told:
         sys.stdout.write(f"{done.told}\n")
     if done.busy and ended:  # it waits for others, so it was the directory

@@ -20,7 +20,6 @@ from gossamer.query.noted import (
     Notes,
     damaged_index,
     note_failure,
-    noted,
     notes_of,
     read_notes,
     with_tables,
@@ -40,6 +39,7 @@ from gossamer.query.places import (
 from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, tables_of, tables_that_ship
 from gossamer.stores.cdxj import INDEX, merge, write_run
 from gossamer.stores.segments import Segment, closed_segments, mark_closed, segments
+from gossamer.stores.sums import changing, noted
 
 #: Bytes of a segment after which DuckDB is opened anew: it keeps some 70 MB of such a one, and opening costs a small table more
 #: than the table itself.
@@ -247,4 +247,5 @@ def write_hosts(directory: Path, writer: ParquetWriter) -> None:
         tables = tables_that_ship()
         for name, view in (("pages", f"pages{EVERY}"), ("host_notes", "host_notes")):
             writer.view(view, select_table(tables[name], [writer.link(path) for path in files[name]]))
-        writer.write(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")
+        with changing(directory / TABLES / "hosts"):
+            writer.write(HOSTS_VIEW, directory / TABLES / "hosts" / "hosts.parquet")

@@ -12,6 +12,8 @@ from pathlib import Path
 import _duckdb
 
 from gossamer.contracts.tables import TableSpec
+from gossamer.flow.limiting import too_little_memory
+from gossamer.model.errors import UsageError
 from gossamer.query.schema import empty, select_from_log
 from gossamer.stores.scratch import scratch
 
@@ -31,7 +33,9 @@ PARQUET = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
 
 
 def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> Connection:
-    """A connection in memory that keeps to `memory` and spills into `workspace`."""
+    """A connection in memory that keeps to `memory` and spills into `workspace`. Raises UsageError: the system gives too little."""
+    if why := too_little_memory():
+        raise UsageError(why)
     connection = _duckdb.connect(config={"memory_limit": memory, "threads": threads, "temp_directory": workspace})
     connection.execute("SET preserve_insertion_order = true")
     return connection

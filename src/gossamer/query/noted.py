@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-from xxhash import xxh3_128
 
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.places import REPLACED, TABLES, TableManifest, manifest, run_of_name, write_manifest
 from gossamer.stores.cdxj import INDEX
 from gossamer.stores.recovery import find_losses
 from gossamer.stores.segments import COMMITTED, committed, segment_name, segments
+from gossamer.stores.sums import Noted, damage_of, noted
 
 #: Where the notes lie, inside the crawl directory.
 MADE = "state/made.json"
@@ -24,19 +24,7 @@ MADE = "state/made.json"
 #: Why tables and index could not be made when that was last tried; not there where they were.
 FAILED = "state/made-not.txt"
 
-_PIECE = 1 << 20
-
 _PARQUET = b"PAR1"
-
-
-class Noted(msgspec.Struct, frozen=True, array_like=True):
-    """A file as it was made."""
-
-    bytes: int
-    changed: int
-    """Nanoseconds since the epoch, by the file system. While they are the same, its digest is not asked for."""
-    digest: str
-    """XXH3 of 128 bits, hexadecimal: it tells what a disk or a person changed, not who meant to hide it."""
 
 
 class Notes(msgspec.Struct, frozen=True):
@@ -151,29 +139,6 @@ def note_failure(directory: Path, why: str) -> None:
 def with_tables(notes: Notes, changes: Mapping[str, Noted | None]) -> Notes:
     """A copy with other notes of some Parquet files."""
     return msgspec.structs.replace(notes, tables={**notes.tables, **changes})
-
-
-def noted(path: Path) -> Noted:
-    """A file as it is."""
-    digest = xxh3_128()
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    seen = path.stat()
-    return Noted(seen.st_size, seen.st_mtime_ns, digest.hexdigest())
-
-
-def damage_of(path: Path, known: Noted, *, deep: bool = False) -> str:
-    """What is wrong with a file; empty where nothing is. Its bytes are read where its time has changed, or `deep` says so."""
-    try:
-        seen = path.stat()
-    except FileNotFoundError:
-        return "is missing"
-    if seen.st_size != known.bytes:
-        return f"has {seen.st_size} bytes instead of {known.bytes}"
-    if (deep or seen.st_mtime_ns != known.changed) and noted(path).digest != known.digest:
-        return "has other bytes than were written"
-    return ""
 
 
 def is_parquet(path: Path) -> bool:

@@ -20,6 +20,7 @@ from gossamer.model.requisites import RELATIONS
 from gossamer.query.database import Database
 from gossamer.query.places import RANKS, TABLES
 from gossamer.query.schema import mark_of, words
+from gossamer.stores.sums import changing
 
 #: The chance that a reader follows a link rather than begins anywhere (the paper's).
 DAMPING = 0.85
@@ -99,7 +100,8 @@ def rank_crawl(directory: Path) -> RankedGraph:
         ranks, rounds = pagerank(sources, targets, count)
         _keep_ranks(database, ranks, sources, targets)
         for name in RANKS:
-            database.write_parquet(f"SELECT * FROM made_{name}", directory / TABLES / name / f"{name}.parquet")
+            with changing(directory / TABLES / name):
+                database.write_parquet(f"SELECT * FROM made_{name}", directory / TABLES / name / f"{name}.parquet")
     return RankedGraph(count, len(sources), rounds)
 
 

@@ -14,7 +14,7 @@ from gossamer.contracts.tables import TableSpec
 from gossamer.model.deletion import DeletionTarget
 from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.engine import PARQUET, Connection, connect, select_table
-from gossamer.query.noted import Noted, noted, switch
+from gossamer.query.noted import switch
 from gossamer.query.places import (
     COUNTED,
     TABLES,
@@ -28,6 +28,7 @@ from gossamer.query.places import (
 from gossamer.query.schema import HOSTS, host_of, tables_of
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
+from gossamer.stores.sums import Noted, noted
 from gossamer.stores.tables.copies import COPIES
 
 #: Tables whose rows name a URL without being made by a visit of it, and the column that does.

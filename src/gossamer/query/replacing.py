@@ -12,11 +12,12 @@ import msgspec
 
 from gossamer.contracts.tables import VISIT, TableSpec
 from gossamer.query.engine import PARQUET, Connection, connect, select_table
-from gossamer.query.noted import Noted, noted, switch
+from gossamer.query.noted import switch
 from gossamer.query.places import TableManifest, converting, manifest, run_file, table_files
 from gossamer.query.schema import WHEN, tables_of
 from gossamer.stores.scratch import scratch
 from gossamer.stores.segments import segments
+from gossamer.stores.sums import Noted, noted
 
 
 class Basis(msgspec.Struct, frozen=True):

@@ -53,6 +53,8 @@ class TextRows:
                 at += len(line)
                 if at > end:
                     return
+                if line.isspace():  # it could not be read, and a person went on without it
+                    continue
                 try:
                     decoded = self._decode(line)
                 except msgspec.DecodeError as error:

@@ -106,7 +106,8 @@ def write_run(rows: Iterable[bytes], path: Path) -> int:
         path: replaced at once when the run is whole.
     """
     decoder = msgspec.json.Decoder(Capture)
-    lines = sorted(line for row in rows if (line := index_line(decoder.decode(row))) is not None)
+    found = (index_line(decoder.decode(row)) for row in rows if not row.isspace())
+    lines = sorted(line for line in found if line is not None)
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(b"".join(lines))

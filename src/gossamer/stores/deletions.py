@@ -105,10 +105,19 @@ def refuse_unfinished(directory: Path) -> None:
     Raises:
         CrawlDirectoryError: that is so.
     """
-    begun = unfinished(directory)
-    if begun is not None and not begun.is_free:
-        raise CrawlDirectoryError(f"a deletion in {directory} is not finished; finish it: gossamer delete {directory}")
+    if (begun := unfinished(directory)) is None or not begun.is_free:
+        refuse_begun(directory)
     refuse_unfinished_trim(directory)
+
+
+def refuse_begun(directory: Path) -> None:
+    """Say that a deletion was begun and is not finished.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    if unfinished(directory) is not None:
+        raise CrawlDirectoryError(f"a deletion in {directory} is not finished; finish it: gossamer delete {directory}")
 
 
 def seek_again(directory: Path) -> None:

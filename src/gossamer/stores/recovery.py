@@ -80,6 +80,9 @@ def files_of(directory: Path, agent: str) -> Iterator[Path]:
         yield log
 
 
+#: What the name of a row log has in it, inside the crawl directory.
+ROW_LOG = "/rows/"
+
 #: Logs that their owner takes away once they are merged: sieve, trie and filter say themselves, where they are opened, which of
 #: them is missing.
 _PASSING = re.compile(r"state/[^/]+/(sieve|trie|bloom)/")
@@ -190,6 +193,33 @@ def keep_aside(directory: Path, path: Path, start: int = 0, length: int | None =
         source.seek(start)
         _copy(source, copy, QUARANTINE_BYTES if length is None else length)
     _bound(aside)
+
+
+def unreadable_lines(path: Path, end: int) -> Iterator[tuple[int, int, int]]:
+    """Lines of a log up to byte `end` that are no JSON of an object: number, first byte, and length. Blank lines are none.
+
+    Raises:
+        FileNotFoundError: there is no such log.
+    """
+    position = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if position + len(line) > end:
+                return
+            try:
+                msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            except msgspec.DecodeError:
+                if not line.isspace():
+                    yield number, position, len(line)
+            position += len(line)
+
+
+def blank(directory: Path, path: Path, start: int, length: int) -> None:
+    """Put blanks in the place of a line of a log that cannot be read; the quarantine gets what was there."""
+    keep_aside(directory, path, start, length)
+    with _opened(path) as file:
+        file.seek(start)
+        file.write(b" " * (length - 1) + b"\n")
 
 
 def take_away(directory: Path, path: Path) -> None:

@@ -27,6 +27,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.contracts.tables import TableSpec
+from gossamer.stores.sums import changing
 
 #: The file that names the run which may still write.
 OPEN = "open"
@@ -39,6 +40,9 @@ COMMITTED = "committed"
 
 #: How the name of a file ends that says what a table is.
 DECLARED = ".table"
+
+#: How often a line is read that somebody may be writing: writing it takes microseconds.
+_LOOKS = 5
 
 _NAME = re.compile(r"(?P<table>[a-z_]+)-(?P<run>[0-9a-z-]+)-(?P<serial>\d{6})\.jsonl")
 
@@ -139,7 +143,7 @@ def closed_segments(directory: Path) -> list[Segment]:
 def mark_open(directory: Path, agent: str, run: str) -> None:
     """Say which run of an agent writes from now on; all earlier ones are closed by that."""
     rows = rows_directory(directory, agent)
-    _replace(rows / LAST, run.encode())
+    _replace_summed(rows / LAST, run.encode())
     _replace(rows / OPEN, run.encode())
 
 
@@ -154,6 +158,11 @@ def _replace(path: Path, data: bytes) -> None:
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(data)
     fresh.replace(path)
+
+
+def _replace_summed(path: Path, data: bytes) -> None:
+    with changing(path.parent, (LAST, f"*{DECLARED}")):
+        _replace(path, data)
 
 
 # -- how far the run that writes is committed
@@ -198,14 +207,31 @@ class CommittedEnds:
 
 def committed(directory: Path, agent: str) -> CommittedMark:
     """How far the run of an agent is committed; nothing is known of it where the line is being written just now."""
-    try:
-        data = (rows_directory(directory, agent) / COMMITTED).read_bytes().partition(b"\n")[0]
-        checksum, _, text = data.partition(b" ")
-        if int(checksum, 16) == zlib.crc32(text):
-            return msgspec.json.decode(text, type=CommittedMark)
-    except (FileNotFoundError, ValueError, msgspec.MsgspecError):
-        pass
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return _read_mark(directory, agent)
     return CommittedMark()
+
+
+def _read_mark(directory: Path, agent: str) -> CommittedMark:
+    """Raises ValueError: it cannot be read."""
+    data = (rows_directory(directory, agent) / COMMITTED).read_bytes().partition(b"\n")[0]
+    checksum, _, text = data.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        raise ValueError("the line is not whole")
+    return msgspec.json.decode(text, type=CommittedMark)
+
+
+def is_mark_damaged(directory: Path, agent: str) -> bool:
+    """Whether what an agent has said of its commits cannot be read."""
+    for _ in range(_LOOKS):
+        try:
+            _read_mark(directory, agent)
+        except FileNotFoundError:
+            return False
+        except ValueError:
+            continue
+        return False
+    return True
 
 
 # -- what the rows are
@@ -213,7 +239,7 @@ def committed(directory: Path, agent: str) -> CommittedMark:
 
 def declare(directory: Path, agent: str, spec: TableSpec) -> None:
     """Write down what a table is, so that it can be read where the package that declared it is not installed."""
-    _replace(rows_directory(directory, agent) / f"{spec.name}{DECLARED}", msgspec.json.encode(spec))
+    _replace_summed(rows_directory(directory, agent) / f"{spec.name}{DECLARED}", msgspec.json.encode(spec))
 
 
 def declared(directory: Path) -> dict[str, TableSpec]:

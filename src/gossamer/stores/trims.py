@@ -73,8 +73,17 @@ def refuse_unfinished_trim(directory: Path) -> None:
     Raises:
         CrawlDirectoryError: that is so.
     """
-    begun = begun_trim(directory)
-    if begun is not None and not begun.is_free:
+    if (begun := begun_trim(directory)) is None or not begun.is_free:
+        refuse_begun_trim(directory)
+
+
+def refuse_begun_trim(directory: Path) -> None:
+    """Say that a trim was begun and is not finished.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    if begun_trim(directory) is not None:
         raise CrawlDirectoryError(f"a trim of {directory} is not finished; finish it: gossamer trim {directory}")
 
 

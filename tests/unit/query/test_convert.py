@@ -102,7 +102,7 @@ class Killed(BaseException):
 CHANGES = ("replace", "unlink")
 
 #: How many of them a conversion of three segments of each table makes.
-STEPS = 40
+STEPS = 42
 
 
 def dying(patched: pytest.MonkeyPatch, step: int) -> list[int]:

@@ -31,7 +31,7 @@ def commit(stores: tuple[WarcArchive, TableLog], *urls: str) -> dict[str, int]:
 
 def sizes(directory: Path) -> dict[str, int]:
     # Declarations of tables and marks for those who follow rows are no part of what commits.
-    beside = {"open", "last", "committed"}
+    beside = {"open", "last", "committed", "sums.json"}
     found = (
         path
         for path in directory.rglob("*")

@@ -14,6 +14,7 @@ from gossamer.query.schema import LARGEST_LINE
 from gossamer.query.search.fields import CJK, analyzers
 from gossamer.query.search.index import SearchIndex
 from gossamer.stores.scratch import scratch
+from gossamer.stores.sums import changing
 
 
 def write_terms(index: SearchIndex, target: Path) -> int:
@@ -42,5 +43,6 @@ def write_terms(index: SearchIndex, target: Path) -> int:
             "columns = {'url': 'VARCHAR', 'terms': 'VARCHAR[]', 'counts': 'INTEGER[]'})) "
             f"TO '{folder}/out/{fresh.name}' ({PARQUET})"
         ).fetchone()
-        fresh.replace(target)
+        with changing(target.parent):
+            fresh.replace(target)
     return int(done[0]) if done else 0

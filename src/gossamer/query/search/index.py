@@ -25,9 +25,13 @@ from gossamer.query.places import INDEX_DIRECTORY
 from gossamer.query.schema import tells
 from gossamer.query.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
 from gossamer.reading.text import MAX_TEXT, TextChoice
+from gossamer.stores.sums import drop_sums, sum_up
 
 #: Bytes that tantivy collects before it writes a segment; one thread, since this runs beside a crawl.
 HEAP = 64_000_000
+
+#: The files of an index that say something, by their names; others are locks.
+_SUMMED = ("[!.]*", ".managed.json")
 
 #: Characters of a title that are indexed.
 MAX_TITLE = 1_000
@@ -149,6 +153,7 @@ class SearchIndex:
             if "Lock" in str(error):
                 raise CrawlDirectoryError(f"the index of {directory} is in use by another process") from None
             raise _damaged(directory) from None
+        drop_sums(index_path(directory))
         self._mark = self._read_mark()
 
     def __repr__(self) -> str:
@@ -268,6 +273,8 @@ class SearchIndex:
     def close(self) -> None:
         """Let others write."""
         self._writer.wait_merging_threads()
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            sum_up(index_path(self._directory), _SUMMED)
 
 
 def count_of(result: tantivy.SearchResult) -> int:

@@ -16,9 +16,13 @@ from gossamer.model.errors import CrawlDirectoryError, UsageError
 from gossamer.stores.ledger.keys import END_PREFIX
 from gossamer.stores.ledger.lock import ProcessLock
 from gossamer.stores.ledger.store import RocksStore, StoreLimits
+from gossamer.stores.sums import SUMS, sum_up
 
 #: What a checkpoint may be called: a plain file name on every system, and never a path.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+#: Files of a checkpoint that are summed up; tables have checksums of their own, and may be large.
+_SUMMED = ("CURRENT", "MANIFEST-*", "OPTIONS-*", "*.json")
 
 #: Of a directory that its owner alone may read.
 _PRIVATE = 0o700
@@ -93,6 +97,7 @@ class Places:
         half = self.checkpoints / f".{name}"
         shutil.rmtree(half, ignore_errors=True)
         snapshot(half)
+        sum_up(half, _SUMMED)
         crash_at(Point.CHECKPOINT)
         half.rename(path)
         return path
@@ -155,7 +160,7 @@ def _link(source: Path, target: Path) -> None:
                 continue
             except OSError:  # a file system without hard links
                 pass
-        if path.is_file():
+        if path.is_file() and path.name != SUMS:
             shutil.copy2(path, target / path.name)
 
 

@@ -37,6 +37,7 @@ from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
 from gossamer.stores.ledger.spaces import KeptSpaces
 from gossamer.stores.ledger.store import Batch, RocksStore, StoreLimits
+from gossamer.stores.sums import changed_files
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -198,6 +199,20 @@ class RocksLedger(LedgerReading):
                 )
             self._load(may_write=False)
             yield self
+
+    def damage_of_checkpoint(self, name: str) -> str:
+        """Read a checkpoint through; returns what is wrong with it, empty where nothing is, or where it is gone meanwhile."""
+        path = self.places.checkpoints / name
+        wrong = changed_files(path)
+        try:
+            store = self.store_type(path, self._limits(), read_only=True)
+            try:
+                store.read_through()
+            finally:
+                store.close()
+        except CrawlDirectoryError as error:
+            wrong.append(str(error))
+        return wrong[0] if wrong and path.exists() else ""
 
     def close(self) -> None:
         """Close it; hosts that moved are written first."""

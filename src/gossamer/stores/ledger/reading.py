@@ -25,7 +25,7 @@ from gossamer.stores.ledger.plan import Marks
 from gossamer.stores.ledger.queues import HostQueues
 from gossamer.stores.ledger.seen import SeenUrls
 from gossamer.stores.ledger.sheet import LedgerSheet
-from gossamer.stores.ledger.store import FAMILIES, RocksStore
+from gossamer.stores.ledger.store import RocksStore
 from gossamer.stores.ledger.waiting import Waiting, find_waiting, is_looked_at_whole, queue_of
 
 #: Chunks of a host's queue that are looked at for a task, 128 tasks each: some 4 ms.
@@ -179,7 +179,7 @@ class LedgerReading(Provider[LedgerSheet]):
         Raises:
             CrawlDirectoryError: a block is damaged.
         """
-        return sum(1 for family in FAMILIES for _ in self._store.scan(family, b"", b"\xff" * 64))
+        return self._store.read_through()
 
     def size(self) -> int:
         """Bytes of the store's tables on the disk."""

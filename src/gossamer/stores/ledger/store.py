@@ -14,7 +14,8 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 import rocksdict
 
-from gossamer.model.errors import CrawlDirectoryError, DiskFull, LedgerDamaged
+from gossamer.flow.limiting import too_little_memory
+from gossamer.model.errors import CrawlDirectoryError, DiskFull, LedgerDamaged, UsageError
 
 R = TypeVar("R")
 
@@ -96,6 +97,8 @@ class RocksStore:
         """Why the last write failed: the library then refuses to write until it is mended."""
         self._beside = threading.Lock()
         """Held by a thread that works beside the others: it is not closed meanwhile."""
+        if why := too_little_memory():
+            raise UsageError(why)
         # Without this, RocksDB would quietly begin anew where somebody removed a file (fault 108).
         if not create and not (path / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
@@ -185,7 +188,11 @@ class RocksStore:
         options.set_iterate_upper_bound(end)
         try:
             rows: Any = self._families[family].items(from_key=start, read_opt=options)
-            yield from rows
+            last = start
+            for row in rows:
+                last = row[0]
+                yield row
+            self._check_end(self._families[family].iter(options), last, back=False)
         except Exception as error:
             raise self._damaged(str(error)) from error
 
@@ -196,9 +203,29 @@ class RocksStore:
         options.set_iterate_upper_bound(end)
         try:
             rows: Any = self._families[family].items(backwards=True, from_key=end, read_opt=options)
-            yield from rows
+            last = end
+            for row in rows:
+                last = row[0]
+                yield row
+            self._check_end(self._families[family].iter(options), last, back=True)
         except Exception as error:
             raise self._damaged(str(error)) from error
+
+    @staticmethod
+    def _check_end(walk: Any, last: bytes, *, back: bool) -> None:
+        """Raise where rows ended at a damaged block: they end there as if nothing followed, and only another walk tells why."""
+        (walk.seek_for_prev if back else walk.seek)(last)
+        if walk.valid():
+            (walk.prev if back else walk.next)()
+        walk.status()
+
+    def read_through(self) -> int:
+        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
+
+        Raises:
+            CrawlDirectoryError: a block is damaged.
+        """
+        return sum(1 for family in self._families for _ in self.scan(family, b"", b"\xff" * 64))
 
     def snapshot_to(self, path: Path) -> None:
         """Make a copy that shares the files which no longer change.
