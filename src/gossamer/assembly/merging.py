@@ -196,7 +196,7 @@ def written_lines(files: Sequence[WrittenFile], directory: Path) -> Iterator[str
 # -- files that come in
 
 
-class Taken(msgspec.Struct, frozen=True):
+class TakenFiles(msgspec.Struct, frozen=True):
     """What became of files that a person named."""
 
     files: int
@@ -207,7 +207,7 @@ class Taken(msgspec.Struct, frozen=True):
     """A line for each file that is for another agent."""
 
 
-def taken_files(directory: Path, paths: Iterable[Path]) -> Taken:
+def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
     """Prove exchange files, and copy those that are sound into the crawl directory, each whole or not at all.
 
     Args:
@@ -235,7 +235,7 @@ def taken_files(directory: Path, paths: Iterable[Path]) -> Taken:
             count += 1
             if file.refused:
                 refused.append(_refused_line(file))
-    return Taken(count, refused, for_others)
+    return TakenFiles(count, refused, for_others)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:

@@ -18,7 +18,7 @@ import msgspec
 from gossamer.assembly.agency.assigning import told_of_assigned
 from gossamer.assembly.agency.ended import ended, forget_end, note_end, summary_of_run
 from gossamer.assembly.agency.joining import Joining
-from gossamer.assembly.agency.lost import Loss, told_of_missing
+from gossamer.assembly.agency.lost import LostWork, told_of_missing
 from gossamer.assembly.agency.meeting import meeting, supervisor_lock
 from gossamer.assembly.agency.orders import is_renewed, place_turns, write_orders
 from gossamer.assembly.agency.rewiring import GraphChanges
@@ -109,7 +109,7 @@ class DividedCrawl:
         self._is_told_to_stop = False
         self._is_torn = False
         self._pages_before = 0
-        self._losses: list[Loss] = []
+        self._losses: list[LostWork] = []
         self._view = CrawlView(self.directory, self.roster, lambda: self.standing(units=False), self.report)
         if begun is not None:
             self._view.latest = begun.standing

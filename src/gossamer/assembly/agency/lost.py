@@ -100,7 +100,7 @@ def check_lost(
     )
 
 
-class Loss(msgspec.Struct, frozen=True):
+class LostWork(msgspec.Struct, frozen=True):
     """What is left of the work of an agent that has lost its ledger while others went on."""
 
     agent: str
@@ -117,15 +117,15 @@ class _Row(msgspec.Struct, frozen=True):
 _rows = msgspec.json.Decoder(_Row)
 
 
-def loss_of(directory: Path, agent: str) -> Loss:
+def loss_of(directory: Path, agent: str) -> LostWork:
     """What an agent has lost, which does not run."""
     try:
-        return Loss(agent, (directory / log_path(agent)).stat().st_size)
+        return LostWork(agent, (directory / log_path(agent)).stat().st_size)
     except FileNotFoundError:
-        return Loss(agent, 0)
+        return LostWork(agent, 0)
 
 
-def told_of_missing(directory: Path, losses: Sequence[Loss]) -> str:
+def told_of_missing(directory: Path, losses: Sequence[LostWork]) -> str:
     """What is said of URLs that lost agents had fetched, and that no page has led to again; empty where there are none."""
     missing: set[str] = set()
     with ExitStack() as stack:
@@ -150,7 +150,7 @@ def _agents(directory: Path) -> Iterator[str]:
             yield name
 
 
-def _fetched(directory: Path, loss: Loss) -> Iterator[str]:
+def _fetched(directory: Path, loss: LostWork) -> Iterator[str]:
     """The URLs of pages that an agent has logged before its loss."""
     if not loss.logged:
         return

@@ -16,7 +16,7 @@ import msgspec
 from gossamer.assembly.agency.assigning import assign, check_shared, forget_wishes, read_wishes
 from gossamer.assembly.agency.ended import standings_of
 from gossamer.assembly.agency.handing import DividedByRing, DividedByTable
-from gossamer.assembly.agency.lost import Loss, check_lost, loss_of
+from gossamer.assembly.agency.lost import LostWork, check_lost, loss_of
 from gossamer.assembly.agency.lost_table import is_table_lost, make_table_again
 from gossamer.assembly.agency.master_process import end_masters
 from gossamer.assembly.agency.meeting import living
@@ -188,7 +188,7 @@ class Roster:
         self._lost.add(agent)
         return True
 
-    async def begin_lost_again(self, graph: Graph) -> list[Loss]:
+    async def begin_lost_again(self, graph: Graph) -> list[LostWork]:
         """Let agents that have lost their folders begin again, since no agent runs; returns what they had fetched.
 
         Raises:
