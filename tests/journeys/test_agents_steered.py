@@ -12,12 +12,14 @@ from tests.journeys.test_agents import crawled, options_for, seed_of, until, url
 from gossamer.assembly.agency.crawl import DividedCrawl
 from gossamer.assembly.compiling import shipped
 from gossamer.assembly.control import resting
+from gossamer.assembly.control.at_rest import standing_at_rest
 from gossamer.assembly.control.client import Control, SteeringRefused
 from gossamer.assembly.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
 from gossamer.assembly.control.wire import ControlRequest
 from gossamer.flow.wiring import read
 from gossamer.operations.verifying import verify
 from gossamer.stores.members import members_of, write_members
+from gossamer.testing.fakeweb import FakeWeb
 
 HOSTS, PAGES = 10, 24
 
@@ -102,3 +104,12 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
     assert "parameters" not in kept["links"].settings
     assert log[0]["source"] == "mark.toml"
     assert "change" not in log[0], "a change may hold a password"
+
+
+def test_an_agent_that_got_nothing_has_finished(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 2) as web:
+        job = DividedCrawl([web.url("/")], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+        summary = asyncio.run(crawled(job))
+    now = standing_at_rest(tmp_path / "crawl")
+    assert (summary.state, sorted(one.pages for one in now.each_agent)) == ("finished", [0, summary.pages])
+    assert [one.state for one in now.each_agent] == ["finished", "finished"]

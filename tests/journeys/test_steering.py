@@ -381,7 +381,7 @@ def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what
             resting.restore(folder, "late")
         resting.restore(folder, "early")
         back = standing_at_rest(folder)
-        assert (back.pages, back.queued) == (kept[0].pages, kept[0].queued)
+        assert (back.state, back.pages, back.queued) == ("stopped", kept[0].pages, kept[0].queued)
         again = crawl([], folder, resume=True)
         assert (again.state, again.pages) == ("finished", len(web.expected))
         assert len(records(folder)) == archived + whole.pages - kept[0].pages

@@ -26,8 +26,10 @@ from gossamer.services.traps.provider import LearntTraps
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.stages.fetch.http import HttpModule
 from gossamer.stages.tally import Tally
-from gossamer.stores.exchange.files import FileOutbox
 from gossamer.stores.flights import MemoryFlights
+
+#: What one agent of several has, as the catalog calls it: it keeps what the others get.
+_OUTBOXES = frozenset({"outbox", "mass-mail", "file-outbox"})
 
 
 class RunFigures:
@@ -89,7 +91,8 @@ class RunFigures:
     def last_summary(self) -> Summary:
         """The summary of the end: it also says what waits, which takes a look at every host that has tasks."""
         summary = self.summary()
-        if summary.state == "limit" and not has_documents(self._counters()):
+        counters = self._counters()
+        if summary.state == "limit" and not (has_documents(counters) or self._had_no_part(counters, summary.queued)):
             summary = msgspec.structs.replace(summary, state="incomplete")
         return msgspec.structs.replace(summary, waiting=self._units.frontier.waiting() if summary.queued else None)
 
@@ -98,10 +101,15 @@ class RunFigures:
             return "stopped"
         if limit:
             return "limit"
-        if not (queued or counters.get("fetched")) and self._units.providers(FileOutbox):
-            return "finished"  # nothing of what is known so far is this agent's part
+        if self._had_no_part(counters, queued):
+            return "finished"
         lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
         return "incomplete" if lost else "finished"
+
+    def _had_no_part(self, counters: Mapping[str, int], queued: int) -> bool:
+        """Whether this is one agent of several, and nothing of what is known so far is its part."""
+        uses = {plan.use for plan in self._units.running.whole.wiring.providers.values()}
+        return not (queued or counters.get("fetched") or uses.isdisjoint(_OUTBOXES))
 
     def _set_aside(self, counters: Mapping[str, int]) -> int:
         """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.control.standing import checkpoint_name, ledgers_of
+from gossamer.assembly.control.standing import CrawlStanding, checkpoint_name, ledgers_of
 from gossamer.assembly.control.steering import BLOCKING, STEERING_LOG, note_steering
 from gossamer.assembly.kept import read_wiring
+from gossamer.assembly.summary import ENDED, ENDED_FILE
 from gossamer.flow.crashing import Point, crash_at
 from gossamer.flow.wiring import with_settings, write
 from gossamer.model.agents import member
@@ -134,10 +135,24 @@ def restore(directory: Path, name: str) -> None:
     if (directory / SHARED).exists():
         restore_shared(directory, name)
         crash_at(Point.RESTORING)
+    _note_return(directory)
     if then:
         write_members(directory, then)
         mark.unlink()
     note_steering(directory, {"do": _RESTORE, "name": name})
+
+
+def _note_return(directory: Path) -> None:
+    """Note that a crawl that was at work at its checkpoint rests since somebody has gone back to it: no kill has ended it."""
+    stopped = msgspec.json.encode(CrawlStanding(str(directory), "stopped"))
+    was_at_work = False
+    for ledger in ledgers_of(directory):
+        with _opened(ledger):
+            if not ledger.is_clean:
+                was_at_work = True
+                ledger.put_meta(ENDED, stopped)
+    if was_at_work and (directory / ENDED_FILE).exists():
+        replace_file(directory / ENDED_FILE, stopped)
 
 
 def refuse_half_restored(directory: Path) -> None:
