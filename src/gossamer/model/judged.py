@@ -1,9 +1,10 @@
 """Tasks that come from another process, another machine or a file: they are judged here before anything of them is kept.
 
-Place in the flow: exchange files (:mod:`gossamer.stores.exchange.sealed`) and what other agents send
-(:mod:`gossamer.stages.commit.receiving`) pass here when they are decoded. The decoder has made sure of the types. The rest of the
-program takes for granted what holds for every task that it makes itself: a canonical URL, the URL's own host, and numbers that
-fit into keys and tables. A task that breaks this would stop the crawl each time it is read.
+Place in the flow: exchange files (:mod:`gossamer.stores.exchange.sealed`) and what other agents send to agents
+(:mod:`gossamer.stages.commit.receiving`) and masters (:mod:`gossamer.stages.marshaling.steps`) pass here when they are decoded.
+The decoder has made sure of the types. The rest of the program takes for granted what holds for every task that it makes itself: a
+canonical URL, the URL's own host, and numbers that fit into keys and tables. A task that breaks this would stop the crawl each time
+it is read.
 """
 
 import re
@@ -38,6 +39,11 @@ def fault_of(task: Task) -> str:
     """
     if task.relation not in (ORDER, CLAIM) and (fault := fault_of_url(task.url, task.host)):
         return fault
+    return fault_beside_url(task)
+
+
+def fault_beside_url(task: Task) -> str:
+    """Why a task from elsewhere cannot be kept whose URL is sound; empty where it can."""
     for name, number, least, most in (
         ("depth", task.depth, 0, MOST),
         ("attempt", task.attempt, 1, MOST),

@@ -86,6 +86,8 @@ def test_what_no_agent_can_fetch_is_refused_by_name() -> None:
     }
     assert {url: validated(Task(url, "a.test"), WEB) for url in rules} == rules
     assert validated(Task("file:///etc/passwd", ""), ("file",)) == "no_host"
+    for fault in ({"depth": -1}, {"depth": 2**63}, {"level": 300}, {"source": "http://a.test/\n"}):
+        assert validated(msgspec.structs.replace(Task("http://a.test/", "a.test"), **fault), ("http",)) == "unfit"
 
 
 def test_a_url_that_is_canonical_passes_as_it_is() -> None:

@@ -10,6 +10,7 @@ import msgspec
 from gossamer.contracts.marshaling import RecentUrls
 from gossamer.model.digest_claims import CLAIM
 from gossamer.model.errors import UnreadableUrl, UrlTooLong
+from gossamer.model.judged import fault_beside_url
 from gossamer.model.orders import ORDER
 from gossamer.model.task import Task
 from gossamer.model.url import canonical, host_of, is_machine, plain_host, scheme_of, scheme_rule, with_host
@@ -25,6 +26,8 @@ def validated(task: Task, schemes: Collection[str]) -> Task | str:
 
     What names no page passes as it is.
     """
+    if fault_beside_url(task):
+        return "unfit"
     if not names_page(task):
         return task
     url = task.url
