@@ -1,11 +1,11 @@
 """`gossamer cat`: the archived document of a URL."""
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.saying import say_bytes
 from gossamer.cli.telling import tell
 from gossamer.cli.times import digits_of
 from gossamer.model.errors import UnreadableUrl, UsageError
@@ -49,16 +49,10 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
 
         tell(sound_index(place))
     document = ArchiveReader(place).document(wanted, digits)
-    out = sys.stdout.buffer
     if raw:
-        for piece in document.record.raw():
-            out.write(piece)
-    elif headers:
-        out.write(document.record.head)
+        say_bytes(document.record.raw())
     else:
-        for piece in _decoded(wanted, document.source):
-            out.write(piece)
-    out.flush()
+        say_bytes((document.record.head,) if headers else _decoded(wanted, document.source))
     return 0
 
 

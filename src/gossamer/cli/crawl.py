@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import msgspec
 
 from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
 from gossamer.cli.leaving import Leaving
 from gossamer.cli.options import config_seeds, crawl_options, read_options, read_seed_files, read_sets, resume_options
+from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell, unwritten
 from gossamer.flow.quantities import show_bytes, show_count, show_seconds
 
@@ -201,7 +201,7 @@ def run_job(
         summary = runner.run(run_interruptible(job, leaving, show=not (quiet or as_json), dashboard=dashboard))
     try:
         if as_json:
-            print(msgspec.json.encode(summary).decode(), flush=True)
+            say_json(summary)
         else:
             _print_report(job, summary, verbose)
     except OSError as error:

@@ -3,8 +3,8 @@
 import time
 
 import click
-import msgspec
 
+from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_count
 
@@ -35,7 +35,7 @@ def delete(directory: str, name: str | None, forget: bool, accept_loss: bool, as
     done = delete_from_crawl(place, target, time.time(), forget=forget, accept=accept_loss, remark=tell)
     for one in done:
         if as_json:
-            print(msgspec.json.encode(one).decode())
+            say_json(one)
             continue
         if not (one.records or one.documents or one.tasks or one.rows or one.lines):
             print("nothing of it was in the crawl; `gossamer why` shows the form in which a crawl keeps a URL")

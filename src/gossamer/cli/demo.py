@@ -21,6 +21,7 @@ from gossamer.assembly.summary import Summary
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.crawl import run_interruptible
 from gossamer.cli.leaving import Leaving
+from gossamer.cli.saying import say_json
 from gossamer.flow.quantities import show_bytes, show_seconds
 from gossamer.flow.sheet import build
 from gossamer.model.errors import UsageError
@@ -74,7 +75,7 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
         verdict = audit(log, AuditOptions(scope="any"))
         log = Path(shutil.copy(log, directory / LOG_NAME))
     if as_json:
-        print(msgspec.json.encode({**msgspec.structs.asdict(summary), "audit": verdict}).decode())
+        say_json({**msgspec.structs.asdict(summary), "audit": verdict})
     else:
         print("\n".join(report(spec, summary, verdict)))
 

@@ -1,7 +1,8 @@
 """`gossamer doctor`: what would hinder a crawl, in one screen."""
 
 import click
-import msgspec
+
+from gossamer.cli.saying import say_json
 
 #: A name that is reserved for examples, and that every resolver of the public DNS knows.
 KNOWN_HOST = "example.org"
@@ -24,7 +25,7 @@ def doctor(directory: str, host: str, as_json: bool) -> int:
     findings = examine(directory, host)
     for finding in findings:
         if as_json:
-            click.echo(msgspec.json.encode(finding))
+            say_json(finding)
         else:
             advice = f"; {finding.advice}" if finding.advice else ""
             click.echo(f"{finding.verdict:<5}{finding.about:<11}{finding.text}{advice}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.saying import say_lines
 from gossamer.cli.telling import tell
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def exchange(directory: str, again: bool, lost: int | None) -> None:
             lines = control.names(WriteFiles(again))
     except NotRunning:
         lines = _written_at_rest(path, lost, again=again)
-    print("\n".join(lines) or "nothing is owed")
+    say_lines(lines or ("nothing is owed",))
 
 
 def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:

@@ -13,6 +13,7 @@ import msgspec
 from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.lines import shown
 from gossamer.cli.options import options_named, read_options
+from gossamer.cli.saying import say_bytes, say_json
 from gossamer.flow.quantities import show_bytes
 from gossamer.model import body as bodies
 from gossamer.model.visit import Response, Timings, sha1_base32
@@ -72,13 +73,11 @@ def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
         response = runner.run(_fetched(fetching))
     if as_json:
         report = _report(fetching.url, response, with_body=body)
-        print(msgspec.json.encode(report).decode())
+        say_json(report)
     else:
         _tell(fetching.url, response, to_error=body)
         if body:
-            for piece in bodies.pieces(response.document):
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+            say_bytes(bodies.pieces(response.document))
     return 0 if response.headers or response.response_head else 4
 
 

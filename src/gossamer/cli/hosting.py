@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.cli.lines import shown
+from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_bytes, show_count
 from gossamer.operations.hosting.diary import last_events
@@ -64,7 +65,7 @@ def show_status(state: str, events: int, *, as_json: bool) -> int:
     standing, runs = read_standing(folder), is_held(folder)
     told = last_events(folder / "runtime.jsonl", events)
     if as_json:
-        print(msgspec.json.encode({"running": runs, **msgspec.structs.asdict(standing), "events": told}).decode())
+        say_json({"running": runs, **msgspec.structs.asdict(standing), "events": told})
         return 0
     print(f"{'Running' if runs else 'Stopped'}, process {standing.pid}, {standing.address}")
     if standing.pin:

@@ -4,6 +4,8 @@ from typing import Literal
 
 import click
 
+from gossamer.cli.saying import say_json
+
 
 @click.command()
 @click.argument("directory", metavar="DIR")
@@ -35,9 +37,7 @@ def index(directory: str, overwrite: bool, text: Literal["main", "all"] | None, 
 
     done = index_crawl(crawl_directory(directory), anew=overwrite, text=text, terms=terms)
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(done).decode())
+        say_json(done)
     else:
         print(f"{done.documents:,} documents in the index")
         print(f"{done.visits:,} visits read, {done.extras:,} documents with new texts of links, types or ranks")

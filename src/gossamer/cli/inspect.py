@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-import msgspec
 
 from gossamer.assembly.identity import token_of, user_agent
 from gossamer.assembly.options import CrawlOptions
@@ -17,10 +16,10 @@ from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
 from gossamer.cli.fetch import OPTIONS
 from gossamer.cli.options import options_named, read_options
+from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell
 from gossamer.model.errors import UsageError
 from gossamer.operations.inspecting import Inspecting, looks_like_urls
-from gossamer.stores.printable import printable
 
 
 @click.command()
@@ -71,7 +70,7 @@ async def _inspect(
                 tell(str(error))
                 status = 2
                 continue
-            print(printable(msgspec.json.encode(seen)).decode(), flush=True)
+            say_json(seen)
     return status
 
 

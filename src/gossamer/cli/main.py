@@ -11,6 +11,7 @@ import click
 from gossamer._version import __version__
 from gossamer.assembly.tuning import load_without_collecting
 from gossamer.cli.leaving import interruptible, own_process
+from gossamer.cli.saying import guard_terminal
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
@@ -148,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own_process()
     load_without_collecting()
     print_anything()
+    guard_terminal()
     with interruptible():
         code = _run(None)
     return finish(code)

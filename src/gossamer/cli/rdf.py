@@ -17,6 +17,7 @@ from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
 from gossamer.cli.fetch import OPTIONS
 from gossamer.cli.options import options_named, read_options
+from gossamer.cli.saying import say_bytes
 from gossamer.cli.telling import tell
 from gossamer.model.errors import UsageError
 from gossamer.operations.inspecting import Inspecting
@@ -107,8 +108,7 @@ def _write(data: StructuredData, form: str, url: str) -> None:
     left_out: Counter[str] = Counter()
     written = serialized(data.triples, form, url, left_out)
     data.counts.update(left_out)
-    sys.stdout.buffer.write(written)
-    sys.stdout.buffer.flush()
+    say_bytes((written,))
 
 
 def _warn(data: StructuredData) -> None:

@@ -4,8 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
+from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_count, show_seconds
 
@@ -65,7 +65,7 @@ def reprocess(
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         done = runner.run(run.run())
     if as_json:
-        print(msgspec.json.encode(done).decode())
+        say_json(done)
     else:
         rows = ", ".join(f"{count} {table}" for table, count in done.tables.items())
         print(f"processed {show_count(done.documents, 'document')} in {show_seconds(done.seconds)}: {rows}")

@@ -8,6 +8,7 @@ import msgspec
 from gossamer.cli.crawl import EPILOG, configured, run_job, told
 from gossamer.cli.leaving import Leaving
 from gossamer.cli.options import config_seeds, crawl_options, read_options, read_seed_files, read_sets
+from gossamer.cli.saying import leave_terminal
 from gossamer.cli.telling import tell
 
 
@@ -46,6 +47,7 @@ def run(
     gossamer run spider.py -o mine --items books.csv
     gossamer run spider.py -o mine --resume
     """
+    leave_terminal()
     with Leaving() as leaving:
         from gossamer.spiders.loading import load, parted
 

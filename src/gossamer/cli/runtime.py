@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from gossamer.cli.lines import shown
+from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_bytes, show_count
 from gossamer.model.errors import UsageError
@@ -151,7 +152,7 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
     walls = walls_here()
     if as_json:
         isolation = {"isolation": str(walls), "is_isolated": walls.is_whole}
-        print(msgspec.json.encode({**msgspec.structs.asdict(found), **isolation}).decode())
+        say_json({**msgspec.structs.asdict(found), **isolation})
     else:
         _show_reach(found)
         print(f"Isolation of crawlers: {'' if walls.is_whole else 'not whole; '}{shown(str(walls))}")
@@ -292,7 +293,7 @@ def _print(batches: "Iterable[CrawlerBatch]") -> None:
         lines += [dict(zip(row.__struct_fields__, msgspec.structs.astuple(row), strict=True)) for row in batch.rows]
         lines += [{"external": url} for url in batch.external]
         for line in lines:
-            print(json.dumps(line, ensure_ascii=False))
+            say_json(line)
     sys.stdout.flush()
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.saying import say_json
 from gossamer.cli.times import instant
 
 if TYPE_CHECKING:
@@ -108,9 +109,7 @@ def search(
     )
     answer = Search(crawl_directory(directory)).ask(words, filters, most=limit, start=start, facets=facets)
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(answer).decode())
+        say_json(answer)
         return
     _print(answer, start)
 

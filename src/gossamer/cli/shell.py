@@ -13,6 +13,7 @@ from gossamer.cli.documents import fetched, read
 from gossamer.cli.fetch import OPTIONS
 from gossamer.cli.lines import shown
 from gossamer.cli.options import options_named, read_options
+from gossamer.cli.saying import leave_terminal
 from gossamer.cli.telling import tell
 from gossamer.model.mime import sniff
 from gossamer.model.task import Task
@@ -43,6 +44,7 @@ def shell(source: str, content_type: str, **given: Any) -> int:
             return 4
     else:
         url, response = read(source, None, content_type)
+    leave_terminal()
     document = _document(url, response)
     status = response.status or "a file"
     _open(

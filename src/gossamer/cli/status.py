@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from gossamer.assembly.control.client import Control, NotRunning
 from gossamer.assembly.control.messages import Status
+from gossamer.cli.saying import empty_terminal, say_json, say_lines
 from gossamer.flow.quantities import show_bytes, show_seconds
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def _ask(control: Control, units: bool) -> "CrawlStanding":
 
 def _print(now: "CrawlStanding", *, as_json: bool, screen: bool) -> None:
     if screen:
-        click.clear()
-    print(msgspec.json.encode(now).decode() if as_json else "\n".join(lines_of(now, time.time())), flush=True)
+        empty_terminal()
+    say_json(now) if as_json else say_lines(lines_of(now, time.time()))
 
 
 def lines_of(now: "CrawlStanding", at: float) -> list[str]:

@@ -26,6 +26,7 @@ from gossamer.assembly.control.messages import (
 )
 from gossamer.assembly.control.requests import offered_request
 from gossamer.assembly.control.wire import ControlRequest, Listed, Malformed, Told
+from gossamer.cli.saying import say_json, say_lines
 from gossamer.flow.quantities import written
 from gossamer.model.errors import UsageError
 
@@ -229,8 +230,8 @@ def ask(directory: str, name: str, pairs: Sequence[str]) -> None:
         answer = control.ask(request)
     match answer:
         case Listed(names):
-            print(*names, sep="\n")
+            say_lines(names)
         case Told(value):
-            print(bytes(value).decode())
+            say_json(value)
         case _:
             print(answer.text)

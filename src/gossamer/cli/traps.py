@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
+
+from gossamer.cli.saying import say_json, say_lines
 
 if TYPE_CHECKING:
     from gossamer.assembly.suspicions import Suspicions
@@ -43,7 +44,7 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
         print(_decide(path, list(confirm), list(release)))
         return
     found = suspicions_of(path)
-    print(msgspec.json.encode(found).decode() if as_json else "\n".join(lines_of(found)))
+    say_json(found) if as_json else say_lines(lines_of(found))
 
 
 def _decide(path: Path, confirm: list[str], release: list[str]) -> str:

@@ -3,8 +3,8 @@
 import time
 
 import click
-import msgspec
 
+from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell
 from gossamer.flow.quantities import show_bytes, show_count
 
@@ -34,7 +34,7 @@ def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool)
 
     done = trim_crawl(crawl_directory(directory), versions, time.time(), accept=accept_loss, remark=tell)
     if as_json:
-        print(msgspec.json.encode(done).decode())
+        say_json(done)
     else:
         gone = ", ".join((show_count(done.visits, "visit"), show_count(done.records, "record"), show_bytes(done.bytes)))
         print(f"dropped: {gone}")

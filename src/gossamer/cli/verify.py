@@ -3,6 +3,7 @@
 import click
 import msgspec
 
+from gossamer.cli.saying import say_json, say_lines
 from gossamer.cli.telling import tell
 from gossamer.model.errors import CrawlDirectoryError
 
@@ -23,10 +24,10 @@ def verify(directory: str, deep: bool, as_json: bool) -> int:
     told = verify_crawl(crawl_directory(directory), deep=deep)
     status = 0 if told.is_whole else CrawlDirectoryError.exit_code
     if as_json:
-        print(msgspec.json.encode({"whole": told.is_whole, **msgspec.structs.asdict(told)}).decode())
+        say_json({"whole": told.is_whole, **msgspec.structs.asdict(told)})
         return status
-    for note in told.notes:
-        print(f"note: {note}")
+    if told.notes:
+        say_lines(f"note: {note}" for note in told.notes)
     for finding in told.findings:
         tell(finding)
     if told.more:

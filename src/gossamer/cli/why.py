@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
+
+from gossamer.cli.saying import say_json, say_lines
 
 if TYPE_CHECKING:
     from gossamer.operations.story import Story
@@ -24,7 +25,7 @@ def why(directory: str, url: str, as_json: bool) -> None:
     from gossamer.operations.story import story_of
 
     story = story_of(Path(directory), url)
-    print(msgspec.json.encode(story).decode() if as_json else "\n".join(lines_of(story)))
+    say_json(story) if as_json else say_lines(lines_of(story))
 
 
 def lines_of(story: "Story") -> list[str]:
