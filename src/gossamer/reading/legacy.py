@@ -9,6 +9,7 @@ import codecs
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
+from typing import Any
 
 import webencodings
 
@@ -92,8 +93,8 @@ _ADDED_IN_GB18030 = (
     "\ufe10\ufe12\ufe11\ufe13\ufe14\ufe15\ufe16\ufe17\ufe18\ufe19\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba\u9fbb",
 )
 _SWAPPED_IN_GB18030 = {0x1E3F: "\ue7c7", 0xE7C7: "\u1e3f"}
-_READ_IN_GB18030 = {**str.maketrans(*_ADDED_IN_GB18030), **_SWAPPED_IN_GB18030, 0xE5E5: "\u3000"}
-_WRITTEN_IN_GB18030 = {**str.maketrans(*reversed(_ADDED_IN_GB18030)), **_SWAPPED_IN_GB18030}
+_READ_IN_GB18030: dict[int, Any] = {**str.maketrans(*_ADDED_IN_GB18030), **_SWAPPED_IN_GB18030, 0xE5E5: "\u3000"}
+_WRITTEN_IN_GB18030: dict[int, Any] = {**str.maketrans(*reversed(_ADDED_IN_GB18030)), **_SWAPPED_IN_GB18030}
 #: Some place for private use, or the letter that is swapped: few texts have any.
 _IS_OTHER_IN_GB18030 = re.compile("[\u1e3f\ue5e5-\ue864]")
 

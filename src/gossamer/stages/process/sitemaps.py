@@ -120,13 +120,14 @@ def _tell(document: Document, trouble: str) -> None:
 
 def _spoken_for(task: Task) -> tuple[str, Collection[str]]:
     """The relation of a sitemap, and the hosts that it speaks for: none where the scope of the crawl alone says it."""
-    source = host_of(task.source) if task.source else task.host
-    if task.relation not in SITEMAPS or not is_elsewhere(task.relation, task.host, source):
-        return task.relation, {task.host}
+    own = host_of(task.url)
+    source = host_of(task.source) if task.source else own
+    if task.relation not in SITEMAPS or not is_elsewhere(task.relation, own, source):
+        return task.relation, {own}
     named = sitemap_relation(task.relation, is_elsewhere=True)
     # Of a sitemap that an index lists, or a further redirect leads to, it is not known any more which site named it.
-    is_near = source != task.host and level_of(task.relation) == SITEMAP
-    return named, {task.host, source} if is_near else ()
+    is_near = source != own and level_of(task.relation) == SITEMAP
+    return named, {own, source} if is_near else ()
 
 
 class _Entry:
