@@ -45,6 +45,8 @@ def links_of_tree(tree: LexborHTMLParser) -> Iterator[Link]:
             continue
         anchor = " ".join(node.text().split())[:500] if name == "a" else ""
         yield f"{name} {place}", href or "", name in ("a", "area") and "nofollow" in tokens, anchor
+    for node in tree.css("iframe[srcdoc]"):
+        yield from links_of_tree(LexborHTMLParser(node.attributes["srcdoc"] or ""))
 
 
 def links_of_skim(document: Document) -> Iterator[Link]:

@@ -25,7 +25,7 @@ from gossamer.reading.sniffing import media_type_of
 from gossamer.stages.links.component import LinkResolver, LinksSheet
 from gossamer.stages.process.feeds import FeedLinks
 from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.stages.process.leading import disowned, refresh_of, with_target
+from gossamer.stages.process.leading import before, disowned, refresh_of, with_target
 from gossamer.stages.process.listings import UriList
 from gossamer.stages.process.reading import filled, read
 from gossamer.stages.process.sitemaps import SitemapLinks
@@ -94,16 +94,15 @@ class PageJudge:
         if response.outcome is Outcome.REDIRECT:
             visit = with_target(visit)
         else:
-            refresh = refresh_of(response)
             if response.outcome in DOCUMENTS and not response.barred:
                 visit = msgspec.structs.replace(visit, mime=media_type_of(response, task.relation))
                 document = Document(visit, holds_up=True)
-                visit = filled(visit, read(document, self._processors.get(visit.mime, ()), "plain"), refresh)
+                visit = filled(visit, read(document, self._processors.get(visit.mime, ()), "plain"), before(document))
                 if self._asks_pages:
                     keep_document(visit, document)
                 if visit.found and "nofollow" in visit.directives:
                     visit = disowned(visit)
-            elif refresh:
+            elif refresh := refresh_of(response):
                 visit = msgspec.structs.replace(visit, base=visit.url, found=refresh)
         (visit,) = self._links.filter(visit)
         ruled = judged(visit, (self._program,), self._filters, self._count)

@@ -19,6 +19,9 @@ LINK_TYPES = frozenset(
     }
 )
 
+#: Elements that may have a picture behind them (HTML, 15.3.3 and 15.3.8).
+BACKGROUNDS = ("body", "table", "thead", "tbody", "tfoot", "tr", "td", "th")
+
 #: What a style sheet names; what a page's own `style` elements and attributes name counts the same.
 CSS_IMPORT, CSS_URL = "css import", "css url"
 
@@ -26,10 +29,10 @@ CSS_IMPORT, CSS_URL = "css import", "css url"
 RELATIONS = frozenset(
     {
         *(f"link {token}" for token in LINK_TYPES),
-        *(f"img {name}" for name in ("src", "srcset")),
-        *(f"source {name}" for name in ("src", "srcset")),
+        *(f"{tag} {name}" for tag in ("img", "source") for name in ("src", "srcset", "data-src", "data-srcset")),
         *(f"video {name}" for name in ("src", "poster")),
-        *("audio src", "track src", "embed src", "object data", "script src", "input src", "body background"),
+        *("audio src", "track src", "embed src", "object data", "script src", "input src"),
+        *(f"{tag} background" for tag in BACKGROUNDS),
         *("link imagesrcset", "image href", "image xlink:href", "use href", "use xlink:href"),
         *(CSS_IMPORT, CSS_URL),
     }

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO
 from gossamer.model.claims import frequency_of
 from gossamer.model.errors import ParseSkipped, UnreadableUrl
 from gossamer.model.url import canonical, host_of, scheme_of
-from gossamer.model.visit import XHTML, Response, Visit
+from gossamer.model.visit import HTML_TYPES, XHTML, Response, Visit
 from gossamer.reading import charset, language, robots_tags, simhash
+from gossamer.reading.link_fields import FieldLink, field_links
 from gossamer.reading.markup import resolved
 from gossamer.reading.queries import in_charset
 from gossamer.reading.skim import Skim
@@ -183,12 +184,20 @@ class Document:
 
     @cached_property
     def canonical(self) -> str:
-        """The canonical URL that the page names (RFC 6596), resolved; empty if it names none."""
-        href = self._canonical_href()
+        """The canonical URL that the document names (RFC 6596), in its head or a `Link` field; empty if it names none."""
+        href = self._canonical_href() if self.mime in HTML_TYPES else None
+        if not href:
+            return next((link.url for link in self.field_links if "canonical" in link.relations), "")
         try:
-            return self._resolved(href, self.base) if href else ""
+            return self._resolved(href, self.base)
         except UnreadableUrl:
             return ""
+
+    @cached_property
+    def field_links(self) -> tuple[FieldLink, ...]:
+        """What `Link` fields of the header say of this document."""
+        headers = self.response.headers
+        return tuple(field_links(headers, self.url)) if any(name == "link" for name, _ in headers) else ()
 
     def _resolved(self, href: str, base: str) -> str:
         """The canonical URL of what the page wrote.

@@ -329,7 +329,7 @@ class Skim:
             if self._in_form:
                 return False
             self._in_form = True
-        if name not in SINGLED and name not in SPANNED and b"style" not in raw.lower():
+        if name not in SINGLED and name not in SPANNED and not _may_show(raw):
             return False
         if len(self.pieces) >= MAX_KEPT and not self._is_full:
             self.pieces = _each_once(self.pieces)
@@ -374,6 +374,12 @@ def _each_once(pieces: "list[Tag | Span]") -> "list[Tag | Span]":
             key = piece.name, piece.raw[:start], piece.raw[end:]
         kept.setdefault(key, piece)
     return list(kept.values())
+
+
+def _may_show(raw: bytes) -> bool:
+    """Whether an element may show a picture by an attribute that any element may have."""
+    written = raw.lower()
+    return b"style" in written or b"background" in written
 
 
 def has_too_many_attributes(tag: bytes) -> bool:

@@ -1,13 +1,21 @@
 """Which links an HTML page has."""
 
+import time
+from html import escape
+
+import msgspec
 import pytest
 
 from gossamer.model.errors import ParseSkipped
 from gossamer.model.requisites import RELATIONS
 from gossamer.model.visit import Found
 from gossamer.reading.document import Document
+from gossamer.reading.link_fields import MAX_FIELD_LINKS
+from gossamer.reading.skim import Skim
 from gossamer.reading.suspicion import MAX_DEPTH
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet, candidates, refresh_target
+from gossamer.stages.process.html import MAX_WITHIN, HtmlLinks, HtmlLinksSheet, refresh_target
+from gossamer.stages.process.leading import before
+from gossamer.stages.process.showing import candidates
 from gossamer.testing.storing import visit
 
 
@@ -91,6 +99,138 @@ def test_requisites_are_what_a_browser_fetches() -> None:
     assert hrefs(REQUISITES) == ["a href: 28"]
 
 
+TABLE = (
+    b"<table background=1><thead background=2><tr BackGround = '3'><th background=4 title='a>b'>x"
+    b"<tbody background=5 style='color:red'>"
+    b"<tr><td background=6>background= is a word</td></tr><tfoot background='7'></tfoot></table><div background=no>"
+)
+
+
+def test_pictures_behind_parts_of_a_table_are_requisites() -> None:
+    tags = ["table", "thead", "tr", "th", "tbody", "td", "tfoot"]
+    expected = [f"{tag} background: {number}" for number, tag in enumerate(tags, 1)]
+    assert hrefs(TABLE, requisites=True) == expected
+    assert hrefs(TABLE) == []
+    assert {line.partition(":")[0] for line in expected} <= RELATIONS
+    exactly = document(TABLE)
+    exactly.__dict__["skim"] = Skim(exactly.markup, exactly=True)
+    assert [one.href for one in HtmlLinks(HtmlLinksSheet(requisites=True)).process(exactly)] == list("1234567")
+
+
+def test_pictures_that_a_script_moves_into_place_are_requisites() -> None:
+    page = (
+        b"<img src=data:image/gif;base64,x data-src=/1.jpg data-srcset='/2.jpg 1x, /3.jpg 2x'><img data-original=4.png>"
+        b"<img data-lazy-src=/5 data-lazy-srcset='/6 1x' data-lazy=true data-lazyload=1 data-original-set='/7 1x'>"
+        b"<img data-cfsrc=/8 data-src-id=x/y data-title=a.b data-flickity-lazyload=/9 data-echo=http://b.test/10>"
+        b"<source data-srcset='/11, /12 2x'><img data-src='{{ photo.url }}' data-lazy='[1.5]'><div data-src=/no></div>"
+        b"<img data-src='' data-original='#a.b' data-hi-res-src=/13>"
+    )
+    expected = [*("1.jpg", "2.jpg", "3.jpg", "4.png"), *"56789", "10", "11", "12", "13"]
+    found = links(page, requisites=True)
+    assert [one.href.rpartition("/")[2] for one in found if not one.href.startswith("data:")] == expected
+    assert {one.relation for one in found} <= RELATIONS
+    assert hrefs(page) == []
+    many = b"<img " + b" ".join(b"data-%s-src" % (b"a-" * 3 + b"%d" % n) for n in range(1_900)) + b" data-src=/1>"
+    assert hrefs(many, requisites=True) == ["img data-src: /1"]
+    assert hrefs(b"<img data-" + b"a-" * 100_000 + b"src=/1 data-src=/2>", requisites=True) == ["img data-src: /2"]
+
+
+WITHIN = (
+    b'<a href=0></a><iframe src=about:blank srcdoc="&lt;link rel=stylesheet href=/1.css&gt;&lt;img src=2&gt;'
+    b"&lt;a href=&quot;3&quot;&gt;"
+    b"x&lt;/a&gt;&lt;iframe srcdoc='&amp;lt;a href=4&amp;gt;deep'&gt;&lt;/iframe&gt;&lt;title&gt;t&lt;/title&gt;\"></iframe>"
+    b"<iframe srcdoc='<base href=/b/><a href=5>'></iframe><a href=6>"
+)
+
+
+def test_a_page_within_an_iframe_has_links_and_requisites() -> None:
+    expected = [
+        "a href: 0",
+        "iframe src: about:blank",
+        "a href: 3",
+        "a href: 4",
+        "a href: http://a.test/b/5",
+        "a href: 6",
+    ]
+    assert hrefs(WITHIN) == expected
+    assert hrefs(WITHIN, frames=False) == [expected[0], *expected[2:]]
+    assert hrefs(WITHIN, requisites=True) == [*expected[:2], "link stylesheet: /1.css", "img src: 2", *expected[2:]]
+    assert [one.anchor for one in links(WITHIN, anchors=True)][2:4] == ["x", "deep"]
+    page = document(WITHIN)
+    assert (page.title, page.base) == ("", "http://a.test/dir/page")
+
+
+def test_pages_within_pages_are_read_so_deep_and_the_rest_is_told() -> None:
+    inner = "<a href=x>"
+    for _ in range(MAX_WITHIN + 1):
+        inner = f'<iframe srcdoc="{escape(inner)}"></iframe><a href=y>'
+    page = document(inner.encode())
+    found = list(HtmlLinks().process(page))
+    assert [one.href for one in found] == ["y"] * (MAX_WITHIN + 1)
+    assert page.missed == f"pages in pages are read {MAX_WITHIN} deep"
+    assert sum(page.left_out.values()) == 1
+
+
+def answered(page: bytes, *fields: str, mime: str = "text/html") -> Document:
+    seen = visit("http://a.test/dir/page", page)
+    response = msgspec.structs.replace(
+        seen.response, headers=(("content-type", mime), *(("link", one) for one in fields))
+    )
+    return Document(msgspec.structs.replace(seen, response=response, mime=mime))
+
+
+FIELDS = (
+    '</c>; rel="canonical", <p2>; rel=next; title="a, <b>; rel=up", <http://b.test/fr>;rel="x alternate"; hreflang=fr',
+    '<s.css>; rel=preload; as=style,</i>; rel=preload; imagesrcset="1.png 1x, 2.png 2x", <no>; rel=preconnect, <no>',
+    '<http://[>; rel=next, <no>; anchor="/other"; rel=next, <yes>; anchor="/dir/page"; REL = Next; rel=up',
+    '<no>; anchor="#x"; rel=next',
+    "</f\xc3\xbc>; rel=icon, garbage <q>; rel=prev ; rel=no, <no>; rel*=UTF-8''next",
+)
+
+
+def test_link_fields_lead_where_the_elements_would() -> None:
+    page = answered(b"<base href=/elsewhere/><a href=x>", *FIELDS)
+    documents = ["a.test/c", "a.test/dir/p2", "b.test/fr", "a.test/dir/yes", "a.test/dir/q"]
+    found = [(one.relation, one.href.removeprefix("http://")) for one in HtmlLinks().process(page)]
+    assert found == [*(("header link", href) for href in documents), ("a href", "x")]
+    shown = HtmlLinks(HtmlLinksSheet(requisites=True, link_elements=False)).process(page)
+    assert [f"{one.relation}: {one.href}" for one in shown] == [
+        "link preload: http://a.test/dir/s.css",
+        "link preload: http://a.test/i",
+        "link imagesrcset: 1.png",
+        "link imagesrcset: 2.png",
+        "link icon: http://a.test/f%C3%BC",
+        "a href: x",
+    ]
+
+
+def test_the_canonical_url_of_a_header_is_that_of_the_document_where_its_head_names_none() -> None:
+    assert answered(b"x", *FIELDS).canonical == "http://a.test/c"
+    assert answered(b"<link rel=canonical href=/own>", *FIELDS).canonical == "http://a.test/own"
+    assert answered(b"%PDF-", *FIELDS, mime="application/pdf").canonical == "http://a.test/c"
+    assert (
+        answered(b"x", "<http://[>; rel=canonical, </b>; rel='canonical', <//c.test/>; rel=canonical").canonical
+        == "http://c.test/"
+    )
+
+
+def test_what_follows_from_the_header_of_a_document_that_is_no_page() -> None:
+    document = answered(b"%PDF-", *FIELDS, mime="application/pdf")
+    assert [one.href for one in before(document)][:2] == ["http://a.test/c", "http://a.test/dir/p2"]
+    assert before(answered(b"x", *FIELDS)) == ()
+
+
+@pytest.mark.parametrize("part", ["<", '<x>;"', "<x>;a=", '<x>;a="\\', "<x>;a ", "<x>,", ";a"])
+def test_hostile_link_fields_cost_linear_time(part: str) -> None:
+    def work(size: int) -> float:
+        page = answered(b"x", "<x>" + part * (size // len(part)))
+        begun = time.process_time()
+        assert len(page.field_links) <= MAX_FIELD_LINKS
+        return max(time.process_time() - begun, 0.001)
+
+    assert work(60_000) < 30 * min(work(6_000) for _ in range(3))
+
+
 def test_forms_are_followed_by_choice_and_only_where_they_ask() -> None:
     page = b"<form action=1></form><form action=2 method=GET></form><form action=3 method=post></form><form></form>"
     assert hrefs(page, forms=True) == ["form action: 1", "form action: 2"]
@@ -110,6 +250,7 @@ def test_forms_are_followed_by_choice_and_only_where_they_ask() -> None:
         (",,a,,", ["a"]),
         ("data:image/png,x 1x, a 2x", ["a"]),
         ("a (", ["a"]),
+        ("a\xa0b 1x,\u2003c\x0b 2x, d\x85e\u2028\t1x", ["a\xa0b", "\u2003c\x0b", "d\x85e\u2028"]),
     ],
 )
 def test_candidates(srcset: str, urls: list[str]) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from gossamer.model.requisites import CSS_URL
 from gossamer.stages.process.css import css_places
-from gossamer.stages.process.html import CANDIDATE, PLACES, REFRESH, REQUISITES
+from gossamer.stages.process.html import PLACES, REFRESH
+from gossamer.stages.process.showing import CANDIDATE, REQUISITES, waiting
 
 #: Takes a link as it is written, and its relation, to how it is written in the mirror.
 Change = Callable[[str, str], str]
@@ -83,6 +84,9 @@ def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change
             node.attrs[place] = _changed_set(value, change)
         elif not value.strip().lower().startswith(("data:", "#", "javascript:", "mailto:", "tel:")):
             node.attrs[place] = change(value, f"{tag} {place}")
+    for place, relation in list(waiting(tag, attributes)):
+        value = attributes[place] or ""
+        node.attrs[place] = _changed_set(value, change) if relation.endswith("srcset") else change(value, relation)
 
 
 def _change_refresh(node: Any, content: str, change: Change) -> None:

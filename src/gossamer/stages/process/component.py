@@ -28,7 +28,7 @@ from gossamer.reading.language import CODES, primary
 from gossamer.reading.sniffing import media_type_of
 from gossamer.reading.text import TextChoice
 from gossamer.stages.process.isolation import ParserFailed, Parsers, spec_of
-from gossamer.stages.process.leading import disowned, refresh_of, with_target
+from gossamer.stages.process.leading import before, disowned, refresh_of, with_target
 from gossamer.stages.process.marks import MOST_STRIKES, ReadingMarks
 from gossamer.stages.process.parser import ProcessorSpec
 from gossamer.stages.process.reading import Details, Findings, added, filled, read, without
@@ -203,8 +203,8 @@ class Process(Filter[ProcessSheet]):
             return visit
         if response.outcome is Outcome.REDIRECT:
             return with_target(visit)
-        refresh = refresh_of(response)
         if response.outcome not in DOCUMENTS:
+            refresh = refresh_of(response)
             return msgspec.structs.replace(visit, base=visit.url, found=refresh) if refresh else visit
         if response.barred:
             return visit
@@ -212,25 +212,26 @@ class Process(Filter[ProcessSheet]):
         if barred := self._barred(visit):
             return barred
         processors = self._processors_of(visit.mime)
+        document = self._document(visit)
+        found = before(document)
         if not processors:
             self.metrics.counters["unprocessed"] += 1
-            if not refresh:
+            if not found:
                 return visit
         if strikes:
             return self._spared(visit, strikes)
-        document = self._document(visit)
         if self._is_apart(document, processors):
             return None
         dear: list[Processor] = []
         findings = read(document, processors, self.sheet.details, language=bool(self._languages), apart=dear)
         if dear:
-            return self._read_rest(visit, findings, dear, refresh)
-        return self._finished(visit, findings, refresh)
+            return self._read_rest(visit, findings, dear, found)
+        return self._finished(visit, findings, found)
 
     async def _read_rest(
-        self, visit: Visit, findings: Findings, processors: Sequence[Processor], refresh: tuple[Found, ...]
+        self, visit: Visit, findings: Findings, processors: Sequence[Processor], found: tuple[Found, ...]
     ) -> Visit:
-        return self._finished(visit, await self._completed(visit, findings, processors), refresh)
+        return self._finished(visit, await self._completed(visit, findings, processors), found)
 
     async def _completed(self, visit: Visit, findings: Findings, processors: Sequence[Processor]) -> Findings:
         """The findings with those of processors that found the page too dear to be read here."""
@@ -269,7 +270,7 @@ class Process(Filter[ProcessSheet]):
         """The visit, read in a parser process as far as can be. Never raises."""
         visit = self._sniffed(visit)
         findings = await self._findings_apart(visit, self._processors_of(visit.mime), is_dear=bool(strikes))
-        return self._finished(visit, findings, refresh_of(visit.response))
+        return self._finished(visit, findings, before(self._document(visit)))
 
     async def _findings_apart(
         self, visit: Visit, processors: Sequence[Processor], *, is_dear: bool = False

@@ -11,10 +11,12 @@ element                      found                                              
 ===========================  ===============================================================  ==================
 `a`, `area`                  always; an empty `href` is the page itself                       `a href`, `area href`
 `iframe`, `frame`            by default (`frames`)                                            `iframe src`, ...
+`iframe srcdoc`              always: what it holds is a page within the page                  as in the page
 `meta` refresh               always                                                           `meta content`
 `link`                       by default (`link_elements`), if a token of `rel` is in          `link href`
                              :data:`FOLLOWED_RELATIONS` and none is a requisite's
 `form`                       only with `forms`, where its method is GET                       `form action`
+`Link` field of the header   as the `link` element of this `rel`                              `header link`
 `link`, `img`, `script` ...  only with `requisites`: what a browser fetches to show the       `img srcset`,
                              page (:mod:`gossamer.model.requisites`)                          `link stylesheet`, ...
 ===========================  ===============================================================  ==================
@@ -26,17 +28,22 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Annotated, Any
 
+import msgspec
+
 from gossamer.contracts.processing import MAX_FOUND, FoundLinks
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
-from gossamer.model.requisites import LINK_TYPES
+from gossamer.model.errors import UnreadableUrl
+from gossamer.model.requisites import BACKGROUNDS, LINK_TYPES
+from gossamer.model.url import canonical
 from gossamer.model.visit import TOO_MANY_LINKS, UNREAD_TAGS, Found
 from gossamer.reading.document import Document
+from gossamer.reading.link_fields import FieldLink
 from gossamer.reading.markup import SPACE, attributes
 from gossamer.reading.robots_tags import NOFOLLOW
-from gossamer.reading.skim import SPANNED, Span, Tag
+from gossamer.reading.skim import SPANNED, Skim, Span, Tag
 from gossamer.stages.process.anchors import all_folded, anchor_at
-from gossamer.stages.process.css import css_links
+from gossamer.stages.process.showing import candidates, link_type, requisites
 
 #: `rel` tokens of `link` elements that lead to documents (HTML's list of link types, and names in use before it).
 FOLLOWED_RELATIONS = frozenset(
@@ -73,9 +80,6 @@ FOLLOWED_RELATIONS = frozenset(
     ]
 )
 
-#: Candidates of one `srcset` that are yielded; pages have a handful.
-MAX_CANDIDATES = 100
-
 #: Where a link to a document stands.
 PLACES: Mapping[str, str] = {
     "a": "href",
@@ -87,25 +91,6 @@ PLACES: Mapping[str, str] = {
     "form": "action",
 }
 
-# In graphics; where both are, both are found.
-_SVG = ("href", "xlink:href")
-
-#: Where requisites stand. An `input` has one only if it is an image.
-REQUISITES: Mapping[str, tuple[str, ...]] = {
-    "link": ("href", "imagesrcset"),
-    "img": ("src", "srcset"),
-    "source": ("src", "srcset"),
-    "video": ("src", "poster"),
-    "audio": ("src",),
-    "track": ("src",),
-    "embed": ("src",),
-    "object": ("data",),
-    "script": ("src",),
-    "input": ("src",),
-    "body": ("background",),
-    "image": _SVG,
-    "use": _SVG,
-}
 _FRAMES = ("iframe", "frame")
 _DISOWNABLE = ("a", "area")
 # Tags that are read in full even where no requisites are wanted.
@@ -114,11 +99,11 @@ _DIFFERENT = frozenset(b"a area iframe frame form".split())
 REFRESH = re.compile(
     r"\s*(?:\d[\d.]*|\.[\d.]*)\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
 )
-# URL and descriptors of one image candidate (HTML, "parse a srcset attribute"): a comma ends it, but not in parentheses.
-CANDIDATE = re.compile(r"[\s,]*+(\S++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
-
 #: Bytes of a tag, and characters of a `rel`, up to which what they mean is remembered.
 _MOST_REMEMBERED = 1_000
+
+#: How deep pages in `srcdoc` are read: each is escaped once more than the one around it, so none goes deeper by accident.
+MAX_WITHIN = 4
 
 #: Bytes of a span that are read at once: what an expression finds is held in memory, and a page can be one span.
 _MOST_AT_ONCE = 256 << 10
@@ -137,14 +122,22 @@ _ANCHORED_LINKS = re.compile(
 
 # Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
 _TYPICAL = rb'<(?:[aA] (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>' % {b"o": _OTHER}
-_NAMED = rb"|(?=[%(first)s])(%(names)s)(?=[%(s)s/>])([^<>]*+)>" % {
-    b"first": bytes(sorted({name[0] for name in SPANNED} | {name[0] - 32 for name in SPANNED})),
-    b"names": b"|".join(b"".join(b"[%c%c]" % (c, c - 32) for c in name) for name in sorted(SPANNED, reverse=True)),
-    b"s": SPACE,
-}
 _STYLED = rb"|[a-zA-Z][^%(s)s/<>]*+(?=[^<>sS]*+(?:[sS](?![tT][yY][lL][eE])[^<>sS]*+)*+[sS])([^<>]*+)>" % {b"s": SPACE}
-_UNSTYLED_TAGS = re.compile(_TYPICAL + _NAMED + rb"|(?!)())")
-_ALL_TAGS = re.compile(_TYPICAL + _NAMED + _STYLED + rb")")
+
+
+def _named(names: frozenset[bytes]) -> bytes:
+    return rb"|(?=[%(first)s])(%(names)s)(?=[%(s)s/>])([^<>]*+)>" % {
+        b"first": bytes(sorted({name[0] for name in names} | {name[0] - 32 for name in names})),
+        b"names": b"|".join(b"".join(b"[%c%c]" % (c, c - 32) for c in name) for name in sorted(names, reverse=True)),
+        b"s": SPACE,
+    }
+
+
+_UNSTYLED_TAGS = re.compile(_TYPICAL + _named(SPANNED) + rb"|(?!)())")
+_STYLED_TAGS = re.compile(_TYPICAL + _named(SPANNED) + _STYLED + rb")")
+# The same where a table has pictures behind it, as few have.
+_ALL_TAGS = re.compile(_TYPICAL + _named(SPANNED | {tag.encode() for tag in BACKGROUNDS}) + _STYLED + rb")")
+_BACKGROUND = re.compile(rb"background[%s]*+=" % SPACE)
 
 
 class HtmlLinksSheet(Sheet, frozen=True):
@@ -166,16 +159,23 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     finds_links = True
 
     def process(self, document: Document) -> Iterable[Found]:
-        """The page's links."""
-        skim = document.skim
-        sheet = self.sheet
-        add_links = _add_anchored_links if sheet.anchors else _add_links
+        """The page's links, those of its header fields first."""
         finds = FoundLinks()
-        found = finds.links
-        document.leave_out(UNREAD_TAGS, skim.left_out)
+        finds.links += found_in_fields(document.field_links, self.sheet)
+        document.leave_out(UNREAD_TAGS, self._read(document, document.skim, finds))
+        finds.bound(MAX_FOUND)
+        document.leave_out(TOO_MANY_LINKS, finds.left_out)
+        return finds.links
+
+    def _read(self, document: Document, skim: Skim, finds: FoundLinks, depth: int = 0) -> int:
+        """Find the links of a page, or of one within it; returns how many tags are not read."""
+        sheet, found, unread = self.sheet, finds.links, skim.left_out
+        add_links = _add_anchored_links if sheet.anchors else _add_links
         for piece in skim.pieces:
             if isinstance(piece, Tag):
                 found += self._of_tag(skim.markup, piece)
+                if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
+                    unread += self._read_within(document, piece, finds, depth)
                 finds.bound()
             else:
                 for begin, end in _parts(skim.markup, piece):
@@ -184,9 +184,20 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
                     else:
                         add_links(found, skim.markup, begin, end)
                     finds.bound()
-        finds.bound(MAX_FOUND)
-        document.leave_out(TOO_MANY_LINKS, finds.left_out)
-        return found
+        return unread
+
+    def _read_within(self, document: Document, iframe: Tag, finds: FoundLinks, depth: int) -> int:
+        """The same of a page that stands in an attribute; its addresses go on from the base of the page around it."""
+        if depth == MAX_WITHIN:
+            document.missed = document.missed or f"pages in pages are read {MAX_WITHIN} deep"
+            return 1
+        skim = Skim(iframe.attributes.get("srcdoc", "").encode("utf-8", "replace"))
+        own = FoundLinks()
+        unread = self._read(document, skim, own, depth + 1)
+        base = next((tag.attributes["href"] for tag in skim.named(b"base") if "href" in tag.attributes), None)
+        finds.links += own.links if base is None else [_moved(one, base, document.base) for one in own.links]
+        finds.left_out += own.left_out
+        return unread
 
     def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:
         """What a tag leads to that was taken one by one."""
@@ -207,7 +218,10 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         """Links and requisites of a stretch of the page."""
         anchors = self.sheet.anchors
         # What few pages have would cost a look into every tag.
-        tags = _ALL_TAGS if b"style" in markup[begin:end].lower() else _UNSTYLED_TAGS
+        written = markup[begin:end].lower()
+        tags = _STYLED_TAGS if b"style" in written else _UNSTYLED_TAGS
+        if b"background" in written and _BACKGROUND.search(written):
+            tags = _ALL_TAGS
         for match in tags.finditer(markup, begin, end):
             address, name, raw, styled = match.groups()
             if address is not None:
@@ -223,7 +237,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         tag = name.decode("ascii", "replace")
         rel = attributes.get("rel", "")
         if sheet.requisites:
-            yield from _requisites(tag, attributes, frozenset(rel.lower().split()), style)
+            yield from requisites(tag, attributes, rel.lower().split(), style)
         place = PLACES.get(tag)
         href = attributes.get(place) if place else None
         if tag == "a":
@@ -241,6 +255,25 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         if href is not None:
             anchor = anchor_at(markup, end) if tag == "a" and sheet.anchors else ""
             yield Found(href, f"{tag} {place}", anchor, tag in _DISOWNABLE and _disowned(rel[:_MOST_REMEMBERED]))
+
+
+def found_in_fields(links: Iterable[FieldLink], sheet: HtmlLinksSheet) -> Iterator[Found]:
+    """What `Link` fields of a header lead to: as the same `link` elements would."""
+    for link in links:
+        if part := link_type(link.relations):
+            if sheet.requisites:
+                yield Found(link.url, part)
+                yield from (Found(url, "link imagesrcset") for url in candidates(link.image_set))
+        elif sheet.link_elements and link.relations & FOLLOWED_RELATIONS:
+            yield Found(link.url, "header link")
+
+
+def _moved(found: Found, base: str, around: str) -> Found:
+    """A link of a page that names its own base."""
+    try:
+        return msgspec.structs.replace(found, href=canonical(found.href, canonical(base, around)))
+    except UnreadableUrl:
+        return found  # it is counted with those that are none
 
 
 def _parts(markup: bytes, span: Span) -> Iterator[Span]:
@@ -297,46 +330,6 @@ def _read(raw: bytes) -> tuple[str, bool] | None:
         return None
     rel = read.get("rel")
     return href, rel is not None and _disowned(rel[:_MOST_REMEMBERED])
-
-
-def _requisites(tag: str, attributes: Mapping[str, str], tokens: frozenset[str], style: bytes) -> Iterator[Found]:
-    """What a browser would fetch for one element."""
-    if tag == "style":
-        yield from css_links(style.decode("utf-8", "replace"))
-    elif declarations := attributes.get("style"):
-        yield from css_links(declarations)
-    if tag == "link":
-        types = sorted(tokens & LINK_TYPES)
-        if not types:
-            return
-        if href := attributes.get("href"):
-            yield Found(href, f"link {types[0]}")
-    elif tag == "input" and (attributes.get("type") or "").lower() != "image":
-        return
-    elif tag == "image" and "src" in attributes:
-        tag = "img"  # the parser's own correction (HTML, 13.2.6.4.7)
-    for place in REQUISITES.get(tag, ()):
-        value = attributes.get(place)
-        if not value or (tag, place) == ("link", "href"):
-            continue
-        if place.endswith("srcset"):
-            yield from (Found(url, f"{tag} {place}") for url in candidates(value))
-        elif not value.startswith(("data:", "#")):
-            yield Found(value, f"{tag} {place}")
-
-
-def candidates(srcset: str) -> Iterator[str]:
-    """The URLs of a `srcset`."""
-    found = 0
-    place = 0
-    while found < MAX_CANDIDATES and (match := CANDIDATE.match(srcset, place)) is not None:
-        url, place = match[1], match.end()
-        if url.endswith(","):
-            # Commas behind a URL end the candidate: what looks like descriptors is the next one.
-            url, place = url.rstrip(","), match.end(1)
-        if url and not url.startswith("data:"):
-            yield url
-            found += 1
 
 
 def refresh_target(content: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Where answers lead apart from their documents: targets of redirects and of `Refresh` fields; and links that a page disowns.
+"""Where answers lead apart from their documents: redirects, `Refresh` and `Link` fields; and links that a page disowns.
 
 Place in the flow: the process stage (:mod:`~gossamer.stages.process.component`) takes the targets as links of their own kinds,
 which every later stage judges like any other. So does :mod:`gossamer.mobile.judging`.
@@ -10,8 +10,9 @@ from gossamer.model.errors import UnreadableUrl
 from gossamer.model.requesting import Requested, redirected, requested
 from gossamer.model.requisites import redirect_of
 from gossamer.model.url import canonical, of_field, site_of
-from gossamer.model.visit import Found, Response, Visit
-from gossamer.stages.process.html import refresh_target
+from gossamer.model.visit import HTML_TYPES, Found, Response, Visit
+from gossamer.reading.document import Document
+from gossamer.stages.process.html import HtmlLinksSheet, found_in_fields, refresh_target
 
 
 def refresh_of(response: Response) -> tuple[Found, ...]:
@@ -19,6 +20,14 @@ def refresh_of(response: Response) -> tuple[Found, ...]:
     field = response.header("refresh")
     target = refresh_target(of_field(field)) if field else None
     return (Found(target, "header refresh"),) if target else ()
+
+
+def before(document: Document) -> tuple[Found, ...]:
+    """The links that came with a document, before its own. Those in `Link` fields of a page are among its own."""
+    refresh = refresh_of(document.response)
+    if document.mime in HTML_TYPES or not document.field_links:
+        return refresh
+    return (*refresh, *found_in_fields(document.field_links, HtmlLinksSheet()))
 
 
 def with_target(visit: Visit) -> Visit:

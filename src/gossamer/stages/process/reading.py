@@ -180,8 +180,13 @@ def read(
         findings = without(findings, left_out)
     if document.mime not in HTML_TYPES:
         trouble = findings.trouble or document.missed
-        directives = document.field_directives
-        return msgspec.structs.replace(findings, base=document.url, directives=directives, trouble=trouble)
+        return msgspec.structs.replace(
+            findings,
+            base=document.url,
+            canonical=document.canonical,
+            directives=document.field_directives,
+            trouble=trouble,
+        )
     full = details == "full"
     return msgspec.structs.replace(
         findings,
