@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl
+from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
 from gossamer.flow.sheet import build
@@ -168,6 +168,29 @@ def test_a_failing_resolver_is_no_dead_link(tmp_path: Path) -> None:
         done, _ = crawl_with_names(seeds, tmp_path / "c", {"gone.test": Zone(fails=True)})
     assert (done.state, done.exit_code, done.pages, done.queued) == ("incomplete", 4, 3, 1)
     assert done.waiting is not None and done.waiting.hosts == {"http://gone.test": "dns_failed"}
+
+
+def test_of_what_is_queued_at_a_limit_only_what_failed_waits_for_a_retry(tmp_path: Path) -> None:
+    links = "".join(f'<a href="/{page}">x</a>' for page in range(20))
+    fine = {f"/{page}": "page" for page in range(20)}
+    for name, pages, urls in (("a", fine, None), ("b", {**fine, "/0": FakePage("", status=500)}, 1)):
+        with FakeWeb({"/": links, **pages}) as web:
+            options = {"output": str(tmp_path / name), "delay": 0, "max_pages": 4, "concurrency": 1}
+            done = run(Crawl([web.url("/")], build(CrawlOptions, options), tables=False))
+        assert (done.state, done.limit) == ("limit", "max_pages")
+        assert done.queued > 10
+        assert (done.waiting and done.waiting.urls) == urls
+
+
+def test_seeds_that_are_queued_still_are_not_said_to_have_brought_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+    with FakeWeb({}) as web:
+        seeds = [web.url(f"/{page}") for page in range(100)]
+        options = {"output": str(tmp_path / "c"), "delay": "100ms", "max_time": "1s"}
+        run(Crawl(seeds, build(CrawlOptions, options), tables=False, report=told.append))
+    [line] = [line for line in told if "more seeds" in line]
+    assert "more seeds were still queued" in line
+    assert "80 more seeds brought no document" not in line
 
 
 def test_a_host_that_asked_for_a_pause_is_left_alone_by_the_run_after_a_kill(tmp_path: Path) -> None:

@@ -87,8 +87,12 @@ class RunEnding:
                 )
             )
             yield f"seed {seed}: {why}"
-        if len(self._seeds) > TOLD_SEEDS:
-            yield f"... and {len(self._seeds) - TOLD_SEEDS:,} more seeds brought no document"
+        if (more := len(self._seeds) - TOLD_SEEDS) > 0:
+            # Seeds are fetched first: as many as were never asked for are queued still, or were kept out by a limit.
+            waiting = min(more, summary.queued)
+            told = [f"{more - waiting:,} more seeds brought no document"] if more > waiting else []
+            told += [f"{waiting:,} more seeds were still queued"] if waiting else []
+            yield f"... and {', and '.join(told)}"
 
     def _rows_of_seeds(self) -> dict[str, Mapping[str, Any]]:
         """The last row of the log for each seed."""

@@ -90,6 +90,11 @@ class Aside:
         polite = self._politeness()
         return min((polite.retry_wait(name, now) for name in self._names()), default=inf)
 
+    def next_retry(self, now: float) -> float:
+        """The same of those alone that do wait to be tried again."""
+        polite = self._politeness()
+        return min((polite.retry_wait(name, now) for name in self.waiting(now)), default=inf)
+
     def waiting(self, now: float) -> Iterator[str]:
         """Hosts that wait to be tried again."""
         polite = self._politeness()

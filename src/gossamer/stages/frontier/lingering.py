@@ -40,7 +40,7 @@ class RetriesWaiting(msgspec.Struct, frozen=True):
     """Retries that are due later."""
 
     urls: int
-    """URLs that wait; where a crawl ended for another reason than them, those whose own retry is due later."""
+    """URLs that wait; where a crawl ended for another reason than them, those that failed in this run, some hundreds at most."""
     next: str
     """When the first is due: a date and time as RFC 3339 has them, in UTC."""
     hosts: dict[str, str] = {}
@@ -55,6 +55,9 @@ class Failures:
 
     def __repr__(self) -> str:
         return f"<Failures of {len(self._failed)} URLs>"
+
+    def __len__(self) -> int:
+        return len(self._failed)
 
     def answered(self, url: str, outcome: Outcome) -> None:
         """A request for this URL has ended."""

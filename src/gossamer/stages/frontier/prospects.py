@@ -86,9 +86,13 @@ class Prospects:
         """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
         uses = self._uses
         now, steady = uses.clock.monotonic(), uses.clock.steady()
-        first = min(uses.queues.next_due(), steady + self.aside.first_retry(now))
+        first, urls = min(uses.queues.next_due(), steady + self.aside.first_retry(now)), len(uses.queues)
+        if first <= steady:
+            # A host could be asked now: it ended for another reason, and what is queued there waits for no retry.
+            first = min(uses.queues.next_due(), steady + self.aside.next_retry(now))
+            urls = min(urls, max(len(self._failures), 1))
         if first == inf:
             return None
         due = datetime.fromtimestamp(max(first, steady), UTC).isoformat(timespec="seconds")
         hosts = self._failures.reasons(self.aside.waiting(now), TOLD)
-        return RetriesWaiting(len(uses.queues), due.replace("+00:00", "Z"), hosts)
+        return RetriesWaiting(urls, due.replace("+00:00", "Z"), hosts)
