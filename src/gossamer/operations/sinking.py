@@ -84,15 +84,34 @@ def _tried(name: str, sink: SinkSpec, directory: Path | None) -> Iterator[SinkVe
         for table in sink.tables:
             rows, problem = 0, ""
             try:
-                if table.into:
-                    names = ", ".join(driver.name(column) for column in table.columns)
-                    driver.run(f"SELECT {names} FROM {driver.name(table.into)} WHERE 1 = 0")
-                rows = _put(driver, table, directory) if directory is not None else 0
+                problem = _lacking(driver, table) if table.into else ""
+                rows = _put(driver, table, directory) if directory is not None and not problem else 0
             except (OSError, UsageError, RowsRefusedError) as error:
                 problem = _one_line(error)
             finally:
                 driver.rollback()
             yield SinkVerdict(name, table.source, table.into or "a statement", rows, problem)
+
+
+def _lacking(driver: SinkDriver, table: SinkTable) -> str:
+    """What the database says of columns that it cannot find, each once; empty where it has all of them.
+
+    A name stands behind that of its table: SQLite would take a name alone that it does not know for a text.
+    """
+    into = driver.name(table.into)
+    names = [f"{into}.{driver.name(column)}" for column in table.columns]
+
+    def said(wanted: str) -> str:
+        try:
+            driver.run(f"SELECT {wanted} FROM {into} WHERE 1 = 0")
+        except (OSError, UsageError, RowsRefusedError) as error:
+            driver.rollback()
+            return _one_line(error)
+        return ""
+
+    if not said(", ".join(names)):
+        return ""
+    return said("1") or "; ".join(dict.fromkeys(filter(None, map(said, names))))
 
 
 def _put(driver: SinkDriver, table: SinkTable, directory: Path) -> int:

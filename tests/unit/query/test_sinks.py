@@ -501,6 +501,31 @@ def test_a_bad_mapping_is_refused_in_one_line(tmp_path: Path, sink: str, table: 
     assert said in str(told.value) and "\n" not in str(told.value) and "secret" not in str(told.value)
 
 
+def test_everything_that_is_wrong_with_a_file_is_told_at_once(tmp_path: Path) -> None:
+    table = 'from = "items"\ninto = "prices"\ncolumns = { page = "ulr" }\ngone = "never"'
+    file = write(tmp_path, 'url = "postgresql://u:secret@h/d"', table)
+    with pytest.raises(UsageError) as told:
+        read_sinks(file, tables_that_ship())
+    wrong = str(told.value).splitlines()
+    said = ("a password has", "gone is for", "gone is put", "name a key", "column page is to take")
+    assert len(wrong) == len(said) and all(words in line for words, line in zip(said, wrong, strict=True))
+    file = write(tmp_path, URL + "\nspeed = 3", "from = 3\n[[sinks.shop.tables]]\ninto = 4")
+    with pytest.raises(UsageError) as told:
+        read_sinks(file, tables_that_ship())
+    assert len(str(told.value).splitlines()) == 3
+
+
+def test_all_columns_that_a_table_lacks_are_told_at_once(tmp_path: Path) -> None:
+    database = tmp_path / "my.db"
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE prices (page TEXT)")
+    table = (
+        'from = "items"\ninto = "prices"\nkey = ["page"]\ncolumns = { page = "url", euros = "data.n", at = "visit" }'
+    )
+    [verdict] = check_sinks(write(tmp_path, f'url = "sqlite:///{database}"', table), None)
+    assert "euros" in verdict.problem and "at" in verdict.problem.split("euros")[1] and "page" not in verdict.problem
+
+
 def test_a_password_comes_from_the_environment_or_from_a_file_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_text("hunter2\n", encoding="utf-8")

@@ -23,8 +23,9 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -123,94 +124,114 @@ def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
     """The sinks of a file, checked as far as the file alone tells.
 
     Raises:
-        UsageError: it cannot be read, or names what is not there; one line, without a password.
+        UsageError: it cannot be read, or names what is not there; a line for each thing, without a password.
     """
     try:
-        found = msgspec.convert(tomllib.loads(written(path.read_bytes())), SinkFile)
+        plain = tomllib.loads(written(path.read_bytes()))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
-    except ValueError as error:  # it is not text, or not what a file of sinks has
+    except ValueError as error:  # it is not text
         raise UsageError(f"{path}: {error}") from None
+    try:
+        found = msgspec.convert(plain, SinkFile)
+    except msgspec.ValidationError as error:
+        raise UsageError("\n".join(_misshapen(str(path), plain)) or f"{path}: {error}") from None
     if not found.sinks:
         raise UsageError(f"{path} names no sink; begin one with [sinks.NAME]")
-    for name, sink in found.sinks.items():
-        _check_sink(f"{path}: sink {name}", name, sink, tables)
+    problems = [
+        problem
+        for name, sink in found.sinks.items()
+        for problem in _of_sink(f"{path}: sink {name}", name, sink, tables)
+    ]
+    if problems:
+        raise UsageError("\n".join(problems))
     return found
 
 
-def _check_sink(where: str, name: str, sink: SinkSpec, tables: dict[str, TableSpec]) -> None:
+def _misshapen(where: str, plain: Mapping[str, Any]) -> Iterator[str]:
+    """Each sink and each table that has not the form of one, with the first thing that is wrong with it."""
+    sinks = plain.get("sinks")
+    for name, sink in sinks.items() if isinstance(sinks, dict) else ():
+        tables = sink.get("tables") if isinstance(sink, dict) else None
+        parts: list[tuple[str, Any, Any]] = [
+            (f"{where}: sink {name}, table {number}", table, SinkTable)
+            for number, table in enumerate(tables if isinstance(tables, list) else (), 1)
+        ]
+        alone = {**sink, "tables": []} if isinstance(tables, list) else sink
+        for here, value, form in [(f"{where}: sink {name}", alone, SinkSpec), *parts]:
+            try:
+                msgspec.convert(value, form)
+            except msgspec.ValidationError as error:
+                yield f"{here}: {error}"
+
+
+# -- what is wrong with a file, each thing in one line
+
+
+def _of_sink(where: str, name: str, sink: SinkSpec, tables: dict[str, TableSpec]) -> Iterator[str]:
     if not sink.scheme:
-        raise UsageError(f"{where}: write url as postgresql://user@host/database or sqlite:///path/file.db")
+        yield f"{where}: write url as postgresql://user@host/database or sqlite:///path/file.db"
     if urlsplit(sink.url).password:
-        raise UsageError(
-            f"{where}: a password has no place in the file; name where it is with password = {{ env = ... }}"
-        )
+        yield f"{where}: a password has no place in the file; name where it is with password = {{ env = ... }}"
     for setting, secret in (("password", sink.password), ("secret", sink.secret)):
         if secret is not None and bool(secret.env) == bool(secret.file):
-            raise UsageError(f"{where}: {setting} names either env or file")
+            yield f"{where}: {setting} names either env or file"
     if sink.password if sink.is_webhook else sink.secret:
-        raise UsageError(
-            f"{where}: a database takes a password, and a webhook a secret that deliveries are signed with"
-        )
+        yield f"{where}: a database takes a password, and a webhook a secret that deliveries are signed with"
     if not sink.tables:
-        raise UsageError(f"{where} names no table; begin one with [[sinks.{name}.tables]]")
+        yield f"{where} names no table; begin one with [[sinks.{name}.tables]]"
     for table in sink.tables:
         here = f"{where}, from {table.source}"
         spec = tables.get(table.source)
         if spec is None:
-            raise UsageError(f"{here}: the crawl has no such table{nearest(table.source, tables)}")
-        (_check_webhook if sink.is_webhook else _check_places)(here, table, spec)
-        _check_columns(here, table, spec)
+            yield f"{here}: the crawl has no such table{nearest(table.source, tables)}"
+            continue
+        yield from (_of_webhook if sink.is_webhook else _of_places)(here, table, spec)
+        yield from _of_columns(here, table, spec)
 
 
-def _check_columns(where: str, table: SinkTable, spec: TableSpec) -> None:
+def _of_columns(where: str, table: SinkTable, spec: TableSpec) -> Iterator[str]:
     if table.changes and table.source != "pages":
-        raise UsageError(f"{where}: changes are those of pages")
+        yield f"{where}: changes are those of pages"
     if not table.columns:
-        raise UsageError(f'{where}: columns says which columns take what, as columns = {{ page = "url" }}')
+        yield f'{where}: columns says which columns take what, as columns = {{ page = "url" }}'
     for there, source in table.columns.items():
         column = source.partition(".")[0]
         if column not in (*spec.names, CRAWL):
-            raise UsageError(f"{where}: column {there} is to take {source!r}{nearest(column, [*spec.names, CRAWL])}")
+            yield f"{where}: column {there} is to take {source!r}{nearest(column, [*spec.names, CRAWL])}"
     if table.kind and spec.kind is None:
-        raise UsageError(f"{where}: only items have a kind")
+        yield f"{where}: only items have a kind"
 
 
-def _check_places(where: str, table: SinkTable, spec: TableSpec) -> None:
-    """What says how rows lie in a database."""
+def _of_places(where: str, table: SinkTable, spec: TableSpec) -> Iterator[str]:
+    """How rows lie in a database."""
     if bool(table.into) == bool(table.statement):
-        raise UsageError(f"{where}: name either into or statement")
+        yield f"{where}: name either into or statement"
     used = [*table.key, *((table.page,) if table.page else ()), *_PARAMETER.findall(table.statement)]
-    for column in used:
+    for column in dict.fromkeys(used):
         if column not in table.columns:
-            raise UsageError(f"{where}: {column!r} is not among its columns{nearest(column, table.columns)}")
-    if table.page and table.columns[table.page] != spec.page:
-        raise UsageError(f"{where}: page names the column that takes {spec.page!r}")
-    _check_gone(where, table)
+            yield f"{where}: {column!r} is not among its columns{nearest(column, table.columns)}"
+    if table.columns.get(table.page, spec.page) != spec.page:
+        yield f"{where}: page names the column that takes {spec.page!r}"
+    if table.gone != "put" and (table.source != "pages" or "url" not in table.columns.values() or table.statement):
+        yield f'{where}: gone is for rows of pages with a column that takes "url"'
+    if table.gone not in ("put", "delete", "keep") and not table.gone.startswith("mark:"):
+        yield f"{where}: gone is put, delete, keep or mark:COLUMN"
     if table.into and not table.key and CRAWL not in table.columns.values():
-        raise UsageError(
-            f'{where}: name a key, or a column that takes "crawl": rows that come again would be there twice'
-        )
+        yield f'{where}: name a key, or a column that takes "crawl": rows that come again would be there twice'
 
 
-def _check_webhook(where: str, table: SinkTable, spec: TableSpec) -> None:
-    """What says how rows lie in a database has no meaning for a webhook."""
+def _of_webhook(where: str, table: SinkTable, spec: TableSpec) -> Iterator[str]:
+    """Settings that say how rows lie in a database mean nothing for a webhook."""
     for name in ("into", "statement", "key", "page"):
         if getattr(table, name):
-            raise UsageError(f"{where}: {name} is for databases; a webhook gets rows with the names in columns")
+            yield f"{where}: {name} is for databases; a webhook gets rows with the names in columns"
     if table.gone != "put":
-        raise UsageError(f'{where}: gone is for databases; a webhook gets pages that are gone by changes = ["gone"]')
+        yield f'{where}: gone is for databases; a webhook gets pages that are gone by changes = ["gone"]'
     if VISIT not in spec.names:
-        raise UsageError(f"{where}: a webhook gets tables that are made of visits")
-
-
-def _check_gone(where: str, table: SinkTable) -> None:
-    if table.gone != "put" and (table.source != "pages" or "url" not in table.columns.values() or table.statement):
-        raise UsageError(f'{where}: gone is for rows of pages with a column that takes "url"')
-    if table.gone not in ("put", "delete", "keep") and not table.gone.startswith("mark:"):
-        raise UsageError(f"{where}: gone is put, delete, keep or mark:COLUMN")
+        yield f"{where}: a webhook gets tables that are made of visits"
 
 
 def named_parameters(statement: str, write: Literal["%", ":"]) -> str:
