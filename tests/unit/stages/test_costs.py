@@ -1,0 +1,132 @@
+"""Reading a document costs what its size says: the worst that we know, each compared with itself at a fourth of its size.
+
+The bound says nothing about the machine: a quadratic reader needs sixteen times the work for four times the document.
+"""
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from gossamer.model.outcome import Outcome
+from gossamer.model.task import Task
+from gossamer.model.visit import XHTML, Response, Visit
+from gossamer.reading.document import Document
+from gossamer.stages.process.css import CssLinks, CssLinksSheet
+from gossamer.stages.process.feeds import FeedLinks
+from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
+from gossamer.stages.process.reading import read
+from gossamer.stages.process.sitemaps import SitemapLinks
+from gossamer.stages.process.structured import StructuredDataProcessor
+
+Shape = Callable[[int], bytes]
+
+#: How much longer four times the document may take.
+MOST = 10
+
+_HTML = (HtmlLinks(HtmlLinksSheet(anchors=True, requisites=True)), StructuredDataProcessor())
+PROCESSORS = {
+    "text/html": _HTML,
+    XHTML: _HTML,
+    "application/xml": (FeedLinks(), SitemapLinks()),
+    "text/css": (CssLinks(CssLinksSheet(requisites=True)),),
+    "text/plain": (SitemapLinks(),),
+}
+
+_ROOT = b"<html xmlns='http://www.w3.org/1999/xhtml'>"
+
+
+def repeated(piece: bytes, before: bytes = b"", after: bytes = b"") -> Shape:
+    return lambda size: before + piece * (size // len(piece)) + after
+
+
+def numbered(piece: bytes, before: bytes = b"") -> Shape:
+    return lambda size: before + b"".join(piece.replace(b"%", b"%d" % i) for i in range(size // (len(piece) + 3)))
+
+
+def noise(before: bytes = b"") -> Shape:
+    return lambda size: before + random.Random(1).randbytes(size)
+
+
+#: What is sent as which type.
+SHAPES: dict[str, tuple[str, Shape]] = {
+    "links": ("text/html", numbered(b"<a href=x%>y</a>")),
+    "links without an end": ("text/html", repeated(b"<a href=x>y")),
+    "links with references": ("text/html", repeated(b"<a href='&amp;&amp;'>&nbsp;</a>")),
+    "elements without an end": ("text/html", repeated(b"<div>text ")),
+    "tags that never come": ("text/html", repeated(b"<")),
+    "quotes without an end": ("text/html", repeated(b'<a href="')),
+    "comments without an end": ("text/html", repeated(b"<!--")),
+    "comments": ("text/html", repeated(b"<!---->")),
+    "scripts": ("text/html", repeated(b"<script></script>")),
+    "scripts without an end": ("text/html", repeated(b"<script>")),
+    "attributes": ("text/html", numbered(b"a%=b ", b"<p ")),
+    "references": ("text/html", repeated(b"&amp;&#65;&nosuch ")),
+    "meta": ("text/html", repeated(b"<meta name=a content=b>")),
+    "link": ("text/html", repeated(b"<link rel=next href=a>")),
+    "base": ("text/html", repeated(b"<base href=a>")),
+    "roots": ("text/html", repeated(b"<html lang=a>")),
+    "title": ("text/html", repeated(b"&amp;", b"<title>")),
+    "srcset": ("text/html", repeated(b"a (", b"<img srcset='", b"'>")),
+    "styles": ("text/html", repeated(b"<p style='a:url(x)'>")),
+    "frames in attributes": (
+        "text/html",
+        repeated(b"<iframe srcdoc=\"&lt;iframe srcdoc='&amp;lt;a href=x>'>\"></iframe>"),
+    ),
+    "tables": ("text/html", repeated(b"<table><tr><td>x")),
+    "one word": ("text/html", repeated(b"a")),
+    "words": ("text/html", numbered(b"<p>word% and another one, too.")),
+    "Chinese": ("text/html", repeated("漢字".encode())),
+    "space": ("text/html", repeated(b" \n")),
+    "declarations": ("text/html", repeated(b"<meta charset=x>")),
+    "noise": ("text/html", noise()),
+    **{
+        f"noise in {name}": ("text/html", noise(b"<meta charset=%s>" % name.encode()))
+        for name in ("shift_jis", "euc-jp", "iso-2022-jp", "gb18030", "big5", "euc-kr", "utf-16le", "windows-1251")
+    },
+    "escapes of ISO-2022-JP": ("text/html", repeated(b"\x1b$B!!\x1b(B", b"<meta charset=iso-2022-jp>")),
+    "first halves of Shift_JIS": ("text/html", repeated(b"\x81 ", b"<meta charset=shift_jis>")),
+    "XHTML": (XHTML, repeated(b"<p>x</p>", _ROOT, b"</html>")),
+    "XHTML without an end": (XHTML, repeated(b"<p>", _ROOT)),
+    "names in XHTML": (XHTML, numbered(b"<a%:x xmlns:a%='http://www.w3.org/1999/xhtml'>", _ROOT)),
+    "entries": ("application/xml", repeated(b"<item><link>/a</link><pubDate>x</pubDate></item>", b"<rss>")),
+    "entries without an end": ("application/xml", repeated(b"<item>", b"<rss>")),
+    "bases": ("application/xml", repeated(b"<entry xml:base='a/'>", b"<feed>")),
+    "links of an entry": ("application/xml", repeated(b"<link href='a'/>", b"<feed><entry>")),
+    "times of an entry": ("application/xml", repeated(b"<updated>2020-01-01T00:00:00Z</updated>", b"<feed><entry>")),
+    "names of a feed": ("application/xml", numbered(b"<a%:x xmlns:a%='u'>", b"<rss>")),
+    "names of a root": ("application/xml", numbered(b"xmlns:a%='http://x/' ", b"<rss ")),
+    "sitemap": ("application/xml", numbered(b"<url><loc>http://a.test/%</loc></url>", b"<urlset>")),
+    "sitemap of others": ("application/xml", numbered(b"<url><loc>http://a%.test/</loc></url>", b"<urlset>")),
+    "index": ("application/xml", numbered(b"<sitemap><loc>http://a.test/%</loc></sitemap>", b"<sitemapindex>")),
+    "sections": ("application/xml", repeated(b"<![CDATA[", b"<rss>")),
+    "instructions": ("application/xml", repeated(b"<?", b"<rss>")),
+    "types": ("application/xml", repeated(b"<!DOCTYPE [")),
+    "lines": ("text/plain", numbered(b"http://a.test/%\n")),
+    "sheets": ("text/css", repeated(b"@import '")),
+    "addresses": ("text/css", repeated(b"url(x ")),
+    "comments of a sheet": ("text/css", repeated(b"/*")),
+}
+
+
+def cost(mime: str, body: bytes) -> float:
+    """CPU seconds of reading a document with every detail, the least of three."""
+    best = float("inf")
+    charset = "" if b"charset" in body[:40] or body[:1] > b"~" else "; charset=utf-8"
+    headers = (("content-type", f"{mime}{charset}"),)
+    for _ in range(3):
+        visit = Visit(
+            Task("http://a.test/sitemap", "a.test"), Response(Outcome.OK, headers=headers, body=body), mime=mime
+        )
+        begun = time.process_time()
+        read(Document(visit), PROCESSORS[mime], "full", language=True)
+        best = min(best, time.process_time() - begun)
+    return best
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_reading_costs_what_the_size_of_the_document_says(kind: str) -> None:
+    mime, shape = SHAPES[kind]
+    small = cost(mime, shape(50_000))
+    assert cost(mime, shape(200_000)) < MOST * small + 0.01  # a clock tick, where a limit ends both
