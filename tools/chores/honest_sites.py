@@ -1,12 +1,16 @@
-"""Crawl folders of HTML as sites, at several depths, and prove that no page is lost to a guess: `honest-sites FOLDER...`.
+"""Crawl sites whose truth is known, and prove that no page is lost to a guess: `honest-sites FOLDER... --simulated PAGES[:SEEDS]`.
 
 Each folder (an unpacked documentation package, say) is served on loopback by a process of its own, at the root and below 3 and 7
 more directories. It is crawled once with `--traps report`, which follows everything, and then at each depth as by default. What the
-first crawl fetched and another did not is lost, whether it was set aside or not. Exit status 1 where anything is.
+first crawl fetched and another did not is lost, whether it was set aside or not.
+
+Simulated webs are crawled in memory (:mod:`tools.simulated`): of so many pages, as many of them as there are seeds. A page of their
+hosts that is set aside at the end is lost; requests inside their traps are counted. Exit status 1 where anything is lost.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -17,13 +21,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gossamer.simweb import SimWeb, WebSpec
 from tools.checkout import ROOT
+from tools.simulated import crawl
 
 #: Directories below which a folder is mounted.
 MOUNTS = ("", "/srv/pub/docs", "/srv/pub/docs/mirror/by/name/all")
 
 #: Pages that are fetched at once: one host, which is ours.
 AT_ONCE = "8"
+
+#: Pages of a host of a simulated web, on average, and the share of its hosts that have a trap.
+HOST_SIZE, TRAPPED = 100, 0.05
 
 #: Serves a folder below a beginning of paths, and lists directories that have no index.
 SERVER = """
@@ -69,26 +78,52 @@ def crawled(folder: Path, mount: str, start: str, *options: str) -> tuple[set[st
         return found, json.loads(done.stdout), time.monotonic() - began
 
 
+def honest(argument: str) -> tuple[int, int]:
+    """Crawl a folder, written `FOLDER` or `FOLDER:START` with the path of a start page; gives its pages, and the lost ones."""
+    name, _, start = argument.partition(":")
+    folder = Path(name)
+    everything, _, _ = crawled(folder, "", start, "--traps", "report")
+    pages = sum(bool(re.search(r"\.x?html?$|/$|^$", path)) for path in everything)
+    lost, told = 0, []
+    for mount in MOUNTS:
+        found, summary, seconds = crawled(folder, mount, start)
+        missing = sorted(everything - found)
+        lost += len(missing)
+        told.append(f"{len(missing)} lost, {summary['set_aside']} set aside, {seconds:.0f} s")
+        for path in missing[:3]:
+            print(f"{folder.name}: below {mount or '/'} lost {path}")
+    print(f"{argument}: {len(everything)} documents, {pages} pages; {'; '.join(told)}", flush=True)
+    return pages, lost
+
+
+def simulated(pages: int, seed: int) -> tuple[int, int]:
+    """Crawl a simulated web with traps; gives the pages that came, and those that are lost."""
+    spec = WebSpec(pages=pages, hosts=max(1, pages // HOST_SIZE), seed=seed, plain_robots=True, trap_share=TRAPPED)
+    spent, _ = crawl(SimWeb(spec), most=pages * 4)
+    lost, trapped, probed = spent.lost.total(), spent.trapped.total(), spent.probed.total()
+    told = f"{len(spent.pages)} pages; {lost} lost, {spent.aside.total()} set aside"
+    print(
+        f"simulated {pages}, seed {seed}: {told}; {trapped} requests in traps and {probed} probes of them", flush=True
+    )
+    return len(spent.pages), lost
+
+
 def main(arguments: list[str]) -> int:
-    """Crawl each folder, written `FOLDER` or `FOLDER:START` with the path of a start page."""
-    if not arguments or arguments[0].startswith("-"):
-        print("usage: ./gossamer dev honest-sites FOLDER[:START]...", file=sys.stderr)
-        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    total = lost = 0
-    for argument in arguments:
-        name, _, start = argument.partition(":")
-        folder = Path(name)
-        everything, _, _ = crawled(folder, "", start, "--traps", "report")
-        pages = sum(bool(re.search(r"\.x?html?$|/$|^$", path)) for path in everything)
-        told = []
-        for mount in MOUNTS:
-            found, summary, seconds = crawled(folder, mount, start)
-            missing = sorted(everything - found)
-            lost += len(missing)
-            told.append(f"{len(missing)} lost, {summary['set_aside']} set aside, {seconds:.0f} s")
-            for path in missing[:3]:
-                print(f"{folder.name}: below {mount or '/'} lost {path}")
-        total += pages
-        print(f"{argument}: {len(everything)} documents, {pages} pages; {'; '.join(told)}", flush=True)
-    print(f"{len(arguments)} folders, {total} pages, {len(MOUNTS)} mounts: {lost} lost")
+    """Crawl each folder, and each simulated web."""
+    reader = argparse.ArgumentParser(prog="./gossamer dev honest-sites", description=__doc__.partition("\n")[0])
+    reader.add_argument(
+        "folders", nargs="*", metavar="FOLDER[:START]", help="a folder of HTML, and the path of its start page"
+    )
+    reader.add_argument(
+        "--simulated", action="append", default=[], metavar="PAGES[:SEEDS]", help="simulated webs of so many pages"
+    )
+    given = reader.parse_args(arguments)
+    counts = [honest(folder) for folder in given.folders]
+    for web in given.simulated:
+        pages, _, seeds = web.partition(":")
+        counts += [simulated(int(pages), seed) for seed in range(1, int(seeds or 1) + 1)]
+    if not counts:
+        reader.error("name a folder, or --simulated PAGES")
+    lost = sum(one for _, one in counts)
+    print(f"{len(counts)} sites and webs, {sum(pages for pages, _ in counts)} pages: {lost} lost")
     return 1 if lost else 0

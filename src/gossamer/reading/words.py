@@ -4,7 +4,7 @@ Place in the flow: whoever compares texts by what they say asks here. Pure; line
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 from urllib.parse import unquote_to_bytes
 
 from xxhash import xxh32_intdigest
@@ -26,6 +26,17 @@ def words_of(content: bytes) -> set[bytes]:
     """The words of a page's text and title in lower case, without markup, scripts and styles."""
     text = _without_unread(content[:LOOKED_AT].lower())
     return set(b" ".join(_TEXT.findall(b">" + text)).translate(_DIVIDED).split())
+
+
+def runs_of(content: bytes, length: int, without: Set[bytes]) -> Iterator[bytes]:
+    """Every so many words that follow each other in one piece of text, as :func:`words_of` finds them.
+
+    No run goes across a tag: a list whose items only change places has the runs that it had. These words are left out, and numbers.
+    """
+    for piece in _TEXT.findall(b">" + _without_unread(content[:LOOKED_AT].lower())):
+        words = [word for word in piece.translate(_DIVIDED).split() if word not in without and not word.isdigit()]
+        for first in range(len(words) - length + 1):
+            yield b" ".join(words[first : first + length])
 
 
 def words_of_urls(urls: Iterable[str]) -> set[bytes]:

@@ -172,8 +172,8 @@ class LearntTemplates(Provider[TemplateSheet]):
                 self._add(kinds, kind)
         weighed = marks if kind.limit == _ALL else {mark for mark in marks if mark < kind.limit}
         own = weighed - kind.core
-        drawn = _sketch(own)
-        likeness = _likeness(drawn, kind.sketches)
+        drawn = sketch_of(own)
+        likeness = likeness_of(drawn, kind.sketches)
         reading = Reading(own, kind.limit / _ALL, kind.pages, known, likeness)
         if learn:
             self._counted += kind.learn(weighed, drawn.tobytes(), likeness)
@@ -220,7 +220,7 @@ class LearntTemplates(Provider[TemplateSheet]):
             self._is_partial = self._has_ledger
 
 
-def _sketch(own: Set[int]) -> "array[int]":
+def sketch_of(own: Set[int]) -> "array[int]":
     """The least of the high bits of those marks whose low bits are the same."""
     minima = [_EMPTY] * MINIMA
     for mark in own:
@@ -230,7 +230,7 @@ def _sketch(own: Set[int]) -> "array[int]":
     return array("H", minima)
 
 
-def _likeness(drawn: "array[int]", others: Iterable[bytes]) -> float:
+def likeness_of(drawn: "array[int]", others: Iterable[bytes]) -> float:
     """The share of marks that a set has in common with the one of others that is most like it, by their sketches.
 
     Two empty sets are alike; where there are no others, the share is 0.

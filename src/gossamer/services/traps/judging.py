@@ -20,6 +20,10 @@ WINDOW = 24
 #: How many of them must have said nothing of their own.
 STALE = 22
 
+#: Pages with news that a part would have had since the last one, at the rate of its whole life, before their lack says anything:
+#: by chance, none of so many comes in one case of 3,000.
+EXPECTED = 8
+
 #: How many must have led to several new URLs of the part, to at least one with an invented name, or to any in a proven pattern.
 FAST = 18
 STEADY, INVENTED = 18, 18
@@ -52,9 +56,9 @@ def those(window: bytearray, bit: int) -> int:
     return sum(1 for page in window if page & bit)
 
 
-def bits_of(visit: Visit, seen: UrlTrace, fed: int, *, is_stale: bool) -> int:
+def bits_of(visit: Visit, seen: UrlTrace, fed: int, *, has_news: bool) -> int:
     """What a page was: bits of its place in a window, of which `fed` says to how many new URLs of the part it led."""
-    found = (NOTHING_NEW if is_stale else 0) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
+    found = (0 if has_news else NOTHING_NEW) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
     found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if _grows(visit, seen) else 0)
     if visit.task.relation.startswith("meta"):
         found |= RELOADED
@@ -69,6 +73,20 @@ def _grows(visit: Visit, seen: UrlTrace) -> bool:
         return False
     here, there = directory_of(visit.url), directory_of(visit.task.source)
     return len(here) > len(there) and here.startswith(there)
+
+
+def is_stale(part: TrapPart) -> bool:
+    """Whether the pages of a part say nothing of their own by now: the last ones do not, and its life does not speak against it.
+
+    A part that has had news before may have none for a while. How long that is by chance follows from how often it had some; and as
+    a trap may have had some by chance, a window without any outweighs each.
+    """
+    recent = len(part.window) - those(part.window, NOTHING_NEW)
+    if len(part.window) < WINDOW or recent > WINDOW - STALE:
+        return False
+    if part.news <= recent:
+        return True
+    return part.since * part.news >= EXPECTED * (part.pages - part.since) or part.since >= WINDOW * (part.news + 1)
 
 
 def trap_of(part: TrapPart, *, is_wild: bool) -> str:

@@ -62,6 +62,10 @@ class TrapPart(msgspec.Struct, array_like=True):
     """New URLs of the part that these led to."""
     ended: int = 0
     """How often it was suspected, and its last probes led nowhere."""
+    news: int = 0
+    """Pages of those that were looked at which said something of their own."""
+    since: int = 0
+    """Pages that were looked at since the last of these."""
 
 
 class TrapHost(msgspec.Struct, array_like=True, dict=True):
@@ -73,6 +77,8 @@ class TrapHost(msgspec.Struct, array_like=True, dict=True):
     """By name, those that were touched last at the end."""
     pages: int = 0
     """Pages that were seen: a host that a domain invented has few."""
+    told: list[bytes] = []
+    """Sketches of the text of pages whose words say nothing: see :mod:`saying`."""
 
     @cached_property
     def suspects(self) -> tuple[str, ...]:
@@ -200,13 +206,13 @@ def _record(host: TrapHost) -> bytes:
         return data
     recent = list(reversed(host.parts.items()))
     kept: dict[str, TrapPart] = {}
-    size = len(host.base.encode("utf-8", "surrogatepass")) + 16
+    size = len(_encode(TrapHost(host.base, {}, host.pages, host.told)))
     for name, part in sorted(recent, key=lambda item: item[1].state is not PartState.SUSPECT):
         size += len(name.encode("utf-8", "surrogatepass")) + len(_encode(part)) + 4
         if size > KEPT_BYTES:
             break
         kept[name] = part
-    return _encode(TrapHost(host.base, dict(reversed(kept.items())), host.pages))
+    return _encode(TrapHost(host.base, dict(reversed(kept.items())), host.pages, host.told))
 
 
 def read_host(data: bytes | None) -> TrapHost:

@@ -16,23 +16,21 @@ from typing import NamedTuple
 from gossamer.contracts.template import HostTemplate
 from gossamer.contracts.watching import Learnt
 from gossamer.model.aside import Family
-from gossamer.model.body import beginning
 from gossamer.model.domains import registered_domain
 from gossamer.model.outcome import Outcome
 from gossamer.model.task import Task
 from gossamer.model.url import path_of
 from gossamer.model.visit import Visit
-from gossamer.reading.words import LOOKED_AT, marks_of, words_of, words_of_urls
 from gossamer.services.traps.decided import Decisions
 from gossamer.services.traps.families import depth_of, named_directory_of, parts_of, shared_beginning, trace
 from gossamer.services.traps.judging import (
     FEEDS,
     NOTHING_NEW,
-    STALE,
     WINDOW,
     bits_of,
     ends,
     evidence,
+    is_stale,
     remember_shape,
     those,
     trap_of,
@@ -49,6 +47,7 @@ from gossamer.services.traps.membership import (
     wild_owner,
 )
 from gossamer.services.traps.memory import SUSPECTS_OF_HOST, Memory, PartState, Recall, TrapHost, TrapPart
+from gossamer.services.traps.saying import says_nothing
 from gossamer.services.traps.shapes import shape_of
 
 #: So many of the last :data:`RECENT` pages with news are enough for trust, and then one page in so many is looked at.
@@ -56,12 +55,6 @@ NEWS, RECENT, SAMPLE = 2, 4, 24
 
 #: With fewer pages in a full window that led on, a part is calm: it ends.
 CALM = 6
-
-#: Marks of a page's own that are not worth the name: a counter spelt out, a name of a month.
-NOTHING = 3
-
-#: From what likeness on a remainder says what an earlier page has said.
-LIKE = 0.8
 
 #: A part that ended after all has so many times more grace, each time it does.
 LENIENCE = 16
@@ -71,9 +64,6 @@ MOST_ENDS = 3
 
 #: A URL of so many characters may lead to none because they would be too long.
 LONG_URL = 1_000
-
-#: URLs of a page whose words are left out of its own: a page with more is bounded work.
-ECHOED = 500
 
 
 class _Place(NamedTuple):
@@ -138,14 +128,14 @@ class TrapWatch:
         wanting = [place for place in places if self._wants_look(place)]
         if not wanting:
             return ""
-        stale: dict[str, bool] = {}
+        news: dict[str, bool] = {}
         name = ""
         for place in wanting:
-            if place.owner not in stale:
-                stale[place.owner] = self._says_nothing(visit, place.owner)
-            name = self._learn(visit, place, is_stale=stale[place.owner]) or name
+            if place.owner not in news:
+                news[place.owner] = not says_nothing(visit, place.owner, place.host, self._template)
+            name = self._learn(visit, place, has_news=news[place.owner]) or name
         own = next((place for place in places if place.owner == visit.task.host), None)
-        if own is not None and stale.get(own.owner) is False:
+        if own is not None and news.get(own.owner):
             # A small directory with news is none of those that a trap invents.
             wide = self._memory.part(own.owner, own.host, places[1].name, own.skipped)
             if wide.state is PartState.FRESH and wide.feeding < GRACE:
@@ -215,29 +205,20 @@ class TrapWatch:
         self._memory.keep(place.owner)
         return False
 
-    def _says_nothing(self, visit: Visit, owner: str) -> bool:
-        """Whether a page says nothing that earlier ones of its owner have not said."""
-        if visit.duplicate_of:
-            return True
-        words = words_of(beginning(visit.response.document, LOOKED_AT))
-        words -= words_of_urls((visit.url, *(task.url for task in visit.new[:ECHOED])))
-        reading = self._template.read(owner, marks_of(words))
-        if not reading.kinds:
-            return True  # nothing is known that it could differ from: no reason to free anything
-        return reading.earlier > 0 and (reading.size <= NOTHING or reading.likeness >= LIKE)
-
-    def _learn(self, visit: Visit, place: _Place, *, is_stale: bool) -> str:
+    def _learn(self, visit: Visit, place: _Place, *, has_news: bool) -> str:
         owner, host, name, skipped, fed = place
         part = self._memory.part(owner, host, name, skipped)
         self._memory.keep(owner)
         part.pages += 1
         part.found += fed
+        part.news += has_news
+        part.since = 0 if has_news else part.since + 1
         seen = trace(visit.url)
         remember_shape(part, seen)
-        part.window.append(bits_of(visit, seen, fed, is_stale=is_stale))
+        part.window.append(bits_of(visit, seen, fed, has_news=has_news))
         del part.window[:-WINDOW]
         if part.state is PartState.SUSPECT:
-            if not is_stale:
+            if has_news:
                 self._free(owner, host, name)
             else:
                 self._check_end(visit, owner, host, name)
@@ -262,7 +243,7 @@ class TrapWatch:
             part.feeding = 0
             window.clear()
             return ""
-        found = trap_of(part, is_wild=name == WILDCARD) if those(window, NOTHING_NEW) >= STALE else ""
+        found = trap_of(part, is_wild=name == WILDCARD) if is_stale(part) else ""
         is_trusted = self.decisions.of(owner, name) is False
         if not found or is_trusted or len(host.suspects) >= SUSPECTS_OF_HOST:
             return ""

@@ -15,7 +15,8 @@ from gossamer.model.task import Task
 #: One fetch in so many is a probe: traps take less than one request in a hundred, however many there are.
 SHARE = 128
 
-#: Probes of one family when nothing else is left. In the first of them its newest URLs are asked for: what ends does so there.
+#: Probes of one family, in all, before the crawl ends, and how many of them when nothing else is left. In these its newest URLs are
+#: asked for: what ends does so there.
 LAST, LAST_NEWEST = 20, 8
 
 #: One probe in so many asks for the oldest URL of a family, the others for its newest.
@@ -97,7 +98,7 @@ class Probing:
             return True
         rows: list[SetAside] = []
         for row in self._ledger.aside():
-            if self._is_probed(row) and row.last_probes < LAST:
+            if self._is_probed(row) and (row.last_probes < LAST_NEWEST or row.probes < LAST):
                 rows.append(row)
                 if len(rows) == ROUND:
                     break

@@ -1,9 +1,11 @@
 """What a part of a host is, what is suspicious in it, and when it is suspected."""
 
 import asyncio
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from gossamer.model.aside import Family
@@ -11,9 +13,9 @@ from gossamer.model.task import Task
 from gossamer.reading.words import words_of, words_of_urls
 from gossamer.services.template import LearntTemplates
 from gossamer.services.traps.families import depth_of, parts_of, shared_beginning, trace
-from gossamer.services.traps.judging import COMBINATIONS, ENDS, WINDOW
+from gossamer.services.traps.judging import COMBINATIONS, ENDS, NOTHING_NEW, WINDOW, is_stale
 from gossamer.services.traps.membership import GRACE
-from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST
+from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST, TrapPart
 from gossamer.services.traps.provider import LearntTraps, TrapSheet, written
 from gossamer.services.traps.shapes import shape_of
 from gossamer.services.traps.watch import TrapWatch
@@ -140,6 +142,59 @@ def test_each_trap_is_called_by_its_name() -> None:
 )
 def test_dull_sites_and_archives_with_news_are_none(pages: list[tuple[str, str, tuple[str, ...]]]) -> None:
     assert uncovered(pages) == set()
+
+
+def growing(text: Callable[[int], str]) -> set[str]:
+    """The traps that a part is which grows without end, its pages having these texts."""
+    return uncovered([(url, text(n), new) for n, (url, _, new) in enumerate(chain("/x/{hex}", more="/x/0{n}ff"))])
+
+
+def test_new_text_of_old_words_is_news_and_a_list_in_another_order_is_none() -> None:
+    words = spelt(1).split() + spelt(2).split() + spelt(3).split() + spelt(4).split()
+
+    def shuffled(seed: int, items: list[str]) -> list[str]:
+        return random.Random(seed).sample(items, len(items))
+
+    items = [f"<li>{' '.join(words[n : n + 4])}</li>" for n in range(0, len(words), 2)]
+    assert growing(lambda n: " ".join(shuffled(n, words * 3))) == set()
+    assert growing(lambda n: "".join(shuffled(n, items))) == {"trap:endless"}
+    assert growing(lambda n: f"{' '.join(words)} page {n} of {n * 7}") == {"trap:endless"}, "a form"
+    assert growing(lambda n: f"{' '.join(words)} <b>{n}</b> {n % 31} {n % 12}") == {"trap:endless"}, "numbers"
+
+
+@pytest.mark.parametrize(
+    ("pages", "news", "since", "expected"),
+    [
+        (24, 0, 24, True),
+        (24, 2, 5, True),
+        (120, 7, 24, False),
+        (1_500, 100, 60, False),
+        (1_500, 1_400, 24, True),
+        (60, 1, 47, False),
+        (60, 1, 48, True),
+    ],
+)
+def test_a_lack_of_news_says_something_once_the_life_of_a_part_makes_it_unlikely(
+    pages: int, news: int, since: int, expected: bool
+) -> None:
+    window = bytearray([NOTHING_NEW] * WINDOW)
+    window[: max(0, WINDOW - since)] = bytes(min(news, max(0, WINDOW - since), 2)).ljust(
+        max(0, WINDOW - since), bytes([NOTHING_NEW])
+    )
+    assert is_stale(TrapPart(window=window, pages=pages, news=news, since=since)) is expected
+
+
+def test_copies_show_the_kind_of_page_that_they_are() -> None:
+    """The first page of a trap that is no copy of another says nothing new by that."""
+    watching, copies = watch(), []
+    for url, _, new in chain("/x/{hex}", more="/x/0{n}ff"):
+        page = visit(url, "The list", *new)
+        copies.append(msgspec.structs.replace(page, duplicate_of="http://a.test/x/1") if copies else page)
+    assert {watching.observe(page) for page in copies} == {"", "trap:endless"}
+    first = visit("/x/77aa", "The list 77", "/x/88aa")
+    assert aside(watching, list(first.new))
+    watching.observe(first)
+    assert aside(watching, list(first.new))
 
 
 def suspecting(**bounds: int) -> TrapWatch:
