@@ -149,6 +149,23 @@ def test_sitemaps_are_believed_when_they_say_that_a_page_changed(tmp_path: Path)
     assert times["/a"] > times["/b"], times
 
 
+def test_a_list_that_robots_txt_names_is_read_as_one_each_time(tmp_path: Path) -> None:
+    def listed(*paths: str) -> FakePage:
+        return FakePage("".join(f"{web.url(path)}\n" for path in paths), headers=(("Content-Type", "text/html"),))
+
+    robots = FakePage("Sitemap: /urls", headers=(("Content-Type", "text/plain"),))
+    pages: dict[str, Any] = {"/robots.txt": robots, "/": html("hub", [])} | {
+        path: html(path, []) for path in ("/a", "/b")
+    }
+    with FakeWeb(pages) as web:
+        web.pages["/urls"] = listed("/a")
+        crawl(web, tmp_path / "c", recrawl="every=1d", sitemaps=True)
+        assert "/b" not in web.targets()
+        web.pages["/urls"] = listed("/a", "/b")
+        again(tmp_path / "c", 3)
+        assert web.targets().count("/urls") == 2 and "/b" in web.targets()
+
+
 def test_linger_0_does_what_is_due_and_ends_with_0(site: dict[str, Any], tmp_path: Path) -> None:
     with FakeWeb(site) as web:
         first = crawl(web, tmp_path / "c", recrawl="every=1h", linger=0.0)

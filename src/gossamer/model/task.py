@@ -14,7 +14,8 @@ ROBOTS = "robots"
 #: The relation of visited pages that are not fetched again: the commit only announces their links once more.
 ANNOUNCED = "announced"
 
-#: The relation of tasks that fetch a page that was fetched before, to see whether it changed.
+#: The relation of tasks that fetch a page that was fetched before, to see whether it changed. Behind it stands how the page was
+#: found, where it is read by that: `revisit sitemap`.
 REVISIT = "revisit"
 
 
@@ -46,6 +47,16 @@ class Task(msgspec.Struct, frozen=True, gc=False):
         """What seen sets, queues and flights know it by: the URL of a plain GET (design question 25)."""
         request = self.request
         return self.url if request is None else identity_of(self.url, request.mark)
+
+    @property
+    def is_revisit(self) -> bool:
+        """It fetches what was fetched before."""
+        return self.relation.partition(" ")[0] == REVISIT
+
+    @property
+    def found_by(self) -> str:
+        """How its document is read: its relation, of a revisit the one by which it was found."""
+        return self.relation.removeprefix(f"{REVISIT} ")
 
     @property
     def is_marked(self) -> bool:

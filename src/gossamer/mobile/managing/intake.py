@@ -109,7 +109,7 @@ def _check_page(page: BroughtPage, crawler: MobileCrawler, record: CrawlerRecord
     program = crawler.program
     for url in filter(None, (page.source, page.duplicate_of)):
         _check_url(url, record)
-    if _RELATION.fullmatch(page.relation) is None or page.relation in _RESERVED:
+    if _RELATION.fullmatch(page.relation) is None or page.relation.partition(" ")[0] in _RESERVED:
         raise BatchRefused("forged", f"{page.url[:200]}: a relation of {page.relation[:40]!r}")
     if not 200 <= page.status < 300:
         raise BatchRefused("forged", f"{page.url[:200]}: status {page.status} brings no document")

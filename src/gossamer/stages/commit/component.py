@@ -41,7 +41,7 @@ from gossamer.model.errors import DiskFull
 from gossamer.model.identity import VisitIds
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import DONE, Ruling, What
-from gossamer.model.task import REVISIT, Committed, Task
+from gossamer.model.task import Committed, Task
 from gossamer.model.visit import Location, Record, Visit, answer_of, given_up, of_request
 from gossamer.stages.commit.hosts import Ended, HostNotes
 from gossamer.stages.commit.queueing import Choosers, TaskQueueing
@@ -383,7 +383,7 @@ def _committed(ended: Ended) -> Committed:
     return Committed(
         task=visit.task,
         outcome=response.outcome,
-        is_page=visit.is_page and ended.ruling.what is What.DONE and visit.task.relation != REVISIT,
+        is_page=visit.is_page and ended.ruling.what is What.DONE and not visit.task.is_revisit,
         bytes=0 if ended.site else len(response.body),
         is_kept=ended.ruling.what is What.KEEP and not ended.site,
         site=ended.site,

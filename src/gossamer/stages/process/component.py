@@ -353,7 +353,7 @@ class Process(Filter[ProcessSheet]):
         """The visit with the media type that its bytes show."""
         if visit.mime:
             return visit
-        mime = media_type_of(visit.response, visit.task.relation)
+        mime = media_type_of(visit.response, visit.task.found_by)
         if mime != visit.response.mime:
             self.metrics.count("sniffed")
         return msgspec.structs.replace(visit, mime=mime)

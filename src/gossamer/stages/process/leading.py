@@ -43,7 +43,7 @@ def with_target(visit: Visit) -> Visit:
         request = _led_on(request, visit.url, visit.response.status, target)
     if visit.response.way is not None:
         request = msgspec.structs.replace(request or requested(), way=visit.response.way)
-    found = (Found(target, redirect_of(task.relation), request=request),)
+    found = (Found(target, redirect_of(task.found_by), request=request),)
     return msgspec.structs.replace(visit, base=visit.url, found=found)
 
 

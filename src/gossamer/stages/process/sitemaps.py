@@ -70,7 +70,7 @@ class SitemapLinks(Provider[SitemapSheet]):
         task = document.visit.task
         name = document.url.partition("?")[0].rpartition("/")[2]
         # Without a name or a mark of its own, text is no sitemap, and nobody unpacks an archive to see.
-        is_named = task.relation in SITEMAPS or "sitemap" in name.lower()
+        is_named = task.found_by in SITEMAPS or "sitemap" in name.lower()
         content = document.response.document
         packed = 0
         while packed < _MOST_PACKED and beginning(content, len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
@@ -122,11 +122,11 @@ def _spoken_for(task: Task) -> tuple[str, Collection[str]]:
     """The relation of a sitemap, and the hosts that it speaks for: none where the scope of the crawl alone says it."""
     own = host_of(task.url)
     source = host_of(task.source) if task.source else own
-    if task.relation not in SITEMAPS or not is_elsewhere(task.relation, own, source):
-        return task.relation, {own}
-    named = sitemap_relation(task.relation, is_elsewhere=True)
+    if task.found_by not in SITEMAPS or not is_elsewhere(task.found_by, own, source):
+        return task.found_by, {own}
+    named = sitemap_relation(task.found_by, is_elsewhere=True)
     # Of a sitemap that an index lists, or a further redirect leads to, it is not known any more which site named it.
-    is_near = source != own and level_of(task.relation) == SITEMAP
+    is_near = source != own and level_of(task.found_by) == SITEMAP
     return named, {own, source} if is_near else ()
 
 

@@ -73,7 +73,7 @@ class ScopeFilter(Provider[ScopeSheet]):
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
         verdicts = self._judge(links, source)
-        if source.relation in SITEMAPS:
+        if source.found_by in SITEMAPS:
             return [
                 "" if verdict and leads_beside(link.relation, host_of(link.url) == source.host) else verdict
                 for link, verdict in zip(links, verdicts, strict=True)

@@ -15,7 +15,6 @@ from gossamer.flow.ports import Uses
 from gossamer.model.claims import kind_of
 from gossamer.model.known import KnownPage, after
 from gossamer.model.outcome import Outcome
-from gossamer.model.task import REVISIT
 from gossamer.model.url import host_of, path_of
 from gossamer.model.visit import Location, Visit
 from gossamer.stores.fronting import LedgerFront
@@ -44,7 +43,7 @@ class _Scheduling:
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep a visit, and when its page is visited again."""
-        is_again = visit.task.relation == REVISIT
+        is_again = visit.task.is_revisit
         row = self._ledger.document(visit.url) if is_again else None
         told = visit
         if row is not None:

@@ -21,6 +21,7 @@ from gossamer.flow.unit import Provider
 from gossamer.model.change_rate import USUAL, Belief, believed
 from gossamer.model.claims import Said
 from gossamer.model.known import KnownPage
+from gossamer.model.requisites import SITEMAPS
 from gossamer.model.task import REVISIT, Task
 from gossamer.model.url import host_of
 from gossamer.stores.ledger.ledger import RocksLedger
@@ -360,7 +361,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 self._set(group, host, url, 0.0, page, due)
                 return due
         group.put(SCHEDULE, host, page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
-        again = Task(url, host, row.depth, row.source, REVISIT, request=page.request)
+        relation = f"{REVISIT} {row.relation}" if row.relation in SITEMAPS else REVISIT
+        again = Task(url, host, row.depth, row.source, relation, request=page.request)
         return msgspec.structs.replace(again, etag=page.etag, last_modified=page.last_modified)
 
     # -- what was visited without a schedule

@@ -81,7 +81,8 @@ class PageRow(
     relation: Annotated[
         str,
         column(
-            "How it was found: `seed`, `redirect`, tag and attribute, as `a href`; `revisit` of a page that was known.",
+            "How it was found: `seed`, `redirect`, tag and attribute, as `a href`; `revisit` of a page that was known, "
+            "as `revisit sitemap` of a sitemap.",
             lambda t: t.task.relation,
         ),
     ]
