@@ -8,6 +8,7 @@ import pytest
 from gossamer.assembly.crawl import Crawl, run
 from gossamer.assembly.options import CrawlOptions
 from gossamer.assembly.summary import Summary
+from gossamer.cli.main import main
 from gossamer.flow.errors import FlowError
 from gossamer.flow.sheet import build
 from gossamer.operations.story import story_of
@@ -65,6 +66,25 @@ def test_a_document_that_may_not_be_stored_has_no_body_in_the_archive(tmp_path: 
     assert b"%PDF" not in text
     assert b"filter: mime(text/html)" in text
     assert b"<title>C</title>" in text
+
+
+def test_a_body_that_a_rule_kept_out_of_the_archive_is_told_by_table_story_and_cat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeWeb(SITE) as web:
+        given = {"output": str(tmp_path / "crawl"), "delay": 0, "filter": ["store: mime(text/html)"]}
+        assert run(Crawl([web.url("/")], build(CrawlOptions, given))).state == "finished"
+    crawled = str(tmp_path / "crawl")
+    for name in ("/b.pdf", "/a.html"):
+        rule = "filter: mime(text/html)" if name == "/b.pdf" else ""
+        capsys.readouterr()
+        assert main(["query", crawled, f"SELECT kept_out FROM pages WHERE url = '{web.url(name)}'", "-f", "jsonl"]) == 0
+        assert json.loads(capsys.readouterr().out)["kept_out"] == (rule or None)
+        assert main(["why", crawled, web.url(name)]) == 0
+        assert (f"kept out of the archive: {rule}" in capsys.readouterr().out) is bool(rule)
+        assert main(["cat", crawled, web.url(name)]) == (2 if rule else 0)
+        assert (f"its body was kept out of the archive: {rule}" in capsys.readouterr().err) is bool(rule)
+        assert main(["cat", crawled, web.url(name), "--headers"]) == 0
 
 
 def test_constraints_hold_hosts_in_and_out_and_never_wins(tmp_path: Path) -> None:

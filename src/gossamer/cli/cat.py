@@ -49,6 +49,14 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
 
         tell(sound_index(place))
     document = ArchiveReader(place).document(wanted, digits)
+    if document.is_kept_out and not (raw or headers):
+        from gossamer.operations.story.traces import visits_of
+
+        rule = next((row.get("kept_out") for row in reversed(list(visits_of(place, wanted)))), None)
+        raise UsageError(
+            f"{wanted} was fetched, and its body was kept out of the archive{f': {rule}' if rule else ''}; "
+            "--headers writes the header of the answer"
+        )
     if raw:
         say_bytes(document.record.raw())
     else:

@@ -6,7 +6,7 @@ that has nothing but a pipe; :func:`run_crawler` is the loop over a source.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -39,6 +39,10 @@ Fetch = Callable[[Task], Response]
 """A source of pages: the answer for `task.url`. It decides what may be read at all; whatever it refuses has an outcome."""
 
 
+#: Seconds after which what was found goes home, however little it is: a crawler may look through a large site for few pages.
+HELD = 10.0
+
+
 class CrawlerRun:
     """One journey of a crawler. Ask :meth:`next`, answer by :meth:`take`, and :meth:`finish` at the end.
 
@@ -48,14 +52,19 @@ class CrawlerRun:
     """
 
     def __init__(
-        self, crawler: MobileCrawler, installed: Installed | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        crawler: MobileCrawler,
+        installed: Installed | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        cuts: Sequence[int] = (),
     ) -> None:
         """Begin a journey.
 
         Args:
             crawler: checked (:mod:`gossamer.mobile.checking`).
             installed: the processors that it may name.
-            clock: seconds, for the limit of time.
+            clock: seconds, for the limit of time, and for the time that a batch waits.
+            cuts: of each batch that an earlier run made, after how many answers: this run makes the same ones.
         """
         program = crawler.program
         seeds = tuple(dict.fromkeys(map(canonical, program.seeds)))
@@ -71,6 +80,7 @@ class CrawlerRun:
         """Digest of a relevant document -> its first URL."""
         self._clock = clock
         self._began = clock()
+        self._cuts = cuts
         self._external: set[str] = set()
         self._counts = dict.fromkeys(("fetched", "pages", "relevant", "irrelevant", "not_expanded"), 0)
         self._counts |= dict.fromkeys(("duplicates", "known", "bytes", "brought"), 0)
@@ -87,6 +97,7 @@ class CrawlerRun:
         self._outside: list[str] = []
         self._outside_depths: list[int] = []
         self._size = 0
+        self._batch_began = self._clock()
 
     # -- what is asked for
 
@@ -123,7 +134,15 @@ class CrawlerRun:
             counts["not_expanded"] += not found.is_expanded
             self._settle(found)
         self._follow(found)
-        return self._batch(None) if self._size >= BATCH else None
+        return self._batch(None) if self._is_due() else None
+
+    def _is_due(self) -> bool:
+        """Whether the batch goes home now: it is full, or has waited for long. A run again goes by answers, as clocks differ."""
+        if self._size >= BATCH:
+            return True
+        if self._sequence < len(self._cuts):
+            return self._counts["fetched"] == self._cuts[self._sequence]
+        return self._size > 0 and self._clock() - self._batch_began >= HELD
 
     def finish(self) -> CrawlerBatch:
         """The last batch, with the summary of the journey."""
@@ -210,13 +229,14 @@ def run_crawler(
     fetch: Fetch,
     installed: Installed | None = None,
     clock: Callable[[], float] = time.monotonic,
+    cuts: Sequence[int] = (),
 ) -> Iterator[CrawlerBatch]:
     """Run a crawler to its end; batches as they fill, the last with the summary.
 
     Raises:
         CrawlerRefused, UsageError: as :class:`CrawlerRun`.
     """
-    run = CrawlerRun(crawler, installed, clock)
+    run = CrawlerRun(crawler, installed, clock, cuts)
     while (task := run.next()) is not None:
         batch = run.take(task, fetch(task))
         if batch is not None:

@@ -118,7 +118,7 @@ def _view(url: str, document: ArchivedDocument, versions: list[str]) -> Archived
         text=words[:SHOWN],
         source=shown[:SHOWN],
         is_cut=not is_whole or len(words) > SHOWN or len(shown) > SHOWN,
-        trouble=trouble,
+        trouble="its body was kept out of the archive" if document.is_kept_out else trouble,
         head=_head(record),
         record=record.fields,
         size=len(source.body),

@@ -25,6 +25,12 @@ class ArchivedDocument(msgspec.Struct, frozen=True):
     source: ArchivedRecord
     """The record that holds the body: another one where the fetch brought the same bytes again."""
 
+    @property
+    def is_kept_out(self) -> bool:
+        """A rule of the crawl kept the body out of the archive: the record ends behind the header block."""
+        one = self.source
+        return one.kind != "revisit" and one.fields.get("warc-truncated") == "unspecified" and not one.body
+
 
 class ArchiveReader:
     """Finds and reads what a crawl archived."""

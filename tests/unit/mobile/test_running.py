@@ -156,12 +156,11 @@ def test_a_crawler_ends_at_its_limit_and_says_which(limits: TravelLimits, name: 
 
 
 def test_a_crawler_stays_no_longer_than_its_time() -> None:
-    times = iter(range(1000))
-    run = CrawlerRun(crawler(limits=TravelLimits(seconds=5)), clock=lambda: next(times))
     source = Table({f"/{'x' * at}": links(f"/{'x' * (at + 1)}") for at in range(100)})
+    run = CrawlerRun(crawler(limits=TravelLimits(seconds=5)), clock=lambda: len(source.asked))
     while (task := run.next()) is not None:
         run.take(task, source(task))
-    assert len(source.asked) == 4
+    assert len(source.asked) == 5
     last = run.finish().summary
     assert last is not None and last.limit == "seconds"
 
@@ -246,6 +245,31 @@ def test_a_batch_goes_home_when_it_is_full() -> None:
     assert len(batches) == 3
     assert all(BATCH <= size <= BATCH + (1 << 20) for size in sizes[:-1])
     assert len([page for batch in batches for page in batch.pages]) == 21
+
+
+def test_a_batch_that_has_waited_goes_home_and_an_empty_one_does_not() -> None:
+    """A second for each page: few are relevant, and the large site would bring nothing home before its end."""
+    pages = {f"/{at}": links(f"/{at + 1}", text="health" if at in (3, 5, 40) else "cars") for at in range(100)}
+    source = Table({"/": links("/0"), **pages})
+    batches = list(run_crawler(crawler(store="text(health)"), source, clock=lambda: len(source.asked)))
+    assert [urls(list(batch.pages)) for batch in batches] == [["/3", "/5"], ["/40"], []]
+
+
+def test_a_run_that_goes_again_makes_the_same_batches_whatever_the_clock_says() -> None:
+    pages = {f"/{at}": links(f"/{at + 1}", text="health" if at % 7 == 0 else "cars") for at in range(60)}
+    one, cuts = crawler(store="text(health)"), []
+    source = Table({"/": links("/0"), **pages})
+    first = []
+    for batch in run_crawler(one, source, clock=lambda: len(source.asked)):
+        first.append(batch)
+        cuts.append(len(source.asked))
+    assert len(first) > 3
+    for known in (1, 3, len(first) - 1):  # with the last batch it has ended, and goes no more
+        again = list(run_crawler(one, Table(source.pages), clock=lambda: 0.0, cuts=cuts[:known]))
+        assert again[:known] == first[:known]
+        assert [page for batch in again for page in batch.pages] == [page for batch in first for page in batch.pages]
+    # One whose batches an older version made, by their size alone.
+    assert len(list(run_crawler(one, Table(source.pages), clock=iter(range(10_000)).__next__, cuts=[0]))) == 1
 
 
 def test_batches_of_links_that_lead_away_are_as_small_as_those_of_pages() -> None:

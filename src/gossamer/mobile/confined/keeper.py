@@ -107,6 +107,7 @@ class CrawlerKeeper:
         limits: ProcessLimits,
         processors: tuple[str, ...] = (),
         command: Sequence[str] | None = None,
+        cuts: Sequence[int] = (),
     ) -> None:
         """Start nothing yet.
 
@@ -115,9 +116,10 @@ class CrawlerKeeper:
             limits: of its process.
             processors: names that the owner allows.
             command: starts another program in the place of the process.
+            cuts: of each batch that an earlier run made, after how many answers.
         """
         self._command = command or python.command("gossamer.mobile.confined.process")
-        self._setup = ConfinedSetup(crawler, limits.memory, limits.cpu, processors, limits.layers)
+        self._setup = ConfinedSetup(crawler, limits.memory, limits.cpu, processors, limits.layers, tuple(cuts))
         self._limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None

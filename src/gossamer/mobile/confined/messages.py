@@ -31,6 +31,8 @@ class ConfinedSetup(msgspec.Struct, frozen=True):
     processors: tuple[str, ...] = ()
     """Names that the owner allows."""
     layers: tuple[Layer, ...] = LAYERS
+    cuts: tuple[int, ...] = ()
+    """Of each batch that an earlier run made, after how many answers."""
 
 
 class GivenPage(msgspec.Struct, frozen=True, array_like=True):

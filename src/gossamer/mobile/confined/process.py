@@ -66,13 +66,15 @@ def main() -> int:
         gc.freeze()  # modules and lists stay: to look through them again and again costs a page a tenth of its time
         put(pipe, WallsStand(walls))
         if setup.crawler:
-            _run(pipe, reader, setup.crawler, installed, late)
+            _run(pipe, reader, setup, installed, late)
     return 0
 
 
-def _run(pipe: socket.socket, reader: BinaryIO, data: bytes, installed: Installed, late: "_LateImports") -> None:
+def _run(
+    pipe: socket.socket, reader: BinaryIO, setup: ConfinedSetup, installed: Installed, late: "_LateImports"
+) -> None:
     try:
-        for batch in _batches(pipe, reader, from_bytes(data), installed):
+        for batch in _batches(pipe, reader, from_bytes(setup.crawler), installed, setup.cuts):
             digest = hashlib.sha256(msgspec.msgpack.encode(batch)).digest()
             put(pipe, MadeBatch(frame_of(batch), digest, batch.summary is not None, tuple(late.names[:_MOST_LATE])))
     except MemoryError:
@@ -88,7 +90,7 @@ def _run(pipe: socket.socket, reader: BinaryIO, data: bytes, installed: Installe
 
 
 def _batches(
-    pipe: socket.socket, reader: BinaryIO, crawler: MobileCrawler, installed: Installed
+    pipe: socket.socket, reader: BinaryIO, crawler: MobileCrawler, installed: Installed, cuts: tuple[int, ...]
 ) -> Iterator[CrawlerBatch]:
     decoder = msgspec.msgpack.Decoder(GivenPage)
 
@@ -99,7 +101,7 @@ def _batches(
             Outcome(page.outcome), page.status, headers=page.headers, body=page.body, cut=page.cut, error=page.error
         )
 
-    return run_crawler(crawler, fetch, installed)
+    return run_crawler(crawler, fetch, installed, cuts=cuts)
 
 
 class _LateImports:

@@ -114,7 +114,7 @@ class HostedJourney:
     def copied(self) -> JourneyNote:
         """The note as it is now."""
         with self._changed:
-            return msgspec.structs.replace(self._note, digests=[], sizes=list(self._note.sizes))
+            return msgspec.structs.replace(self._note, digests=[], cuts=[], sizes=list(self._note.sizes))
 
     def standing(self) -> CrawlerStanding:
         """What its sender is told."""
@@ -205,7 +205,7 @@ class HostedJourney:
                 self._end("failed", "restarts", told)
                 return ConfinedEnd("restarts", told)
             self._folder.write_note(self._note)
-            keeper = self._keeper = CrawlerKeeper(self._folder.crawler(), limits, allowed)
+            keeper = self._keeper = CrawlerKeeper(self._folder.crawler(), limits, allowed, cuts=self._cuts())
             self._waited, self._note.fetched, self.is_running = 0.0, 0, True
             self._sequence = 0
         try:
@@ -214,6 +214,10 @@ class HostedJourney:
             with self._changed:
                 self._keeper, self.is_running, self._is_full = None, False, False
         return self._settled(end)
+
+    def _cuts(self) -> list[int]:
+        """After how many answers each batch was made that is kept or was; 0 where nobody noted it."""
+        return [*self._note.cuts, *[0] * (len(self._note.digests) - len(self._note.cuts))]
 
     def _run(self, keeper: CrawlerKeeper, gate: GatedPages) -> ConfinedEnd:
         try:
@@ -277,9 +281,10 @@ class HostedJourney:
         # The first one always fits, however small the share is.
         if (note.kept and note.kept + length > self._most_kept) or not self._shelf.has_room(length):
             return False
-        before = msgspec.structs.replace(note, digests=list(note.digests), sizes=list(note.sizes))
+        before = msgspec.structs.replace(note, digests=list(note.digests), sizes=list(note.sizes), cuts=self._cuts())
         try:
             self._folder.write_batch(sequence, made.frame)
+            note.cuts = [*self._cuts(), note.fetched]
             note.digests.append(digest)
             note.sizes.append(length)
             note.starts = 0

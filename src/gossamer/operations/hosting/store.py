@@ -35,6 +35,8 @@ class JourneyNote(msgspec.Struct, omit_defaults=True):
     told: str = ""
     digests: list[str] = []
     """Of each batch that was made, before it was packed: a crawler that runs again makes the same ones."""
+    cuts: list[int] = []
+    """After how many answers each batch was made; 0 where an older version made it, by its size alone."""
     sizes: list[int] = []
     """Bytes of the frame of each batch."""
     acknowledged: int = 0

@@ -191,7 +191,7 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
         return ("later" if known.due else "queued"), f"{_tried(traces.visits)}it waits in the queue of its host{wait}"
     if row is not None:
         came = _brought(row, traces.visits) or _ended(row, verdicts.robots)
-        return "done", f"{came}{_led(known, traces)}{_alike(row, traces.visits)}"
+        return "done", f"{came}{_led(known, traces)}{_alike(row, traces.visits)}{_kept_out(traces.visits)}"
     if known.is_seen and known.crawled_by is not None:
         who = f"mobile crawler {known.crawled_by.id} visited its host at the runtime {known.crawled_by.runtime}"
         return "left", f"{who}, and did not bring it: it is not relevant there, or brought no document"
@@ -313,6 +313,12 @@ def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
         return f"; its document is the same as that of {row.duplicate_of}, byte for byte"
     first = _near_duplicate_of(visits)
     return f"; its text is nearly the same as that of {first}" if first else ""
+
+
+def _kept_out(visits: Sequence[Mapping[str, Any]]) -> str:
+    """Which rule kept its body out of the archive, as the rest of a sentence."""
+    rule = visits[-1].get("kept_out") if visits else ""
+    return f"; its body was kept out of the archive: {rule}" if rule else ""
 
 
 #: What is said of a URL that was met and queued nowhere.

@@ -154,6 +154,13 @@ class PageRow(
             lambda t: not keeps_copy(t.visit.directives, t.response.headers),
         ),
     ] = False
+    kept_out: Annotated[
+        str,
+        column(
+            "The rule that kept the body out of the archive, as a filter at gate `store`: the record has no body.",
+            lambda t: t.visit.barred.get("store", ""),
+        ),
+    ] = ""
     etag: Annotated[str, column("The field `ETag`.", lambda t: t.response.header("etag")[:MAX_VALIDATOR])] = ""
     last_modified: Annotated[
         str,
