@@ -1,7 +1,7 @@
 """Crawls that lose a process and its folder for good, again and again: one of two masters, or one of two agents.
 
-A crawl that loses a master goes on with the other one. One that loses an agent ends and says so; with `--accept-loss` it goes on,
-and finds the agent's part again. In the end each has every page of its web.
+A crawl that loses a master goes on with the other one. One that loses an agent rests after a time, lets the agent begin again, and
+finds its part again. In the end each has every page of its web.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from pathlib import Path
 import msgspec
 
 from gossamer.assembly.agency.meeting import living
-from gossamer.model.errors import CrawlDirectoryError
 from gossamer.stores.ledger.ledger import STATE_DIRECTORY
 from tools.killing.agents import WatchedCrawl, all_work, judge_end
 from tools.killing.judging import Judgement
-from tools.killing.site import Round, resume_command, served
+from tools.killing.site import Round, served
 
 #: Agents and masters of each crawl.
 _TWO = 2
 
 #: Seconds of work before something is lost, at least and at most.
 _SOONEST, _LATEST = 1.0, 4.0
+
+#: Seconds that a crawl waits for the folder of an agent to come back.
+_BACK = 5
 
 
 class LossesReport(msgspec.Struct):
@@ -37,8 +39,6 @@ class LossesReport(msgspec.Struct):
     """By name: how many crawls have lost it at work."""
     too_quick: int = 0
     """Crawls that ended before anything was lost."""
-    refused: int = 0
-    """Crawls that ended with status 5, and went on with `--accept-loss`."""
     pages: int = 0
     judgement: Judgement = msgspec.field(default_factory=Judgement)
     seconds: float = 0.0
@@ -48,7 +48,6 @@ class LossesReport(msgspec.Struct):
         return {
             "lost": self.lost,
             "too_quick": self.too_quick,
-            "gone_on_with_accept_loss": self.refused,
             "pages": self.pages,
             "seconds": round(self.seconds, 1),
             "breaches": {name: len(told) for name, told in self.judgement.breaches.items() if told},
@@ -80,7 +79,7 @@ def _crawl(report: LossesReport, round_: Round, what: str, folder: Path) -> None
     name = f"{what}-0{chance.randrange(_TWO)}"
     with served(round_, folder / "requests.log") as port:
         crawl = WatchedCrawl(folder / "crawl", _TWO, _TWO)
-        crawl.begin([*round_.command(crawl.directory, port), *crawl.options])
+        crawl.begin([*round_.command(crawl.directory, port), *crawl.options, "--set", f"frontier.silence={_BACK}"])
         try:
             all_work(crawl)
             time.sleep(chance.uniform(_SOONEST, _LATEST))
@@ -89,10 +88,6 @@ def _crawl(report: LossesReport, round_: Round, what: str, folder: Path) -> None
                 return
             report.lost[name] = report.lost.get(name, 0) + 1
             code, said = crawl.end()
-            if what == "agent" and code == CrawlDirectoryError.exit_code:
-                report.refused += 1
-                crawl.begin([*resume_command(crawl.directory), "--accept-loss"])
-                code, said = crawl.end()
         finally:
             crawl.close()
     told = Judgement()
