@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import webencodings
 
 from gossamer.assembly.kept import read_wiring
 from gossamer.model import mime
@@ -172,8 +171,7 @@ def _instant(digits: str) -> datetime:
 def _ready(directory: Path, document: Document, depth: int, address: Callable[[str, int], str]) -> Replayed:
     links = _Links(LinkTargets(read_wiring(directory)), document, depth, address)
     if document.mime == STYLE:
-        known = webencodings.lookup(document.charset) or webencodings.UTF8
-        text, _ = webencodings.decode(document.content, known, "replace")
+        text = document.markup.decode()
         return Replayed("text/css; charset=utf-8", changed_css(text, links.change).encode("utf-8", "replace"))
     try:
         tree = document.tree

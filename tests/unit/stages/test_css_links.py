@@ -1,10 +1,12 @@
 """What style sheets name."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, belongs, redirect_of
+from gossamer.model.visit import Found
 from gossamer.reading.document import Document
 from gossamer.stages.process.css import MAX_URLS, CssLinks, CssLinksSheet, css_links
 from gossamer.testing.storing import visit
@@ -67,3 +69,11 @@ def test_the_way_of_requisites_ends() -> None:
     assert not belongs(CSS_IMPORT, CSS_IMPORT)
     assert not belongs("img src", "object data")
     assert not belongs("a href", "a href")
+
+
+def test_a_sheet_in_a_legacy_encoding_loses_no_quote_to_a_bad_byte() -> None:
+    seen = visit("http://a.test/s.css", b"a{background:url('/1.png')} /* \x81*/ b{background:url('/2\x81')}")
+    response = msgspec.structs.replace(seen.response, headers=(("content-type", "text/css; charset=shift_jis"),))
+    document = Document(msgspec.structs.replace(seen, mime="text/css", response=response))
+    found = CssLinks(CssLinksSheet(requisites=True)).process(document)
+    assert [one.href for one in found if isinstance(one, Found)] == ["/1.png", "/2\ufffd"]

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-import webencodings
 
 from gossamer.assembly.kept import read_wiring
 from gossamer.assembly.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
@@ -154,8 +153,7 @@ class _Mirror:
             self._unchanged += 1
             return pieces(body)
         if mime == "text/css":
-            encoding = webencodings.lookup(document.charset) or webencodings.UTF8
-            text, _ = webencodings.decode(document.content, encoding, "replace")
+            text = document.markup.decode()
             return iter([changed_css(text, self._change(url, name, url, "")).encode("utf-8", "replace")])
         return iter([changed_html(document.tree, self._change(url, name, document.base, document.charset))])
 

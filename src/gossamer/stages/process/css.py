@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-import webencodings
-
 from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL
@@ -49,8 +47,7 @@ class CssLinks(Provider[CssLinksSheet]):
         if not self.sheet.requisites:
             return ()
         # The mark, then `Content-Type`, then UTF-8, as CSS says (Syntax 3, 3.2); `@charset` is left to history.
-        encoding = webencodings.lookup(document.charset) or webencodings.UTF8
-        text, _ = webencodings.decode(document.content, encoding, "replace")
+        text = document.markup.decode()
         return css_links(text)
 
 

@@ -6,8 +6,6 @@ Place in the flow: a processor for `text/plain`, wired by choice.
 import re
 from collections.abc import Iterable
 
-import webencodings
-
 from gossamer.flow.sheet import NoSettings
 from gossamer.flow.unit import Provider
 from gossamer.model.visit import Found
@@ -26,8 +24,7 @@ class TextLinks(Provider[NoSettings]):
 
     def process(self, document: Document) -> Iterable[Found]:
         """The URLs, in order."""
-        encoding = webencodings.lookup(document.charset) or webencodings.UTF8
-        text, _ = webencodings.decode(document.content, encoding, "replace")
+        text = document.markup.decode()
         for match in _URL.finditer(text):
             url = _trimmed(match[0])
             if not url.endswith("://"):
