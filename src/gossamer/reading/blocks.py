@@ -9,9 +9,12 @@ without prose are the one loop; it passes over their tags once for each name at 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from gossamer.reading.advertisements import advertisements, end_of_advertisement
 
 # What a tag does to the text around it. Kinds from _HIDES on are elements whose content is no prose, one kind for each name.
 _ENDS, _INLINE, _BARE, _COMMENT, _HIDES = range(5)
@@ -38,6 +41,9 @@ WORDED = frozenset(
     _HIDES + _HIDDEN_NAMES.index(name)
     for name in ["pre", "nav", "footer", "aside", "button", "select", "menu", "dialog"]
 )
+
+#: Among the kinds that are kept like any other: elements that call themselves advertisements.
+ADVERTISEMENTS = b""
 
 #: Bytes of a name that are looked at, as one number; no name of the lists is longer.
 _NAME = 8
@@ -164,7 +170,7 @@ class Part:
     behind: int
     """Where the next part begins: at the end of the element without prose that this one ends in, if it does."""
 
-    def __init__(self, markup: bytes, start: int, end: int, unclosed: set[int]) -> None:
+    def __init__(self, markup: bytes, start: int, end: int, unclosed: set[int | bytes]) -> None:
         """Everything but the words and the texts.
 
         Args:
@@ -172,7 +178,7 @@ class Part:
             start: where the part begins.
             end: where it ends, before a tag if it can.
             unclosed: kinds of elements that are kept like any other; those that are looked for in vain are added to it, for
-                the parts behind this one.
+                the parts behind this one, those of advertisements by their names.
         """
         data = markup[start:end]
         for byte, space in _NO_BREAK:
@@ -182,8 +188,11 @@ class Part:
         offset = start - len(_FIRST)
         tags = _tags(data, len(data) - len(_LAST))
         self.behind = end
-        if hidden := list(_hidden(tags, data, markup, offset, unclosed)):
-            self.behind = max(end, hidden[-1][2])
+        hidden = list(_hidden(tags, data, markup, offset, unclosed))
+        if ADVERTISEMENTS not in unclosed:
+            hidden += list(_advertised(tags, data, markup, offset, hidden, unclosed))
+        if hidden:
+            self.behind = max(end, *(until for _, _, until in hidden))
             _hide(tags, np.array(hidden), offset)
         heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
         lengths = np.empty_like(heads)
@@ -311,7 +320,9 @@ def _between(marks: Any, tags: _Tags) -> Any:
     return before.take(tags.ends - 1) - before.take(tags.starts - 1)
 
 
-def _hidden(tags: _Tags, data: bytes, markup: bytes, offset: int, unclosed: set[int]) -> Iterator[tuple[int, int, int]]:
+def _hidden(
+    tags: _Tags, data: bytes, markup: bytes, offset: int, unclosed: set[int | bytes]
+) -> Iterator[tuple[int, int, int]]:
     """Comments and elements without prose: the first tag, the last, and where in the page the prose goes on behind that."""
     some = (tags.kinds >= _COMMENT).nonzero()[0]
     at: list[int] = some.tolist()
@@ -342,6 +353,26 @@ def _hidden(tags: _Tags, data: bytes, markup: bytes, offset: int, unclosed: set[
         yield at[one], last, until
 
 
+def _advertised(
+    tags: _Tags, data: bytes, markup: bytes, offset: int, hidden: list[tuple[int, int, int]], unclosed: set[int | bytes]
+) -> Iterator[tuple[int, int, int]]:
+    """Advertisements, as :func:`_hidden` has other elements; those within what is hidden already are none."""
+    behind = 0
+    for start, name in advertisements(data):
+        if start < behind or name in unclosed:
+            continue
+        at = int(tags.places.searchsorted(start))
+        before = bisect_right(hidden, at, key=itemgetter(0)) - 1
+        if (before >= 0 and at <= hidden[before][1]) or at == len(tags.places) or tags.places[at] != start:
+            continue
+        until = end_of_advertisement(markup, offset + start, name)
+        if until < 0:
+            unclosed.add(name)
+            continue
+        behind = until - offset
+        yield at, int(tags.ends.searchsorted(behind)), until
+
+
 def _lowest(depth: Any, blocks: Any) -> Any:
     """The lowest depth so far in the block of each tag; all are 0 at its first."""
     steps = blocks * (2 * np.abs(depth).max() + 1)  # each block lies deeper than all before it
@@ -352,8 +383,8 @@ def _hide(tags: _Tags, hidden: Any, offset: int) -> None:
     """Take the text out of comments and elements without prose, as :func:`_hidden` has them: all at once, since pages have many."""
     first, last, until = hidden.T
     edges = np.zeros(len(tags.kinds) + 2, dtype=np.int64)
-    edges[first] += 1
-    edges[last] -= 1
+    np.add.at(edges, first, 1)
+    np.subtract.at(edges, last, 1)  # some end together
     inside = edges.cumsum()[:-2].astype(bool)
     tags.starts[inside] = tags.ends[inside]
     tags.kinds[inside] = _ENDS

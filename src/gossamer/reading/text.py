@@ -3,7 +3,8 @@
 Place in the flow: :class:`~gossamer.reading.document.Document` asks for it; language, fingerprint and index read it. It works
 on the markup, not on the tree, so that pages in trouble have a text too, and in linear time.
 
-Navigation, footers, asides and `pre` are left out. The rest falls into blocks, at every tag that is not inline
+Navigation, footers, asides, `pre` and elements that call themselves advertisements (:mod:`gossamer.reading.advertisements`) are
+left out. The rest falls into blocks, at every tag that is not inline
 (:mod:`gossamer.reading.blocks`). Words in `code` count as words in links do; a block that consists of them for the most part is a
 menu. Of the others, those are kept that look like prose by their words and their neighbours': the decision tree `NumWordsRules` of
 C. Kohlschütter, P. Fankhauser, W. Nejdl, "Boilerplate Detection using Shallow Text Features", WSDM 2010, algorithm 2. Reference
@@ -83,16 +84,16 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
         markup: well-formed UTF-8.
         enough: characters behind which no further part is read.
     """
-    from gossamer.reading.blocks import WORDED
+    from gossamer.reading.blocks import ADVERTISEMENTS, WORDED
 
-    return _text(markup, enough, set(WORDED), _every)
+    return _text(markup, enough, {*WORDED, ADVERTISEMENTS}, _every)
 
 
 #: What makes a page's text of its markup, by the choice.
 TEXTS = {"main": main_text, "all": all_text}
 
 
-def _text(markup: bytes, enough: int, shown: set[int], texts: Callable[["Part"], bytes]) -> str:
+def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[["Part"], bytes]) -> str:
     """Blocks that are kept, part by part; `shown` are kinds of elements that are text though no prose."""
     from gossamer.reading.blocks import Part
 

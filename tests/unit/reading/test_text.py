@@ -120,6 +120,46 @@ def test_short_paragraphs_between_long_ones_are_content() -> None:
     assert text(f"<p>{PROSE}</p><p>Yes, indeed.</p><p>{PROSE}</p>").splitlines()[1] == "Yes, indeed."
 
 
+@pytest.mark.parametrize(
+    "advertisement",
+    [
+        '<div class="ad">%s</div>',
+        "<div id=ads><div><p>%s</p></div></div>",
+        "<section class='x sponsored-content'>%s</section>",
+        '<ins class="adsbygoogle" style="display:block"><p>%s</ins>',
+        '<DIV data-x=1 CLASS="Advertisement">%s</DIV>',
+        '<p class="advert">%s</p>',
+        '<p class="advert">%s',
+        '<ul class="top-banner-ad"><li>%s</ul>',
+        '<div id="div-gpt-ad-1465332055334-0"><nav><div class=ad></nav>%s</div></div>',
+        f'<div class="ad-slot"><script>{"x" * PART}</script>%s</div>',
+        f'<div class="ad_container">{"<br>" * (PART // 8)}%s</div>',
+    ],
+)
+def test_text_of_advertisements_is_none_but_is_among_all_words(advertisement: str) -> None:
+    page = f"<body><p>{PROSE}</p>{(advertisement % 'Buy now! ' * 20)}<p>{PROSE}</p>"
+    assert text(page) == f"{PROSE}\n{PROSE}"
+    assert "Buy now!" in all_text(page.encode())
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        '<div class="has-ads">%s</div>',
+        '<div class="adventure road">%s</div>',
+        '<div class="no-ad ad-free-zone">%s</div>',
+        '<div title="ad">%s</div>',
+        '<article class="ad">%s</article>',
+        '<div class="ad">%s',
+        f'<div class="ads">%s{"<hr>" * 20_000}</div>',
+        "<script>'<div class=ad>'</script>%s</div>",
+        "<!-- <div class=ad> -->%s</div>",
+    ],
+)
+def test_what_only_speaks_of_advertisements_keeps_its_text(element: str) -> None:
+    assert text(f"<body>{element % f'<p>{PROSE}</p>'}") == PROSE
+
+
 def test_an_end_tag_without_a_start_hides_no_menu() -> None:
     links = "".join(f"<a href={number}>page of number {number}</a> " for number in range(9))
     assert (
