@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import brotli
+import msgspec
 import pytest
 
 from gossamer import _version
@@ -17,6 +18,7 @@ from gossamer.contracts.resolving import Endpoint
 from gossamer.flow.errors import SettingError
 from gossamer.model.notes import Note
 from gossamer.model.outcome import Outcome
+from gossamer.model.requesting import requested
 from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.model.zstd import zstd
@@ -191,7 +193,6 @@ BROKEN = {
     "length under a name in quotes": HEAD + b'"Content-Length": 3\r\n\r\nabc',
     "chunks behind a control character": HEAD + b"\x01Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "NUL in a name": HEAD + b"A\0: b\r\n\r\n",
-    "field without colon": HEAD + b"Abc\r\n\r\nx",
     "a field of 1 MiB": HEAD + b"A: " + b"x" * (1 << 20) + b"\r\n\r\n",
     "a head of 80 KB": HEAD + b"A: " + b"x" * 40_000 + b"\r\nB: " + b"x" * 40_000 + b"\r\n\r\nbody",
     "201 fields": HEAD + b"A: b\r\n" * 201 + b"\r\nbody",
@@ -268,6 +269,56 @@ def test_what_is_untidy_and_means_one_thing_is_read_and_noted(
             }
 
     run(body())
+
+
+WORD = HEAD + b"Content-Type: text/html\r\nSomeText\r\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "outcome", "body"),
+    [
+        (WORD + b"Content-Length: 3\r\n\r\nabc and more", Outcome.OK, b"abc"),
+        (HEAD + HEAD + b"\r\nuntil the end", Outcome.OK, b"until the end"),
+        (WORD + b"Transfer-Encoding: chunked\r\n\r\n2;x\r\nab\r\n1\r\nc\r\n0\r\n\r\n", Outcome.OK, b"abc"),
+        (b"HTTP/1.1 103 Early\r\n\r\n" + WORD + b"\r\nabc", Outcome.OK, b"abc"),
+        (WORD + b"Content-Encoding: gzip\r\n\r\n" + zipped(b"abc"), Outcome.OK, zipped(b"abc")),
+        (WORD.replace(b"200 OK", b"204 Nothing") + b"\r\nabc", Outcome.OK, b""),
+        (WORD + b"Content-Length: 9\r\n\r\nabc", Outcome.TRUNCATED, b"abc"),
+        (WORD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", Outcome.PROTOCOL_FAILED, b""),
+        (WORD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", Outcome.PROTOCOL_FAILED, b""),
+        (WORD + b"A: b\r\n" * 300 + b"\r\nabc", Outcome.PROTOCOL_FAILED, b""),
+        (WORD + b"A: " + b"x" * 100_000 + b"\r\n\r\nabc", Outcome.PROTOCOL_FAILED, b""),
+    ],
+)
+def test_a_line_without_a_colon_is_passed_over(
+    run: Any, fetching: Any, raw: bytes, outcome: Outcome, body: bytes
+) -> None:
+    async def fetch() -> None:
+        async with FakeWeb({"/": FakePage(raw=raw)}) as web, fetching(web) as module:
+            module.clock = clock = FakeClock()
+            first = asyncio.ensure_future(module.fetch(task(web.url())))
+            while not first.done():
+                await clock.advance(0.2)
+                await asyncio.sleep(0.001)
+            for response in (first.result(), await module.fetch(task(web.url()))):
+                assert (response.outcome, response.body) == (outcome, body), response.error
+                assert outcome is Outcome.PROTOCOL_FAILED or Note.NO_FIELD in response.notes
+                assert response.outcome is not Outcome.OK or b"SomeText" in response.response_head or HEAD in raw
+            assert len(web.requests) == 3, "once more, and from then on it is known how the server writes"
+
+    run(fetch())
+
+
+def test_a_request_that_may_not_be_sent_twice_is_not_repeated_for_a_line_without_a_colon(
+    run: Any, fetching: Any
+) -> None:
+    async def fetch() -> None:
+        async with FakeWeb({"/": FakePage(raw=WORD + b"\r\nabc")}) as web, fetching(web) as module:
+            asked = msgspec.structs.replace(task(web.url()), request=requested("POST", b"a"))
+            assert (await module.send(asked)).outcome is Outcome.PROTOCOL_FAILED
+            assert len(web.requests) == 1
+
+    run(fetch())
 
 
 def test_a_field_is_known_by_its_tidy_name(run: Any, fetching: Any) -> None:

@@ -183,7 +183,7 @@ def _read_untidy(line: bytes, notes: list[Note]) -> Field | None:
     """A field of a head in which some line is untidy, None for a line that is no field; what is untidy goes to the notes."""
     name, colon, value = line.removesuffix(b"\n").removesuffix(b"\r").partition(b":")
     bare = name.rstrip(b" \t")
-    if bare != name or not _TOKEN.match(bare):
+    if not colon or bare != name or not _TOKEN.match(bare):
         if bare.translate(None, _NO_TOKEN).decode().lower() in _FRAMING and colon:
             raise BrokenHead("the name of a field that decides where the answer ends has other characters beside it")
         notes.append(Note.SPACED_NAME if colon and _TOKEN.match(bare) else Note.NO_FIELD)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 
+import msgspec
 import pycurl
 
 from gossamer.contracts.fetching import ProxyHealth
@@ -28,7 +29,7 @@ from gossamer.model.task import ROBOTS, Task
 from gossamer.model.visit import Response
 from gossamer.reading import coding
 from gossamer.reading.keeping import Keeping
-from gossamer.stages.fetch import request
+from gossamer.stages.fetch import bare, request
 from gossamer.stages.fetch.answering import Answering, Asked, answer_of
 from gossamer.stages.fetch.constants import constants, trusted
 from gossamer.stages.fetch.deadlines import Deadlines, overdue
@@ -38,7 +39,7 @@ from gossamer.stages.fetch.heads import unwanted
 from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.stages.fetch.proxies import PROXY_REFUSES, Proxies
 from gossamer.stages.fetch.proxy import Proxy
-from gossamer.stages.fetch.transfer import Transfer, Wanted
+from gossamer.stages.fetch.transfer import Cut, Transfer, Wanted
 from gossamer.stages.fetch.valve import Valve
 from gossamer.stages.fetch.verdicts import verdict_on
 from gossamer.stages.fetch.who import Who
@@ -70,6 +71,9 @@ _TICK = 1.0
 #: Connections of a pool before more requests than these have come at once: those that idle spare a host a new one.
 _CONNECTIONS = 256
 
+#: Seconds before a server whose answer libcurl refuses is asked once more in another way: the delay of a crawl that knows no other.
+_AGAIN = 1.0
+
 #: Servers that are remembered for having dropped a connection; then all are forgotten, and may cost one try again.
 _MOST_DROPPERS = 10_000
 
@@ -90,6 +94,8 @@ class HttpModule(Provider[HttpSheet]):
         self._idle: list[Transfer] = []
         self._droppers: set[tuple[str, int]] = set()
         """Servers, by address and port, that have dropped a connection that was used again."""
+        self._untidy: set[tuple[str, int]] = set()
+        """Servers, by address and port, that write lines without a colon among their fields."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
         self._who = Who(self.sheet, self._now)
         self._proxies: Proxies | None = None
@@ -278,6 +284,8 @@ class HttpModule(Provider[HttpSheet]):
 
     async def _attempt(self, asked: Asked, address: str, port: int, proxy: Proxy | None) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
+        if (address, port) in self._untidy and proxy is None and asked.request is None:
+            return await self._ask_bare(asked, address, port)
         transfer = self._idle.pop() if self._idle else Transfer(self._shared, self._valve)
         code, message = 0, ""
         try:
@@ -301,6 +309,10 @@ class HttpModule(Provider[HttpSheet]):
                 pass
             if transfer.is_dropped:
                 self._remember_dropper(address, port)
+            if (code, message) == bare.SIGN and proxy is None and asked.request is None:
+                self._remember(self._untidy, address, port)
+                await self.clock.sleep(_AGAIN)
+                return await self._ask_bare(asked, address, port)
             response = self._response(transfer, asked, address, (code, message))
             if proxy is not None and self._proxies is not None:
                 self._proxies.judge(proxy, transfer, (code, message))
@@ -312,9 +324,38 @@ class HttpModule(Provider[HttpSheet]):
     def _remember_dropper(self, address: str, port: int) -> None:
         """From here on this server gets a connection for each request: it may close each after its answer without a word."""
         self.metrics.counters["dropped"] += 1
-        if len(self._droppers) >= _MOST_DROPPERS:
-            self._droppers.clear()
-        self._droppers.add((address, port))
+        self._remember(self._droppers, address, port)
+
+    def _remember(self, servers: set[tuple[str, int]], address: str, port: int) -> None:
+        if len(servers) >= _MOST_DROPPERS:
+            servers.clear()
+        servers.add((address, port))
+
+    async def _ask_bare(self, asked: Asked, address: str, port: int) -> Response:
+        """One request to a server whose heads libcurl does not read; a handle keeps what comes, and is not used again."""
+        asked = msgspec.structs.replace(asked, shown=(*asked.shown, "Connection: close"))
+        transfer, sheet = Transfer(self._shared), self.sheet
+        try:
+            transfer.begin(asked.url, address, port, self._keeping, self.clock.monotonic(), (), asked.wanted)
+            sent = transfer.request_head(asked.url, asked.shown + asked.secret)
+            tls = bare.context_of(trusted(sheet.ca_file), verify=sheet.verify)
+            ending = 0, ""
+            try:
+                async with asyncio.timeout(sheet.deadline):
+                    ending = await bare.ask(transfer, asked.url, sent, (address, port), tls, self._metered)
+            except TimeoutError:
+                word = "time" if transfer.head else ""
+                transfer.verdict = Cut(
+                    Outcome.TIMED_OUT, f"the answer was not complete within {sheet.deadline:g} s", word
+                )
+            return self._response(transfer, asked, address, ending)
+        finally:
+            transfer.close()
+
+    async def _metered(self, size: int) -> None:
+        """Wait until the bandwidth of the crawl allows so many bytes."""
+        if self._valve is not None and (wait := self._valve.take(size)) > 0.0:
+            await self.clock.sleep(wait)
 
     def _release(self, transfer: Transfer) -> None:
         self._multi.discard(transfer.curl)

@@ -331,6 +331,10 @@ class Transfer:
                 pass
         return self.head is not None
 
+    def receive(self, data: bytes) -> int | None:
+        """Take a piece of a body that libcurl has not read; something else than None where nothing more is wanted."""
+        return self._on_body(data)
+
     def _on_body(self, data: bytes) -> int | None:
         if self.head is None and not self.judge_head():
             return _STOP
