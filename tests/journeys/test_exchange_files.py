@@ -235,6 +235,9 @@ def test_urls_that_no_crawl_can_keep_stop_no_merge_and_no_resume(
     summary = run(Crawl([], options, tables=False))
     assert summary.state == "finished"
     assert summary.cuts["refused"] == 8
+    capsys.readouterr()
+    assert main(["resume", str(crawl)]) == 0
+    assert "refused:  8 URLs of other agents, since no crawl can keep them" in capsys.readouterr().out
     assert verify(crawl, deep=True).findings == []
 
 

@@ -320,11 +320,15 @@ def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
         visits = show_count(summary.raised, "visit")
         print(f"errors:   your code raised exceptions on {visits}; the table `errors` says where")
     # What a stop leaves queued is told below, and is not lost.
-    cuts = {name: count for name, count in summary.cuts.items() if name != "stopped"}
+    cuts = {name: count for name, count in summary.cuts.items() if name not in ("stopped", "refused")}
     if in_order := {name: count for name, count in cuts.items() if name not in CUTS_OF_PAGES}:
         print(f"cut:      {_by_rule(in_order)}; the order in which pages come decides which URLs are cut")
     if of_pages := {name: count for name, count in cuts.items() if name in CUTS_OF_PAGES}:
         print(f"cut:      {_by_rule(of_pages)}; `rejected` in the log says of which pages")
+    if refused := summary.cuts.get("refused"):
+        print(
+            f"refused:  {show_count(refused, 'URL')} of other agents, since no crawl can keep them; see docs/exchange.md"
+        )
     _print_undone(job, summary)
     if verbose:
         for name, figures in job.connector_statistics.items():
