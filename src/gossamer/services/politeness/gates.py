@@ -372,7 +372,7 @@ class Gates:
     ) -> None:
         outcome = answer.outcome
         if answer.is_met or outcome in REACHED:
-            self.network.reached(host)
+            self.network.reached(host, now, place=place)
         elif outcome in UNREACHED or outcome is Outcome.TIMED_OUT:
             # Silence on a connection of before is what a stalling server and a lost network have in common: it proves nothing.
             known = (entry.pace, entry.circuit, entry.circuits)

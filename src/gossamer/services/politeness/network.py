@@ -23,6 +23,13 @@ T = TypeVar("T")
 #: Hosts that are remembered for having answered: those of the last minutes, who should still be there.
 _REMEMBERED = 4096
 
+#: Seconds for which a host that answered counts among those that our network leads to. One that has no more pages is asked no more,
+#: so that it cannot fail with the others.
+_RECENT = 600.0
+
+#: Different domains and addresses without which nothing tells our network from a server: who crawls one site waits for that.
+_FEWEST = 2
+
 
 class NetworkRules(msgspec.Struct, frozen=True):
     """When the network counts as down, and how it is probed."""
@@ -30,7 +37,7 @@ class NetworkRules(msgspec.Struct, frozen=True):
     failures: int = 12
     """In a row, without one success."""
     hosts: int = 4
-    """Different domains among them, and different addresses."""
+    """Different domains among them, and different addresses; all of them where fewer have answered lately."""
     familiar: int = 2
     """Of both, such as belong to hosts that have answered before."""
     first_probe: float = 1.0
@@ -51,7 +58,9 @@ class Network(Generic[T]):
         self._suspects: dict[str, T] = {}
         self._places = _Places()
         self._familiar_places = _Places()
-        self._familiar: dict[str, None] = {}
+        self._familiar: dict[str, tuple[tuple[str, str], float]] = {}
+        """Hosts that answered: where they are, and when they did."""
+        self._failing_since = 0.0
         self._probe_at = 0.0
         self._probe_wait = 0.0
         self._probe: str = ""
@@ -87,13 +96,12 @@ class Network(Generic[T]):
         if self.down_since is not None and not self._probe:
             self._probe = host
 
-    def reached(self, host: str) -> None:
-        """A host was reached: the network is up, and failures until now were the hosts' own."""
-        if host not in self._familiar:
-            self._familiar[host] = None
-            if len(self._familiar) > _REMEMBERED:
-                # The oldest goes; one that still answers comes back with its next answer.
-                del self._familiar[next(iter(self._familiar))]
+    def reached(self, host: str, now: float, *, place: tuple[str, str] = ("", "")) -> None:
+        """A host was reached: the network is up, and failures until now were the hosts' own. Arguments as for :meth:`failed`."""
+        self._familiar[host] = (place, now)
+        if len(self._familiar) > _REMEMBERED:
+            # The oldest goes; one that still answers comes back with its next answer.
+            del self._familiar[next(iter(self._familiar))]
         if self._failures or self.down_since is not None:
             self._clear()
             self.down_since = None
@@ -134,6 +142,8 @@ class Network(Generic[T]):
             return {host: before}
         if not is_proof:
             return {}
+        if not self._failures:
+            self._failing_since = now
         self._failures += 1
         # More failing hosts than these add nothing to the verdict; the memory is bounded, and those not in it are only
         # as blamed as a few failures make them.
@@ -155,7 +165,19 @@ class Network(Generic[T]):
         return restored
 
     def _is_wide(self) -> bool:
-        return len(self._places) >= self.rules.hosts and len(self._familiar_places) >= self.rules.familiar
+        if len(self._familiar_places) < self.rules.familiar or len(self._places) < _FEWEST:
+            return False
+        return len(self._places) >= self.rules.hosts or len(self._places) >= self._recent_places()
+
+    def _recent_places(self) -> int:
+        """Different domains and addresses that had answered lately when the failures began, as far as more than the rule asks for."""
+        found = _Places()
+        for host, (place, at) in self._familiar.items():
+            if at >= self._failing_since - _RECENT:
+                found.add(host, place)
+                if len(found) >= self.rules.hosts:
+                    break
+        return len(found)
 
     def _give_in(self) -> None:
         self._is_out_of_patience = True

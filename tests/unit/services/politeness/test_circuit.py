@@ -79,7 +79,7 @@ def working(hosts: int) -> Network[str]:
     """A network over which so many hosts were reached."""
     network: Network[str] = Network()
     for number in range(hosts):
-        network.reached(f"h{number}.test")
+        network.reached(f"h{number}.test", 0.0)
     return network
 
 
@@ -103,7 +103,7 @@ def test_failures_over_many_hosts_mean_that_our_own_network_is_down() -> None:
 def test_one_success_in_between_means_that_it_is_the_hosts() -> None:
     network = working(6)
     assert outage(network, 6, failures=11) == {}
-    network.reached("h1.test")
+    network.reached("h1.test", 0.0)
     assert outage(network, 6, failures=11) == {}
     assert not network.is_down
 
@@ -112,6 +112,24 @@ def test_a_few_hosts_that_fail_are_to_blame_themselves() -> None:
     network = working(6)
     assert outage(network, 3, failures=100) == {}
     assert not network.is_down
+
+
+@pytest.mark.parametrize("hosts", [2, 3])
+def test_our_network_is_down_where_all_of_a_few_hosts_fail_that_answered_lately(hosts: int) -> None:
+    network = working(hosts)
+    assert len(outage(network, hosts)) == hosts and network.is_down
+    later = working(6)
+    for number in range(hosts):
+        later.reached(f"h{number}.test", 1000.0)
+    assert len(outage(later, hosts, now=1010.0)) == hosts, "the others have no more pages"
+
+
+def test_one_site_that_fails_is_to_blame_itself() -> None:
+    network: Network[str] = Network()
+    for name in ("a.one.test", "b.one.test"):
+        network.reached(name, 0.0, place=("one.test", "192.0.2.1"))
+    for number in range(100):
+        assert network.failed(f"{'ab'[number % 2]}.one.test", "", 1.0, place=("one.test", "192.0.2.1")) == {}
 
 
 def test_a_list_of_dead_links_is_not_an_outage() -> None:
@@ -132,7 +150,7 @@ def test_while_the_network_is_down_one_probe_at_a_time_goes_out_at_growing_dista
         assert network.failed("h1.test", "as ever", now) == {"h1.test": "as ever"}
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
     network.begun("h2.test")
-    network.reached("h2.test")
+    network.reached("h2.test", 0.0)
     assert not network.is_down and network.ready_at(now) == now
 
 
@@ -147,7 +165,7 @@ def test_a_probe_that_never_went_out_proves_nothing() -> None:
 def test_hosts_are_blamed_after_all_when_patience_ends_until_one_answers() -> None:
     network: Network[str] = Network(NetworkRules(patience=100.0))
     for number in range(6):
-        network.reached(f"h{number}.test")
+        network.reached(f"h{number}.test", 0.0)
     outage(network, 6)
     now = 0.0
     while network.is_down:
@@ -156,5 +174,5 @@ def test_hosts_are_blamed_after_all_when_patience_ends_until_one_answers() -> No
         network.failed("h1.test", "as ever", now)
     assert 100.0 <= now <= 200.0
     assert outage(network, 6, now=now) == {} and not network.is_down
-    network.reached("h3.test")
+    network.reached("h3.test", 0.0)
     assert outage(network, 6, now=now) and network.is_down
