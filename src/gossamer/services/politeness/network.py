@@ -170,7 +170,7 @@ class Network(Generic[T]):
         return len(self._places) >= self.rules.hosts or len(self._places) >= self._recent_places()
 
     def _recent_places(self) -> int:
-        """Different domains and addresses that had answered lately when the failures began, as far as more than the rule asks for."""
+        """Different domains and addresses that had answered lately when the failures began; no more than the rule asks for."""
         found = _Places()
         for host, (place, at) in self._familiar.items():
             if at >= self._failing_since - _RECENT:
