@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     r"|(?P<other>[\[{:]|[A-Za-z0-9.+-]++|;)",
     re.DOTALL,
 )
+_OPENS, _CLOSES = "<!--", "-->"
 _WRAPPED = re.compile(r"<!--\s*+(?=[{\[])(.*)-->", re.DOTALL)
 _IN_STRING = re.compile("\\\\(?:\r\n|[^ux]|u[0-9a-fA-F]{0,4}|x[0-9a-fA-F]{0,2})|[\0-\x1f]", re.DOTALL)
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\\\")
@@ -43,6 +44,13 @@ def as_json(text: str) -> str:
         text = html.unescape(text)
     if wrapped := _WRAPPED.fullmatch(text):
         text = wrapped[1]
+    found = _without_additions(text)
+    if not found and text.startswith(_OPENS) and text.endswith(_CLOSES):
+        found = _without_additions(text[len(_OPENS) : -len(_CLOSES)])  # other marks stand before the document in it
+    return found
+
+
+def _without_additions(text: str) -> str:
     written: list[str] = []
     comma = -1  # where in `written` one stands that nothing has followed yet
     at = 0
