@@ -12,6 +12,9 @@ from gossamer.model.task import LAST_LEVEL, Task
 #: The last level within a host: the ledger keeps a level in one byte.
 DEEPEST = LAST_LEVEL
 
+#: The rule that links are counted under which a traversal does not go after.
+LEFT = "strategy"
+
 
 class Traversal(Protocol):
     """Orders tasks within a host, and hosts among each other.

@@ -7,7 +7,7 @@ import heapq
 from collections import deque
 from collections.abc import Iterable
 
-from gossamer.contracts.traversal import Traversal
+from gossamer.contracts.traversal import LEFT, Traversal
 from gossamer.mobile.crawler import TravelLimits
 from gossamer.model.leading import task_of
 from gossamer.model.task import Task
@@ -54,8 +54,9 @@ class Itinerary:
             for link in links
             if (before := depths.get(link.url)) is None or before > source.depth
         ]
-        out: dict[str, int] = {}
-        for task in self._traversal.follow(tasks, source):
+        followed = self._traversal.follow(tasks, source)
+        out: dict[str, int] = {LEFT: len(tasks) - len(followed)} if len(followed) < len(tasks) else {}
+        for task in followed:
             before = depths.get(task.url)
             if before is not None and before <= task.depth:
                 continue

@@ -20,6 +20,7 @@ from gossamer.model.visit import Link, Location, Record, Visit
 from gossamer.stages.commit.component import Commit
 from gossamer.stages.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
 from gossamer.stages.commit.sheet import CommitSheet
+from gossamer.stages.frontier.traversals import HostBreadthFirst
 from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
@@ -294,6 +295,16 @@ def test_what_the_gate_refuses_is_counted_by_its_rule_and_not_queued() -> None:
     queued = queueing(staged, NoTwos()).queued(found("http://a.test/1", "http://a.test/2"))
     assert [task.url for task in staged.pushed] == ["http://a.test/1"]
     assert (queued.rejected, staged.counted["cut:twos"]) == ({"twos": 1}, 1)
+
+
+def test_links_that_the_strategy_does_not_go_after_are_counted_by_its_name() -> None:
+    staged = Staged()
+    world: Any = World()
+    group: Any = staged
+    hosts = TaskQueueing(CommitSheet(), Choosers(world, HostBreadthFirst(), world, ()), group)
+    queued = hosts.queued(found("http://a.test/1", "http://b.test/2", "http://c.test/3"))
+    assert [task.url for task in queued.new] == ["http://a.test/1"]
+    assert (queued.rejected, staged.counted["cut:strategy"]) == ({"strategy": 2}, 2)
 
 
 @pytest.mark.parametrize(

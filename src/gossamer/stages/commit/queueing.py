@@ -15,7 +15,7 @@ from gossamer.contracts.ledger import Group, Tallied
 from gossamer.contracts.prioritizing import Prioritizer, TaskStanding
 from gossamer.contracts.seen import SeenSet
 from gossamer.contracts.traps import placed
-from gossamer.contracts.traversal import Traversal
+from gossamer.contracts.traversal import LEFT, Traversal
 from gossamer.model.aside import Family
 from gossamer.model.domains import registered_domain
 from gossamer.model.errors import UnreadableUrl
@@ -208,7 +208,7 @@ class TaskQueueing:
             if not visit.new:
                 return ()
             passing = self._passing(visit.new, rejected)
-            tasks = {task.identity: task for task in self._traversal.follow(passing, visit.task)}
+            tasks = {task.identity: task for task in self._followed(passing, visit.task, rejected)}
             new = list(tasks) if self._sheet.again else self._seen.offer(list(tasks))
             return [tasks[identity] for identity in new]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
@@ -227,9 +227,17 @@ class TaskQueueing:
         """Those of a page's tasks that are gone after and new, and what lies behind them if they are nearer than before."""
 
         def passing(tasks: Sequence[Task]) -> Sequence[Task]:
-            return self._traversal.follow(self._passing(tasks, rejected), source)
+            return self._followed(self._passing(tasks, rejected), source, rejected)
 
         return announced(passing(near), self._staged, limit, passing)
+
+    def _followed(self, tasks: Sequence[Task], source: Task, rejected: dict[str, int]) -> Sequence[Task]:
+        """Those that the traversal goes after; the others are counted."""
+        followed = self._traversal.follow(tasks, source)
+        if left := len(tasks) - len(followed):
+            rejected[LEFT] = rejected.get(LEFT, 0) + left
+            self._staged.count(f"cut:{LEFT}", left)
+        return followed
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
         """Those that the gate `schedule` lets pass; the others are counted by rule."""

@@ -104,7 +104,7 @@ class _Weighing:
             self._group.push(raised)
             # They were discovered when they were queued first.
             self._group.count("discovered", -len(raised))
-            self._group.count("raised", len(raised))
+            self._group.count("moved_up", len(raised))
         for (host, name), account in self._changed.items():
             self._group.put(ACCOUNTS, host, name, account.packed())
 
