@@ -16,6 +16,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -110,6 +111,8 @@ class Sieve(Generic[T]):
         self._mark = 0
         """The progress that the next manifest notes: no crash of any kind takes it back."""
         self._job: Future[_Merge] | None = None
+        self._merging: Callable[[], _Merge]
+        """The merge that runs or has failed."""
         self._in_job = 0
         self._wanted = False
         self.asked = 0
@@ -326,15 +329,17 @@ class Sieve(Generic[T]):
             self._leaving += self._finds.counting()
             self._mark = self._progress()
         leaving, self._leaving = self._leaving, []
-        self._job = self._executor.submit(self._merge, number, keys, self._mark, leaving)
+        self._merging = partial(self._merge, number, keys, self._mark, leaving)
+        self._job = self._executor.submit(self._merging)
 
     def _finish(self) -> None:
         assert self._job is not None
         try:
             merge = self._job.result()
         except OSError as error:
-            text = f"the sieve in {self.directory} cannot be merged: {error.strerror}; make room, then resume the crawl"
-            raise CrawlDirectoryError(text) from error
+            # It changes nothing before its manifest, so it is tried again, for who waits until there is room.
+            self._job = self._executor.submit(self._merging)
+            raise CrawlDirectoryError(f"the sieve in {self.directory} cannot be merged: {error.strerror}") from error
         self._job, self._in_job = None, 0
         self._runs = merge.runs
         self.merges += 1

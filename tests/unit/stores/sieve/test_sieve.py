@@ -101,10 +101,10 @@ def test_a_merge_that_fails_stops_the_offers_by_name_and_loses_nothing(held: Hel
     held.gate.set()
     held.offer(URLS[:12])
     held.flush()
-    assert held.merging is not None
-    held.merging.exception()
     for _ in range(2):
-        with pytest.raises(CrawlDirectoryError, match="No space left on device; make room, then resume"):
+        assert held.merging is not None
+        held.merging.exception()
+        with pytest.raises(CrawlDirectoryError, match="cannot be merged: No space left on device"):
             held.offer(["http://more.test/"])
     shutil.copytree(tmp_path, tmp_path / "copy")
     again = Sieve(tmp_path / "copy", str, str, SieveLimits(10, 5), lambda file: None)
@@ -117,6 +117,20 @@ def test_a_merge_that_fails_stops_the_offers_by_name_and_loses_nothing(held: Hel
         again.flush()
     assert drained(again) == URLS[:12]
     again.close()
+
+
+def test_a_merge_that_found_no_room_is_made_when_there_is_some(held: Held) -> None:
+    held.broken = True
+    held.gate.set()
+    held.offer(URLS[:12])
+    held.flush()
+    assert held.merging is not None
+    held.merging.exception()
+    held.broken = False
+    with pytest.raises(CrawlDirectoryError):
+        held.flush()
+    held.merging.result()
+    assert drained(held) == URLS[:12]
 
 
 def test_of_several_offers_of_one_url_the_first_comes_out(tmp_path: Path) -> None:
