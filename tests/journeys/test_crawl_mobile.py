@@ -132,10 +132,18 @@ def test_a_crawl_that_sends_crawlers_keeps_what_a_stationary_one_keeps(tmp_path:
     assert not by_home, "home itself asked for pages of hosts that were lent"
     assert summary.state == "finished" and summary.queued == 0 and summary.pages == len(expected)
     assert summary.outcomes["irrelevant"] > 10
-    rows = found(tmp_path / "mobile", "SELECT brought, count(*), count(DISTINCT crawler) FROM pages GROUP BY 1")
-    assert [row[:2] for row in rows] == [("whole", len(expected))] and rows[0][2] >= 2
+    by_form = "SELECT brought, count(*), count(DISTINCT crawler) FROM pages GROUP BY 1 ORDER BY 1 DESC"
+    rows = found(tmp_path / "mobile", by_form)
+    assert rows[0][:2] == ("whole", len(expected)) and rows[0][2] >= 2
+    dead = "SELECT url, outcome, status FROM pages WHERE outcome = 'client_error' AND url NOT LIKE '%//d.test/%' ORDER BY 1"
+    errors = found(tmp_path / "mobile", dead)
+    assert errors == found(tmp_path / "stationary", dead) and len(errors) > 10
+    assert rows[1:] == [("row", len(errors), rows[1][2])], "an error has a row, and nothing else that is not relevant"
     linked = "SELECT source, target FROM links ORDER BY 1, 2"
     sources = set(expected)
+    broken = "SELECT source, target, outcome FROM broken_links ORDER BY 1, 2"
+    told_broken = found(tmp_path / "mobile", broken)
+    assert told_broken == [row for row in found(tmp_path / "stationary", broken) if row[0] in sources] != []
     assert found(tmp_path / "mobile", linked) == [
         row for row in found(tmp_path / "stationary", linked) if row[0] in sources
     ]

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gossamer.expressions.scanning import MAX_CHARACTERS
+from gossamer.model.outcome import ERRORS, Outcome
 from gossamer.model.url import MAX_URL_BYTES
 
 #: Versions of the value that this build reads and writes, the newest last.
@@ -32,6 +33,10 @@ MAX_PAGES = 10_000_000
 MAX_DOCUMENT = 16 << 20
 #: Pages, external URLs and rows of one batch: its size in bytes is bounded by `wire`.
 MAX_IN_BATCH = 1_000_000
+
+#: How the rule of a row begins that tells of an error, and the outcomes that it may name.
+ERROR_ROW = "outcome:"
+TOLD_ERRORS = ERRORS | {Outcome.CLIENT_ERROR}
 
 #: Characters of a title, a relation, a rule.
 MAX_SHORT = 1_000
@@ -85,6 +90,8 @@ class BringRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """CSS selectors; all elements that match one come home, with text and markup."""
     irrelevant: Literal["counts", "rows"] = "counts"
     """Whether irrelevant documents are only counted, or have a row each."""
+    errors: bool = False
+    """Whether each answer that is an error, and each request without an answer, has a row."""
 
 
 class NamedProcessor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -206,13 +213,14 @@ class BroughtPage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
 
 class IrrelevantRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A document that is not relevant, where the program asks for rows."""
+    """A document that is not relevant, or an error, where the program asks for rows of these."""
 
     url: Url
     status: Annotated[int, Meta(ge=0, le=999)]
     mime: Short
     size: Count
     rule: Short
+    """The rule by which it is not relevant; of an error, its outcome behind :data:`ERROR_ROW`."""
 
 
 class JourneySummary(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -12,7 +12,9 @@ import msgspec
 
 from gossamer.mobile.bringing import brought, headed, size_of, status_of
 from gossamer.mobile.crawler import (
+    ERROR_ROW,
     MAX_SHORT,
+    TOLD_ERRORS,
     BroughtPage,
     CrawlerBatch,
     IrrelevantRow,
@@ -133,6 +135,8 @@ class CrawlerRun:
             counts["pages"] += found.visit.is_page
             counts["not_expanded"] += not found.is_expanded
             self._settle(found)
+        elif response.outcome in TOLD_ERRORS and self._crawler.program.bring.errors:
+            self._add_row(found.visit, 0, f"{ERROR_ROW}{response.outcome}")
         self._follow(found)
         return self._batch(None) if self._is_due() else None
 
@@ -184,9 +188,12 @@ class CrawlerRun:
             return
         self._counts["irrelevant"] += 1
         if self._crawler.program.bring.irrelevant == "rows":
-            mime, size = visit.media_type[:MAX_SHORT], len(visit.response.document)
-            self._rows.append(IrrelevantRow(visit.url, status_of(visit), mime, size, rule[:MAX_SHORT]))
-            self._size += _ENTRY + len(visit.url) + len(mime) + len(rule)
+            self._add_row(visit, len(visit.response.document), rule[:MAX_SHORT])
+
+    def _add_row(self, visit: Visit, size: int, rule: str) -> None:
+        mime = visit.media_type[:MAX_SHORT] if size else ""
+        self._rows.append(IrrelevantRow(visit.url, status_of(visit), mime, size, rule))
+        self._size += _ENTRY + len(visit.url) + len(mime) + len(rule)
 
     def _page(self, visit: Visit, document: Document) -> BroughtPage:
         digest = sha1_base32(visit.response.document)

@@ -149,6 +149,19 @@ def test_an_item_that_is_no_json_is_refused() -> None:
             visits(batch(pages=(part,)), crawler)
 
 
+def test_a_row_of_an_error_is_a_visit_that_ended_so_where_it_was_asked_for() -> None:
+    gone = batch(pages=(), rows=(IrrelevantRow(f"http://{HOST}/y", 404, "", 0, "outcome:client_error"),))
+    (visit,) = visits(gone)
+    assert (visit.response.outcome, visit.response.status) == (Outcome.CLIENT_ERROR, 404)
+    program = msgspec.structs.replace(CRAWLER.program, bring=BringRules(errors=True))
+    asking = msgspec.structs.replace(CRAWLER, program=program)
+    check_batch(msgspec.structs.replace(gone, program=program.digest), asking, RECORD, 1)
+    for rule in ("outcome:ok", "outcome:robots_denied", "outcome:", "filter: text(x)"):
+        row = IrrelevantRow(f"http://{HOST}/y", 404, "", 0, rule)
+        with pytest.raises(BatchRefused):
+            check_batch(batch(program=program.digest, pages=(), rows=(row,)), asking, RECORD, 1)
+
+
 def test_a_row_of_an_irrelevant_document_is_no_page() -> None:
     (visit,) = visits(
         batch(pages=(), rows=(IrrelevantRow(f"http://{HOST}/y", 200, "text/html", 9, "filter: text(x)"),))

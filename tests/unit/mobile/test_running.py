@@ -247,6 +247,16 @@ def test_a_batch_goes_home_when_it_is_full() -> None:
     assert len([page for batch in batches for page in batch.pages]) == 21
 
 
+def test_each_error_has_a_row_where_the_program_asks_for_them() -> None:
+    source = {"/": links("/gone", "/down", "/lost", "/moved"), "/down": answer("", 503)}
+    source |= {"/lost": Response(Outcome.TIMED_OUT), "/moved": answer("", 301, ("location", "/"))}
+    for errors in (False, True):
+        *_, batch = run_crawler(crawler(bring=BringRules(errors=errors)), Table(source))
+        rows = [(row.url.removeprefix("http://a.test"), row.status, row.rule) for row in batch.rows]
+        told = [("/gone", 404, "outcome:client_error"), ("/down", 503, "outcome:server_error")]
+        assert rows == ([*told, ("/lost", 0, "outcome:timed_out")] if errors else [])
+
+
 def test_a_batch_that_has_waited_goes_home_and_an_empty_one_does_not() -> None:
     """A second for each page: few are relevant, and the large site would bring nothing home before its end."""
     pages = {f"/{at}": links(f"/{at + 1}", text="health" if at in (3, 5, 40) else "cars") for at in range(100)}

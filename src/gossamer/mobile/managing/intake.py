@@ -10,7 +10,14 @@ from typing import Final
 
 import msgspec
 
-from gossamer.mobile.crawler import BroughtPage, CrawlerBatch, IrrelevantRow, MobileCrawler
+from gossamer.mobile.crawler import (
+    ERROR_ROW,
+    TOLD_ERRORS,
+    BroughtPage,
+    CrawlerBatch,
+    IrrelevantRow,
+    MobileCrawler,
+)
 from gossamer.mobile.managing.book import CrawlerRecord
 from gossamer.model.brought import Brought, BroughtForm
 from gossamer.model.digest_claims import CLAIM
@@ -76,9 +83,9 @@ def check_batch(batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerReco
         raise BatchRefused("forged", "depths of external URLs do not fit these")
     if batch.summary is None and not (batch.pages or batch.rows or batch.external):
         raise BatchRefused("forged", "an empty batch: they could go on without end")
-    if batch.rows and program.bring.irrelevant != "rows":
-        raise BatchRefused("forged", "rows of irrelevant documents were not asked for")
     for row in batch.rows:
+        if not (program.bring.errors if _error_of(row) else program.bring.irrelevant == "rows"):
+            raise BatchRefused("forged", f"{row.url[:200]}: a row that was not asked for")
         _check_url(row.url, record)
     for page in batch.pages:
         _check_url(page.url, record)
@@ -132,7 +139,7 @@ def _check_page(page: BroughtPage, crawler: MobileCrawler, record: CrawlerRecord
 def visits_of(
     batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerRecord, known: KnownAtHome, now: float
 ) -> Iterator[Visit]:
-    """The visits of a checked batch: of relevant documents, and of irrelevant ones where rows were asked for.
+    """The visits of a checked batch: of relevant documents, and of irrelevant ones and errors where rows were asked for.
 
     Args:
         batch: checked.
@@ -246,11 +253,19 @@ def _items(page: BroughtPage, url: str) -> Iterator[Item]:
             raise BatchRefused("forged", f"{page.url[:200]}: an item that is no JSON") from None
 
 
+def _error_of(row: IrrelevantRow) -> Outcome | None:
+    """The error that a row tells of; None where it is one of a document."""
+    name = row.rule.removeprefix(ERROR_ROW) if row.rule.startswith(ERROR_ROW) else ""
+    return next((outcome for outcome in TOLD_ERRORS if outcome == name), None)
+
+
 def _irrelevant(
     row: IrrelevantRow, batch: CrawlerBatch, record: CrawlerRecord, known: KnownAtHome, now: float
 ) -> Visit:
     host = host_of(row.url)
     task = known.task(row.url, host) or Task(row.url, host)
     brought = Brought(record.id, record.runtime, batch.program, batch.sequence, "row", "", row.size)
-    response = Response(Outcome.IRRELEVANT, row.status, started=now, error=row.rule, brought=brought)
+    error = _error_of(row)
+    outcome, why = (error, "") if error else (Outcome.IRRELEVANT, row.rule)
+    response = Response(outcome, row.status, started=now, error=why, brought=brought)
     return Visit(task, response, mime=row.mime if _MIME.fullmatch(row.mime) else "")

@@ -28,7 +28,7 @@ from gossamer.contracts.traversal import Traversal
 from gossamer.flow.component import Producer
 from gossamer.flow.ports import Out, Uses, UsesMany
 from gossamer.flow.receipt import Receipt, current
-from gossamer.mobile.crawler import MAX_SEEDS, CrawlerBatch, MobileCrawler
+from gossamer.mobile.crawler import MAX_SEEDS, TOLD_ERRORS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.managing.away import AwayCrawler, CrawlerEnd
 from gossamer.mobile.managing.book import CrawlerBook, CrawlerRecord
 from gossamer.mobile.managing.intake import BatchRefused, KnownAtHome, check_batch, visits_of
@@ -260,7 +260,11 @@ class Crawlers(Producer[CrawlersSheet]):
         check_batch(batch, crawler, record, size)
         known = KnownAtHome(lambda url, host: self.lent.task_of(url, host, record.id), self.contents.first)
         visits = list(self._wanted(visits_of(batch, crawler, record, known, self.clock.now())))
-        pages = sum((visit.mime or media_type_of(visit.response)) in HTML_TYPES for visit in visits)
+        pages = sum(
+            (visit.mime or media_type_of(visit.response)) in HTML_TYPES
+            for visit in visits
+            if visit.response.outcome not in TOLD_ERRORS
+        )
         if record.share and record.pages + pages > record.share:
             raise BatchRefused("too_much", f"more than the {record.share} pages that it may bring")
         self._coming.update((visit.url, record.id) for visit in visits)

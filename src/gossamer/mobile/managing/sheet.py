@@ -81,7 +81,7 @@ class CrawlersSheet(Sheet, frozen=True):
             traversal=self.traversal,
             depth=self.depth,
             urls=self.urls,
-            bring=BringRules(self.parts, self.elements, self.irrelevant),
+            bring=BringRules(self.parts, self.elements, self.irrelevant, errors=True),
             seconds=self.seconds,
             brought=self.brought,
         )

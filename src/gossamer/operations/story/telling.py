@@ -275,6 +275,8 @@ def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
     if not form:
         return ""
     who = f"mobile crawler {last.get('crawler')} at the runtime {last.get('runtime')}"
+    if form == "row" and row.outcome is not Outcome.IRRELEVANT:
+        return f"{who} says that it brings no document: {_done(row)}"
     if form == "row":
         return f"{who} says that it is not relevant ({last.get('error') or 'no reason given'}; {_done(row)})"
     what = {"whole": "it", "text": "its text", "elements": "elements of it"}.get(str(form), "it")

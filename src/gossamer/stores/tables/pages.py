@@ -228,7 +228,7 @@ class PageRow(
     brought: Annotated[
         str,
         column(
-            "How it came, if a mobile crawler brought it: `whole`, a part (`text`, `elements`), or `row` if it is irrelevant.",
+            "How it came, if a mobile crawler brought it: `whole`, `text`, `elements`, or `row` if it is irrelevant or an error.",
             lambda t: "" if t.response.brought is None else t.response.brought.form,
         ),
     ] = ""
