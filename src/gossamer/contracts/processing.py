@@ -60,6 +60,14 @@ class FoundLinks:
     def __repr__(self) -> str:
         return f"<FoundLinks {len(self.links)}, {self.left_out} left out>"
 
+    def take(self, found: Iterable[Found]) -> None:
+        """Add these, which one tag or one style sheet can have a million of."""
+        links = self.links
+        for one in found:
+            links.append(one)
+            if len(links) > 2 * MAX_FOUND:
+                self.bound()
+
     def bound(self, most: int = 2 * MAX_FOUND) -> None:
         """Keep the bound where there are more than `most`: with twice as many as are kept, the cost is linear."""
         if len(self.links) > most:

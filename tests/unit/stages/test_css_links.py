@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gossamer.model.requisites import CSS_IMPORT, CSS_URL, belongs, redirect_of
 from gossamer.model.visit import Found
 from gossamer.reading.document import Document
-from gossamer.stages.process.css import MAX_URLS, CssLinks, CssLinksSheet, css_links
+from gossamer.stages.process.css import CssLinks, CssLinksSheet, css_links
 from gossamer.testing.storing import visit
 
 
@@ -46,7 +46,11 @@ def test_sheets_are_read_only_where_requisites_are_wanted() -> None:
     "piece", ["url(", "@import ", "@import/*", "/*", "'", '"', "\\", "url('", "(", '@import url("\\']
 )
 def test_hostile_sheets_are_read_in_linear_time(piece: str) -> None:
-    assert len(list(css_links(piece * 200_000))) <= MAX_URLS
+    assert len(list(css_links(piece * 200_000))) <= 200_000
+
+
+def test_of_the_urls_of_a_sheet_none_is_lost() -> None:
+    assert len(list(css_links("".join(f"a{{b:url({n})}}" for n in range(20_000))))) == 20_000
 
 
 @given(st.text(alphabet="url()@import'\"\\/* \n;a", max_size=200))

@@ -14,9 +14,6 @@ from gossamer.model.requisites import CSS_IMPORT, CSS_URL
 from gossamer.model.visit import Found
 from gossamer.reading.document import Document
 
-#: URLs of one sheet that are yielded: sheets with embedded icon sets have hundreds, none has this many (fault 76).
-MAX_URLS = 6_000
-
 # Comments, strings, `@import "..."`, `url(...)` and `@import url(...)` (CSS Syntax 3, sections 4.3.2 to 4.3.6). Each
 # alternative that begins to match goes on to its end or to the end of the sheet, so that nothing is read twice.
 _STRING = r""""(?:[^"\\\n]|\\.)*+(?:"|\n|\Z)|'(?:[^'\\\n]|\\.)*+(?:'|\n|\Z)"""
@@ -58,7 +55,7 @@ def css_links(text: str) -> Iterator[Found]:
 
 def css_places(text: str) -> Iterator[tuple[int, int, Found]]:
     """As :func:`css_links`, each with where it stands: from its quote, or its first character, up to the end of that. Linear."""
-    count, after_import = 0, -1
+    after_import = -1
     for match in _TOKEN.finditer(text):
         if match["import"]:
             between = _BETWEEN.match(text, match.end())
@@ -75,9 +72,6 @@ def css_places(text: str) -> Iterator[tuple[int, int, Found]]:
             continue
         group = "quoted" if match["quoted"] else "string" if token else "plain"
         yield match.start(group), match.end(group), Found(url, CSS_IMPORT if is_import else CSS_URL)
-        count += 1
-        if count >= MAX_URLS:
-            return
 
 
 def _unescaped(text: str) -> str:

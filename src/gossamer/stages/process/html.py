@@ -173,14 +173,14 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         add_links = _add_anchored_links if sheet.anchors else _add_links
         for piece in skim.pieces:
             if isinstance(piece, Tag):
-                found += self._of_tag(skim.markup, piece)
+                finds.take(self._of_tag(skim.markup, piece))
                 if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
                     unread += self._read_within(document, piece, finds, depth)
                 finds.bound()
             else:
                 for begin, end in _parts(skim.markup, piece):
                     if sheet.requisites:
-                        found += self._everything(skim.markup, begin, end)
+                        finds.take(self._everything(skim.markup, begin, end))
                     else:
                         add_links(found, skim.markup, begin, end)
                     finds.bound()

@@ -12,9 +12,6 @@ from gossamer.model.requisites import BACKGROUNDS, LINK_TYPES
 from gossamer.model.visit import Found
 from gossamer.stages.process.css import css_links
 
-#: Candidates of one `srcset` that are yielded; pages have a handful.
-MAX_CANDIDATES = 100
-
 # In graphics; where both are, both are found.
 _SVG = ("href", "xlink:href")
 
@@ -108,13 +105,11 @@ def waiting(tag: str, attributes: Mapping[str, str | None]) -> Iterator[tuple[st
 
 def candidates(srcset: str) -> Iterator[str]:
     """The URLs of a `srcset`."""
-    found = 0
     place = 0
-    while found < MAX_CANDIDATES and (match := CANDIDATE.match(srcset, place)) is not None:
+    while (match := CANDIDATE.match(srcset, place)) is not None:
         url, place = match[1], match.end()
         if url.endswith(","):
             # Commas behind a URL end the candidate: what looks like descriptors is the next one.
             url, place = url.rstrip(","), match.end(1)
         if url and not url.startswith("data:"):
             yield url
-            found += 1
