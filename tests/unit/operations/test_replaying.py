@@ -48,3 +48,19 @@ def test_a_page_keeps_its_form() -> None:
     made = ready(page)
     for part in ('<h1 class="a">', 'href="#part"', 'href="#shape"', 'src="data:image/gif;base64,R0"'):
         assert part in made
+
+
+def test_a_mirror_changes_backgrounds_lazy_pictures_and_pages_within_a_page() -> None:
+    page = (
+        "<table background=/a><td background=/b></table><img data-src=/c data-srcset='/d 1x, /e 2x' data-lazy=true>"
+        "<iframe srcdoc='&lt;img src=/f&gt;&lt;iframe srcdoc=&quot;&amp;lt;a href=/g&amp;gt;&quot;&gt;'></iframe>"
+    )
+    seen: list[tuple[str, str]] = []
+
+    def change(href: str, relation: str) -> str:
+        seen.append((href, relation))
+        return href.removeprefix("/") + ".file"
+
+    written = changed_html(LexborHTMLParser(page), change).decode("utf-8-sig")
+    assert sorted(href for href, _ in seen) == [f"/{name}" for name in "abcdefg"]
+    assert all(f"{name}.file" in written for name in "abcdefg") and '"/' not in written

@@ -8,9 +8,11 @@ import codecs
 from collections.abc import Callable
 from typing import Any
 
+from selectolax.lexbor import LexborHTMLParser
+
 from gossamer.model.requisites import CSS_URL
 from gossamer.stages.process.css import css_places
-from gossamer.stages.process.html import PLACES, REFRESH
+from gossamer.stages.process.html import MAX_WITHIN, PLACES, REFRESH
 from gossamer.stages.process.showing import CANDIDATE, REQUISITES, waiting
 
 #: Takes a link as it is written, and its relation, to how it is written in the mirror.
@@ -49,6 +51,11 @@ def changed_html(tree: Any, change: Change) -> bytes:
         tree: the parsed page (`LexborHTMLParser`); it is changed.
         change: makes of a link what is written.
     """
+    return codecs.BOM_UTF8 + _changed(tree, change).encode("utf-8", "replace")
+
+
+def _changed(tree: Any, change: Change, depth: int = 0) -> str:
+    """The same as text, with the pages in its `iframe srcdoc`, as deep as a crawl reads them."""
     for node in tree.root.traverse():
         tag = node.tag
         if tag == "style" and (sheet := node.text(deep=True)):
@@ -66,9 +73,11 @@ def changed_html(tree: Any, change: Change) -> bytes:
         for name in _IN_THE_WAY:
             if name in attributes:
                 del node.attrs[name]
+        if tag == "iframe" and depth < MAX_WITHIN and (within := attributes.get("srcdoc")):
+            node.attrs["srcdoc"] = _changed(LexborHTMLParser(within), change, depth + 1)
         _change_links(node, tag, attributes, change)
     html: str = tree.html
-    return codecs.BOM_UTF8 + html.encode("utf-8", "replace")
+    return html
 
 
 def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change: Change) -> None:
