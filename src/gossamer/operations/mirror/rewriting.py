@@ -8,8 +8,6 @@ import codecs
 from collections.abc import Callable
 from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser
-
 from gossamer.model.requisites import CSS_URL
 from gossamer.stages.process.css import css_places
 from gossamer.stages.process.html import MAX_WITHIN, PLACES, REFRESH
@@ -74,7 +72,7 @@ def _changed(tree: Any, change: Change, depth: int = 0) -> str:
             if name in attributes:
                 del node.attrs[name]
         if tag == "iframe" and depth < MAX_WITHIN and (within := attributes.get("srcdoc")):
-            node.attrs["srcdoc"] = _changed(LexborHTMLParser(within), change, depth + 1)
+            node.attrs["srcdoc"] = _changed(type(tree)(within), change, depth + 1)  # by the same parser
         _change_links(node, tag, attributes, change)
     html: str = tree.html
     return html
