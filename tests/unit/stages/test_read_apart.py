@@ -1,5 +1,6 @@
 """Pages that must not hold up or end the process of a crawl: parts that are read apart, and marks that outlive a process."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from gossamer.contracts.processing import Processor
 from gossamer.flow.sheet import NoSettings
@@ -18,6 +21,7 @@ from gossamer.stages.process.component import Process, ProcessSheet
 from gossamer.stages.process.html import HtmlLinks
 from gossamer.stages.process.marks import MARKS, ReadingMarks
 from gossamer.stages.process.reading import read
+from gossamer.stages.process.sitemaps import SitemapLinks
 from gossamer.stages.process.structured import StructuredDataProcessor
 from gossamer.testing.storing import visit
 
@@ -31,10 +35,12 @@ class Sink:
         raise AssertionError("one page is read")
 
 
-async def processed(seen: Visit, processors: Sequence[Processor], **settings: Any) -> tuple[Visit, Process]:
+async def processed(
+    seen: Visit, processors: Sequence[Processor], *, kind: str = "text/html", **settings: Any
+) -> tuple[Visit, Process]:
     """What the stage makes of a visit."""
     stage = Process(ProcessSheet(**settings))
-    stage.processors, stage.gates = {"text/html": processors}, {}
+    stage.processors, stage.gates = {kind: processors}, {}
     stage.outbox = Sink()  # type: ignore[assignment]  # all that the stage uses of its end
     stage.told = []  # type: ignore[attr-defined]
     stage.report = stage.told.append  # type: ignore[attr-defined, method-assign]
@@ -71,6 +77,21 @@ def test_where_no_parser_process_may_run_what_is_not_read_is_told(run: Run) -> N
     done, stage = run(processed(page_with(500), [HtmlLinks(), StructuredDataProcessor()], parsers=0))
     assert (done.found, done.triples, done.trouble) == ((Found("x"),), (), "parse_skipped")
     assert stage.metrics.counters["read_skipped"] == 1
+
+
+def test_a_packed_sitemap_that_could_hold_up_the_crawl_is_read_in_a_parser_process(run: Run) -> None:
+    body = gzip.compress(b"<urlset>" + b"<url><loc>http://a.test/1</loc></url>" * 150_000, 1)
+    assert len(body) < ProcessSheet().apart
+    seen = msgspec.structs.replace(visit("http://a.test/sitemap.xml.gz", body), mime="application/gzip")
+    done, stage = run(processed(seen, [SitemapLinks()], kind="application/gzip"))
+    assert stage.metrics.counters["read_apart"] == 1
+    assert {found.href for found in done.found} == {"http://a.test/1"}
+    small = msgspec.structs.replace(
+        seen, response=visit(body=gzip.compress(b"<urlset><loc>http://a.test/1</loc>")).response
+    )
+    done, stage = run(processed(small, [SitemapLinks()], kind="application/gzip"))
+    assert stage.metrics.counters["read_apart"] == 0
+    assert [found.href for found in done.found] == ["http://a.test/1"]
 
 
 class Once(Provider[NoSettings]):

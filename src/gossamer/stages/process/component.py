@@ -36,6 +36,9 @@ from gossamer.stages.process.reading import Details, Findings, added, filled, re
 #: Reading a byte of XHTML costs so many times as much as one of HTML.
 _SHARE_OF_XHTML = 20
 
+#: How much longer a processor may take that reads alone: the largest sitemap that the standard allows takes ten seconds.
+_PATIENCE = 2
+
 #: Letters of an ISO 639-1 code. Pages may declare any tag: only so many are counted by name.
 _CODE = 2
 
@@ -239,7 +242,7 @@ class Process(Filter[ProcessSheet]):
         if not self.sheet.parsers or len(specs) < len(processors):
             return without(findings, processors)
         self.metrics.count("read_apart")
-        return joined(findings, await self._isolated(visit, specs))
+        return joined(findings, await self._isolated(visit, specs, deadline=_PATIENCE * self.sheet.parse_deadline))
 
     def _spared(self, visit: Visit, strikes: int) -> Visit | None:
         """What becomes of a page that was being read when the process died: None where it is read apart, once."""
@@ -335,13 +338,22 @@ class Process(Filter[ProcessSheet]):
         findings = Findings(base=visit.url, trouble=trouble)
         return joined(findings, await self._isolated(visit, processors, trouble)) if len(processors) > 1 else findings
 
-    async def _isolated(self, visit: Visit, processors: Sequence[ProcessorSpec], trouble: str = "") -> Findings:
+    async def _isolated(
+        self, visit: Visit, processors: Sequence[ProcessorSpec], trouble: str = "", deadline: float = 0.0
+    ) -> Findings:
         """What processors find that are not trusted, each for itself: one that fails costs its own findings."""
         joint = Findings()
         for spec in processors:
             try:
                 findings = await self._parsers.read(
-                    visit, (spec,), self.sheet.agent, "plain", language=False, trouble=trouble, choice=self.sheet.text
+                    visit,
+                    (spec,),
+                    self.sheet.agent,
+                    "plain",
+                    language=False,
+                    trouble=trouble,
+                    choice=self.sheet.text,
+                    deadline=deadline,
                 )
             except ParserFailed as failure:
                 self.metrics.count(f"{failure}:{spec.name}")

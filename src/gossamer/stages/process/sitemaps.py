@@ -13,7 +13,7 @@ from gossamer.flow.sheet import Sheet, setting
 from gossamer.flow.unit import Provider
 from gossamer.model.body import THRESHOLD, Body, beginning
 from gossamer.model.claims import said
-from gossamer.model.errors import UnreadableUrl
+from gossamer.model.errors import ReadApart, UnreadableUrl
 from gossamer.model.requisites import (
     SITEMAP,
     SITEMAPS,
@@ -42,6 +42,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 #: How often a sitemap may be packed: some servers pack what lies packed on their disks.
 _MOST_PACKED = 2
+
+#: Unpacked bytes that are read where everything else waits: no more than a page may have that is read there. They take 0.7 s at
+#: the worst, and all that a sitemap may have takes ten.
+_AT_ONCE = 4_000_000
 
 _LONGEST_SCHEME = len("https://")
 
@@ -97,8 +101,15 @@ class SitemapLinks(Provider[SitemapSheet]):
             yield found
 
     def _unpacked(self, content: Body, document: Document) -> Body:
-        """What is packed, up to the limit and as far as it is whole."""
-        undone = coding.decode(content, ["gzip"], Keeping(self.sheet.max_bytes, THRESHOLD))
+        """What is packed, up to the limit and as far as it is whole.
+
+        Raises:
+            ReadApart: it is so large that reading it would hold up everything else.
+        """
+        most = min(self.sheet.max_bytes, _AT_ONCE) if document.holds_up else self.sheet.max_bytes
+        undone = coding.decode(content, ["gzip"], Keeping(most, THRESHOLD))
+        if undone.cut and most < self.sheet.max_bytes:
+            raise ReadApart
         if undone.error or undone.cut:
             why = undone.cut or f"its gzip is damaged ({undone.error.removeprefix(f'{coding.BROKEN}: ')})"
             _tell(document, f"{why}; {len(undone.data):,} unpacked bytes are read")
