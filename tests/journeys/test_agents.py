@@ -333,31 +333,34 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
         assert not any(map(is_alive, (agent.process.pid for agent in job.supervisor.agents.values() if agent.process)))
 
 
-@pytest.mark.parametrize("more", [{}, {"designation": "master"}])
+@pytest.mark.parametrize(("part", "more"), [("", {}), ("ledger", {}), ("", {"designation": "master"})])
 def test_an_agent_that_is_lost_for_good_begins_again_while_the_others_live(
-    more: dict[str, Any], tmp_path: Path
+    part: str, more: dict[str, Any], tmp_path: Path
 ) -> None:
     with web_of_hosts(pages=30, latency=0.03) as web:
         lines: list[str] = []
         options = options_for(web, tmp_path / "crawl", agents=3, **more)
         settings = {"frontier": {"silence": 1.0}}
         job = DividedCrawl([seed_of(web)], options, settings=settings, report=lines.append)
-        summary = asyncio.run(crawled(job, losing("agent-01", web)))
+        summary = asyncio.run(crawled(job, losing("agent-01", web, part)))
         assert (summary.state, summary.exit_code, summary.queued) == ("finished", 0, 0)
     assert len(urls_in(tmp_path / "crawl/logs/crawl.jsonl")) == HOSTS * 30
     text = "\n".join(lines)
-    assert "agent-01 has lost its folder state/agent-01; if nobody brings it back from a copy within 1 s" in text
+    assert "agent-01 has lost its ledger; if nobody brings state/agent-01 back from a copy within 1 s" in text
     assert "the crawl goes on without the ledger of agent-01" in text
     assert verify(tmp_path / "crawl", deep=True).findings == []
 
 
-def losing(name: str, web: FakeWeb, back_after: float | None = None) -> Meanwhile:
-    """Take an agent's folder away and end its process once it has fetched something; bring it back where that is said."""
+def losing(name: str, web: FakeWeb, part: str = "", back_after: float | None = None) -> Meanwhile:
+    """Take an agent's folder, or a part of it, away and end its process once it has fetched something.
+
+    It comes back where that is said.
+    """
 
     async def lose(job: DividedCrawl) -> None:
         await until(lambda: job._supervisor is not None and job.supervisor.agents[name].has_worked)
         await until(lambda: len(web.requests) > 60)
-        folder = job.directory / "state" / name
+        folder = job.directory / "state" / name / part
         job.supervisor.agents[name].kill()
         away = folder.rename(job.directory.parent / "away")
         if back_after is not None:
@@ -375,7 +378,7 @@ def test_a_folder_that_is_brought_back_in_time_costs_nothing(tmp_path: Path) -> 
         )
         summary = asyncio.run(crawled(job, losing("agent-01", web, back_after=0.5)))
         assert (summary.state, summary.pages) == ("finished", HOSTS * 30)
-    assert any("agent-01 has its folder again" in line for line in lines)
+    assert any("agent-01 has its ledger again" in line for line in lines)
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
 
 

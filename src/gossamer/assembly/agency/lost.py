@@ -1,13 +1,13 @@
 """Agents whose ledger is lost for good: the crawl stops with a word, or their part begins again where a person says so.
 
 Place in the flow: the supervisor calls :func:`check_lost` before it starts agents, and while a crawl rests of which one agent has
-lost its folder at work: then the others are there, and no person needs to say so. What a lost ledger had queued stood in it alone.
+lost its ledger at work: then the others are there, and no person needs to say so. What a lost ledger had queued stood in it alone.
 It is found again as far as others know of it: from the links of their pages, which the tables have, and from the seeds, which every
 run gives to the agents anew. Records and rows that the lost agent has written stay, as where a crawl of one agent has lost its
 ledger (:mod:`gossamer.assembly.lost_ledger`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
@@ -45,7 +45,13 @@ FROM links_all l JOIN pages_all p ON p.visit = l.visit GROUP BY l.target
 
 
 def check_lost(
-    directory: Path, wiring: Wiring, members: Sequence[str], division: DividedByRing | DividedByTable, *, accept: bool
+    directory: Path,
+    wiring: Wiring,
+    members: Sequence[str],
+    division: DividedByRing | DividedByTable,
+    *,
+    accept: bool,
+    known: Collection[str] = (),
 ) -> Iterator[str]:
     """Say which agents have lost their ledgers, and let these begin again.
 
@@ -54,7 +60,8 @@ def check_lost(
         wiring: of the crawl, for the settings of its ledgers.
         members: the agents of the crawl.
         division: says whose a host is.
-        accept: a person has said to go on without.
+        accept: a person has said to go on without, or other agents do.
+        known: agents that were at work, whether they have written anything or not.
 
     Yields:
         Lines for people.
@@ -63,7 +70,8 @@ def check_lost(
         CrawlDirectoryError: a ledger is lost, and that is not accepted; or no ledger is left.
     """
     names = [member(text).agent for text in members]
-    lost = {name: damage for name in names if (damage := damage_of_agent(directory, wiring, name)) is not None}
+    damages = {name: damage_of_agent(directory, wiring, name, has_begun=name in known) for name in names}
+    lost = {name: damage for name, damage in damages.items() if damage is not None}
     if not lost:
         return
     first, damage = next(iter(lost.items()))
@@ -162,10 +170,12 @@ def _fetched(directory: Path, loss: LostWork) -> Iterator[str]:
                     yield row.url
 
 
-def damage_of_agent(directory: Path, wiring: Wiring, agent: str) -> CrawlDirectoryError | None:
-    """What is wrong with the ledger of an agent that has written something; None where nothing is, or it never began."""
+def damage_of_agent(
+    directory: Path, wiring: Wiring, agent: str, *, has_begun: bool = False
+) -> CrawlDirectoryError | None:
+    """What is wrong with the ledger of an agent that was at work, or has written something; None where nothing is."""
     damage = damage_of(ledger_of(directory, wiring, agent))
-    return damage if damage is not None and any(files_of(directory, agent)) else None
+    return damage if damage is not None and (has_begun or any(files_of(directory, agent))) else None
 
 
 def _found_again(

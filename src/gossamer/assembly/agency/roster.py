@@ -102,7 +102,7 @@ class Roster:
         """How those stand that have left."""
         self._wanted: tuple[str, ...] | None = None
         self._lost: set[str] = set()
-        """Those that have lost their folders while they were at work."""
+        """Those that have lost their ledgers while they were at work."""
         self.check(graph, self.members)
         check_places(self.masters, self.members)
 
@@ -180,7 +180,7 @@ class Roster:
         return True
 
     def lose(self, graph: Graph, agent: str) -> bool:
-        """An agent has lost its folder: let it begin again when the crawl rests, unless it is back; False where it cannot."""
+        """An agent has lost its ledger: let it begin again when the crawl rests, unless it is back; False where it cannot."""
         try:
             check_can_change(graph.wiring, self._directory)
         except UsageError:
@@ -189,7 +189,7 @@ class Roster:
         return True
 
     async def begin_lost_again(self, graph: Graph) -> list[LostWork]:
-        """Let agents that have lost their folders begin again, since no agent runs; returns what they had fetched.
+        """Let agents that have lost their ledgers begin again, since no agent runs; returns what they had fetched.
 
         Raises:
             CrawlDirectoryError: no ledger is left.
@@ -200,7 +200,7 @@ class Roster:
         losses = [loss_of(self._directory, agent) for agent in sorted(lost)]
         division = self.division(graph)
         lines = await asyncio.to_thread(
-            list, check_lost(self._directory, graph.wiring, self.members, division, accept=True)
+            list, check_lost(self._directory, graph.wiring, self.members, division, accept=True, known=lost)
         )
         for line in lines:
             self._report(line)

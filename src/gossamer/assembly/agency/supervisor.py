@@ -43,6 +43,9 @@ PATIENCE = 30.0
 #: agent, and what the others owe each other takes a round or two.
 PATIENCE_AFTER_LEAVE = 2.0
 
+#: Seconds between two looks at whether a lost ledger is back.
+_LOOK = 0.5
+
 #: Exit statuses by which an agent says that a person has to do something before it can run.
 _REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
 
@@ -76,7 +79,7 @@ class Supervisor:
             report: takes lines for people.
             turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
-            loses: says whether an agent whose folder is gone may begin again without it, when the others have come to rest.
+            loses: says whether an agent whose ledger is lost may begin again without it, when the others have come to rest.
         """
         self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
         self.masters = {name: MasterProcess(name, starter, Path(orders.directory), report) for name in orders.masters}
@@ -174,7 +177,8 @@ class Supervisor:
                 return
             if code == 0:
                 continue
-            if agent.has_begun and agent.is_lost and not self._is_over.is_set():
+            is_working = agent.has_begun and not self._is_over.is_set()
+            if is_working and await asyncio.to_thread(agent.has_lost_ledger):
                 if await self._comes_back(agent):
                     continue
                 return
@@ -225,29 +229,29 @@ class Supervisor:
         return True
 
     async def _comes_back(self, agent: AgentProcess) -> bool:
-        """One agent has lost its folder: whether a person brings it back in time. If not, the others rest until it begins again.
+        """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest until it begins again.
 
         Raises:
-            AgentEnded: nobody else is at work, or the crawl cannot go on without the folder.
+            AgentEnded: nobody else is at work, or the crawl cannot go on without it.
         """
         others = [one for one in self.agents.values() if one is not agent and one.is_alive]
         if not others or not self._loses(agent.name):
             raise AgentEnded(
-                f"{agent.name} has lost its folder state/{agent.name} while it was at work; bring it back from a copy, or "
+                f"{agent.name} has lost its ledger while it was at work; bring state/{agent.name} back from a copy, or "
                 f"fetch the part of {agent.name} again: gossamer resume {agent.directory} --accept-loss",
                 CrawlDirectoryError.exit_code,
             )
         wait = self.beats.ended_after
         self._report(
-            f"{agent.name} has lost its folder state/{agent.name}; if nobody brings it back from a copy within {wait:g} s, "
+            f"{agent.name} has lost its ledger; if nobody brings state/{agent.name} back from a copy within {wait:g} s, "
             f"the part of {agent.name} is fetched again"
         )
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline and not self.is_resting and not self._is_over.is_set():
-            if not agent.is_lost:
-                self._report(f"{agent.name} has its folder again, and is started again")
+            if not await asyncio.to_thread(agent.has_lost_ledger):
+                self._report(f"{agent.name} has its ledger again, and is started again")
                 return True
-            await asyncio.sleep(ROUND)
+            await asyncio.sleep(_LOOK)
         self._has_lost_one = True
         if not self._is_over.is_set():
             self.rest()

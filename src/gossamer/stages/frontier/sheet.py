@@ -72,7 +72,7 @@ class FrontierSheet(Sheet, frozen=True):
         float,
         setting(
             "With several agents, end an agent or master that has not answered for this time, and start it again. Also wait "
-            "this long for the lost folder of an agent before its part begins again.",
+            "this long for the lost ledger of an agent before its part begins again.",
             unit="s",
             gt=0,
         ),
