@@ -26,6 +26,9 @@ _DIRECTIVE = re.compile(
     r"unavailable_after\s*:.*|max-(?:snippet|image-preview|video-preview)\s*:\s*[^\s:]*|[^\s:|/]+", re.DOTALL
 )
 
+#: Marks that some pages write around a directive.
+_AROUND = "'\".!"
+
 _NAME = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:")
 
 #: Parts of a date behind a comma, as in `Sat, 01 Jan 2028 00:00:00 GMT`: it belongs to the part before.
@@ -80,7 +83,8 @@ def _of_value(value: str, agent: str) -> list[str]:
         if name is not None and name[1].lower() not in _VALUED:
             is_ours, begin = name[1].lower() in (agent, "*", "robots"), name.end()
         if is_ours:
-            found += [_folded(one[0]) for one in _DIRECTIVE.finditer(part[begin:].lower())]
+            words = (_folded(one[0]).strip(_AROUND) for one in _DIRECTIVE.finditer(part[begin:].lower()))
+            found += filter(None, words)
     return found
 
 

@@ -31,6 +31,7 @@ from gossamer.reading.robots_tags import MAX_DIRECTIVE, MAX_DIRECTIVES, concerns
         (["gossamer: unavailable_after: 2030-06-25"], {"unavailable_after: 2030-06-25"}),
         ([",, ,"], set()),
         (["noindex; nofollow"], {"noindex", "nofollow"}),
+        (["'noindex', \"nofollow\". ..."], {"noindex", "nofollow"}),
         (["NOINDEX;NOFOLLOW;"], {"noindex", "nofollow"}),
         (["noindex nofollow"], {"noindex", "nofollow"}),
         (["noindex\tnofollow\nnoarchive|nosnippet/none"], {"noindex", "nofollow", "noarchive", "nosnippet", "none"}),
