@@ -36,6 +36,12 @@ TEXTS = st.lists(
             "https://",
             "a.",
             "test",
+            "127.0.0.1",
+            "255.1.",
+            ":8080",
+            ":80",
+            ":0",
+            ":99999",
             "xn--",
             "/",
             "..",
@@ -111,7 +117,7 @@ async def marshaled(table: KeptDesignations, batches: list[list[Task]], recent: 
 def test_what_is_plain_is_canonical_and_has_the_host_that_the_parser_finds(text: str) -> None:
     host = plain_host(text)
     if host:
-        assert canonical(text) == text
+        assert canonical(text, "http://other.test/") == text, "by the parser"
         assert host == host_of(text)
 
 

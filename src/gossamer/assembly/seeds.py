@@ -13,6 +13,9 @@ from gossamer.services.dns import GuardedResolver
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stores.lending.lent import LentSheet
 
+#: Sites of seeds whose names are looked up before a crawl begins, one after the other: a person sees at once that one is wrong.
+_LOOKED_UP = 16
+
 
 def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
     """Refuse seeds that no protocol module of the graph serves.
@@ -43,7 +46,7 @@ async def check_addresses(
     for resolver in resolvers(graph):
         await resolver.start()
         try:
-            for url in seeds:
+            for url in _one_each(seeds):
                 if scheme_of(url) in unresolved:
                     continue  # its name is that of no machine
                 if any(table.get(host_of(url)) for table in lent):
@@ -57,6 +60,16 @@ async def check_addresses(
                         report(f"seed {url}: {error}")
         finally:
             await resolver.stop()
+
+
+def _one_each(seeds: Sequence[str]) -> list[str]:
+    """A seed of each of the first sites: their names are looked up before the crawl begins, those of others when it asks them."""
+    first: dict[tuple[str, int], str] = {}
+    for url in seeds:
+        if len(first) == _LOOKED_UP:
+            break
+        first.setdefault(endpoint_of(url), url)
+    return list(first.values())
 
 
 def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:

@@ -29,10 +29,15 @@ WITH_AUTHORITY = frozenset({*_DEFAULT_PORTS, "file"})
 
 # What the parser would leave as it is, as most URLs are: segments with nothing to escape, none a dot segment (none begins with a
 # dot, and no escape stands for one), no colon that could end a scheme. In front of a whole URL a name of lower-case letters, digits
-# and hyphens whose last label is no number (an address). Linear: what ends a repetition never begins the next.
+# and hyphens whose last label is no number, or an address of four numbers; perhaps a port. Linear: what ends a repetition never
+# begins the next.
 _PATH = r"(?:[0-9A-Za-z_~%-][0-9A-Za-z_.~%-]*/)*(?:[0-9A-Za-z_~%-][0-9A-Za-z_.~%-]*)?"
 _PLAIN_PATH = re.compile(_PATH).fullmatch
-_PLAIN_URL = re.compile(rf"https?://((?:[0-9a-z][0-9a-z-]*\.)+[a-z]+)/{_PATH}(?:\?[0-9A-Za-z_.~%=&+/-]+)?").fullmatch
+_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_PLAIN_HOST = rf"(?:[0-9a-z][0-9a-z-]*\.)+[a-z]+|{_BYTE}(?:\.{_BYTE}){{3}}"
+_PLAIN_URL = re.compile(
+    rf"https?://({_PLAIN_HOST})(?::([1-9][0-9]{{0,4}}))?/{_PATH}(?:\?[0-9A-Za-z_.~%=&+/-]+)?"
+).fullmatch
 
 
 def plain_host(url: str) -> str:
@@ -41,7 +46,9 @@ def plain_host(url: str) -> str:
     if len(url) > MAX_URL_BYTES or "xn--" in url or _has_escaped_dot(url):
         return ""
     match = _PLAIN_URL(url)
-    return "" if match is None else match[1]
+    if match is None or (match[2] and (match[2] in ("80", "443") or int(match[2]) > 65_535)):
+        return ""  # the port of its scheme is left out
+    return match[1]
 
 
 def is_plain_path(path: str) -> bool:
@@ -60,6 +67,8 @@ def canonical(text: str, base: str | None = None) -> str:
         UnreadableUrl: the parser refuses it.
         UrlTooLong: it is longer than :data:`MAX_URL_BYTES`.
     """
+    if base is None and plain_host(text):
+        return text
     if len(text) > MAX_TEXT:
         raise UrlTooLong(f"the link has {len(text)} characters; at most {MAX_URL_BYTES} bytes of a URL are kept")
     try:

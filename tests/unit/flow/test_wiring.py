@@ -185,3 +185,13 @@ def test_any_other_data_is_refused_as_a_plan_in_words(plain: dict[str, Any]) -> 
         from_plain(plain, "w")
     except WiringError as error:
         assert str(error).startswith("w: ")  # noqa: PT017  # a plan by chance is right, too
+
+
+def test_a_long_list_of_a_wiring_reads_back_as_it_was() -> None:
+    plain = [f"http://a.test/{number}" for number in range(1_500)]
+    odd = [*plain, 'http://a.test/"\\', "\u00e4\n"]
+    for urls in (plain, odd):
+        wiring = with_settings(parse(TEXT), next(iter(parse(TEXT).components)), {"urls": urls, "others": plain})
+        again = parse(to_toml(wiring))
+        [unit] = [plan for plan in again.components.values() if "urls" in plan.settings]
+        assert (unit.settings["urls"], unit.settings["others"]) == (urls, plain)

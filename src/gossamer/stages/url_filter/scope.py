@@ -61,10 +61,12 @@ class ScopeFilter(Provider[ScopeSheet]):
         except UnreadableUrl as error:
             raise SettingError(f"setting 'seeds': {error}; write it in full, as https://example.org/") from None
         self._rule = f"scope:{self.sheet.scope}"
-        self._pages = frozenset(map(_rest, seeds))
-        self._prefixes = tuple(sorted({_rest(_directory_of(seed)) for seed in seeds}))
+        # Seeds may be many: each scope looks at what it asks for alone.
+        folders = {_directory_of(seed) for seed in seeds} if self.sheet.scope == "prefix" else set()
+        self._pages = frozenset(map(_rest, seeds)) if self.sheet.scope == "page" else frozenset()
+        self._prefixes = tuple(sorted(set(map(_rest, folders))))
         # What most links in scope begin with, so that they need not be taken apart.
-        self._starts = tuple(sorted({_directory_of(seed) for seed in seeds}))
+        self._starts = tuple(sorted(folders))
         self._hosts = frozenset(map(host_of, seeds))
         self._domains = frozenset(map(registered_domain, self._hosts)) if self.sheet.scope == "domain" else frozenset()
         self._verdicts: dict[str, str] = {}
