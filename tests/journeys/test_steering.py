@@ -24,7 +24,9 @@ from gossamer.assembly.control.messages import (
     Rewire,
     Status,
     Stop,
+    Suspend,
     Undo,
+    Unsuspend,
 )
 from gossamer.assembly.control.settings import set_values
 from gossamer.assembly.control.standing import CrawlStanding
@@ -346,6 +348,29 @@ def test_when_every_host_is_blocked_the_crawl_ends_with_nothing_queued(tmp_path:
         summary = crawl([web.url("/")], tmp_path / "c", lambda control: control.do(BlockHosts(["127.0.0.1"])))
     assert (summary.state, summary.queued) == ("finished", 0)
     assert summary.outcomes["blocked"] == summary.discovered - summary.fetched
+
+
+def test_one_unit_is_suspended_and_goes_on_and_a_stop_lets_all_go_on(tmp_path: Path) -> None:
+    def suspended(control: Control) -> list[str]:
+        return [one.name for one in control.told(Status(units=True), CrawlStanding).units if one.is_suspended]
+
+    def script(control: Control) -> None:
+        assert control.do(Suspend("process")) == "process is suspended"
+        assert suspended(control) == ["process"]
+        assert control.do(Unsuspend("process")) == "process goes on"
+        assert suspended(control) == []
+        for name, words in {"robots": "is a provider", "proces": "did you mean 'process'"}.items():
+            with pytest.raises(SteeringRefused, match=words):
+                control.do(Suspend(name))
+        assert control.do(Unsuspend("process")) == "process goes on", "it does already"
+        control.do(Suspend("links"))
+        control.do(Stop())
+
+    with FakeWeb.tree(3, 4, latency=0.01) as web:
+        stopped = crawl([web.url("/")], tmp_path / "c", script)
+        assert stopped.state == "stopped"
+        whole = crawl([], tmp_path / "c", resume=True)
+        assert (whole.state, whole.pages) == ("finished", len(web.expected))
 
 
 def test_what_is_no_host_is_not_blocked(tmp_path: Path) -> None:

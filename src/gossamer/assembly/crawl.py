@@ -34,6 +34,7 @@ from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.seeds import check_addresses
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.summary import ENDED, Summary, cpu_seconds, peak_rss
+from gossamer.assembly.suspending import Suspensions
 from gossamer.assembly.tables import write_hosts
 from gossamer.assembly.tuning import loop_factory
 from gossamer.assembly.units_at_work import UnitsAtWork
@@ -98,6 +99,8 @@ class Crawl:
         self.fleet: Fleet | None = None
         self._figures: RunFigures | None = None
         self._changes: LiveChanges | None = None
+        self.suspensions = Suspensions(lambda: self.graph_at_work)
+        """Its components that take up nothing now."""
         self.handing_over = HandingOver(self)
         """The way to rest, where several agents are to go on."""
         self.others: Others | None = None
@@ -299,10 +302,12 @@ class Crawl:
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self.suspensions.end()
         self._work.stop()
 
     def finish(self) -> None:
         """End as a crawl does that has nothing left: others go on with it."""
+        self.suspensions.end()
         self._work.finish()
 
     def abort(self) -> None:

@@ -22,7 +22,9 @@ from gossamer.assembly.control.messages import (
     Rewire,
     SetHost,
     Stop,
+    Suspend,
     Undo,
+    Unsuspend,
 )
 from gossamer.assembly.control.requests import offered_request
 from gossamer.assembly.control.wire import ControlRequest, Listed, Malformed, Told
@@ -55,19 +57,32 @@ def pairs_of(pairs: Sequence[str], example: str) -> dict[str, str]:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-def pause(directory: str) -> None:
+@click.option("--unit", metavar="NAME", help="Suspend this component alone, until `gossamer continue DIR --unit NAME`.")
+@click.option("--agent", default="", metavar="NAME", help="Suspend it in this one of several agents.")
+def pause(directory: str, unit: str | None, agent: str) -> None:
     """Pause a running crawl: it sends no more requests until `gossamer continue`.
 
     Requests in flight are finished and their pages kept. The crawl stays in memory, and its hosts keep their turns.
     """
-    _do(directory, Pause())
+    _check_agent(unit, agent)
+    _do(directory, Suspend(unit, agent) if unit else Pause())
 
 
 @click.command("continue")
 @click.argument("directory", metavar="DIR")
-def continue_(directory: str) -> None:
+@click.option(
+    "--unit", metavar="NAME", help="Let this component go on, which was suspended by `gossamer pause --unit`."
+)
+@click.option("--agent", default="", metavar="NAME", help="Let it go on in this one of several agents.")
+def continue_(directory: str, unit: str | None, agent: str) -> None:
     """Let a paused crawl go on."""
-    _do(directory, Continue())
+    _check_agent(unit, agent)
+    _do(directory, Unsuspend(unit, agent) if unit else Continue())
+
+
+def _check_agent(unit: str | None, agent: str) -> None:
+    if agent and not unit:
+        raise click.UsageError("--agent says in which agent a unit is suspended; also give --unit")
 
 
 @click.command()

@@ -22,7 +22,9 @@ from gossamer.assembly.control.messages import (
     ReadUnit,
     SetHost,
     Stop,
+    Suspend,
     Undo,
+    Unsuspend,
 )
 from gossamer.assembly.control.picture import GraphPicture, graph_picture
 from gossamer.assembly.control.wire import ControlRequest
@@ -36,6 +38,8 @@ from gossamer.stores.members import members_of
 ORDERS: dict[str, type[ControlRequest]] = {
     "pause": Pause,
     "continue": Continue,
+    "suspend": Suspend,
+    "unsuspend": Unsuspend,
     "stop": Stop,
     "checkpoint": Checkpoint,
     "set": Change,

@@ -28,6 +28,7 @@ from gossamer.assembly.quiescence import AgentReport
 from gossamer.assembly.sampling import Sampler
 from gossamer.assembly.skipped import setting_aside
 from gossamer.assembly.summary import ENDED
+from gossamer.assembly.suspending import Suspensions
 from gossamer.assembly.tables import write_hosts
 from gossamer.assembly.units_at_work import UnitsAtWork
 from gossamer.flow.difference import Difference
@@ -127,6 +128,8 @@ class AgentRun:
         self._life = f"{os.getpid()}-{time.time_ns()}"
         aside = setting_aside(directory, agent)
         self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder), aside=aside)
+        self.suspensions = Suspensions(lambda: self.graph_at_work)
+        """Its components that take up nothing now."""
         self._sampler = Sampler(self)
         self._rates = LentRates(self.units, among)
         self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
@@ -235,6 +238,7 @@ class AgentRun:
 
     def finish(self) -> None:
         """End as a crawl does that has nothing left."""
+        self.suspensions.end()
         self._work.finish()
 
     # -- as a crawl is steered
@@ -251,6 +255,7 @@ class AgentRun:
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self.suspensions.end()
         self._work.stop()
 
     def abort(self) -> None:

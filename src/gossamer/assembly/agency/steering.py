@@ -44,7 +44,9 @@ from gossamer.assembly.control.messages import (
     SetHost,
     Status,
     Stop,
+    Suspend,
     Undo,
+    Unsuspend,
     Why,
     change_of,
 )
@@ -89,6 +91,8 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         case Continue():
             await crawl.spread(request)
             return Done(GOES_ON)
+        case Suspend() | Unsuspend():
+            return await _of_each(crawl, request)
         case Stop(now=True):
             crawl.abort()
             return Done(STOPS_AT_ONCE)
@@ -163,6 +167,14 @@ async def _of_one(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
         AgentRefused: it was not done.
     """
     agent = str(getattr(request, "agent", ""))
+    answered = await _at_one(crawl, request, agent)
+    if isinstance(answered, Done) and request.steers:
+        return Done(f"{answered.text} ({agent} alone, until it begins again)")
+    return answered
+
+
+async def _at_one(crawl: "DividedCrawl", request: ControlRequest, agent: str) -> Answered:
+    """The answer of this agent. Raises as :func:`_of_one`."""
     working = crawl.supervisor.agents
     if agent not in working:
         raise UsageError(f"no agent {agent!r} is at work{nearest(agent, working)}")
@@ -171,12 +183,17 @@ async def _of_one(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
     # A line of its own: the supervisor goes on asking for news while a unit that leaves finishes what it fetches.
     line = AgentLine(crawl.directory, agent)
     try:
-        answered = await line.ask(msgspec.structs.replace(request, agent=""), LONGEST if request.steers else PATIENCE)
+        return await line.ask(msgspec.structs.replace(request, agent=""), LONGEST if request.steers else PATIENCE)
     finally:
         line.close()
-    if isinstance(answered, Done) and request.steers:
-        return Done(f"{answered.text} ({agent} alone, until it begins again)")
-    return answered
+
+
+async def _of_each(crawl: "DividedCrawl", request: Suspend | Unsuspend) -> Done:
+    """What each agent that is at work has done. Raises as :func:`_of_one`."""
+    check_unit(crawl.graph, request.unit)
+    names = list(crawl.supervisor.agents)
+    done = await asyncio.gather(*(_at_one(crawl, request, name) for name in names))
+    return Done(f"{'; '.join(sorted({one.text for one in done if isinstance(one, Done)}))} (all agents)")
 
 
 async def _instances_of_all(crawl: "DividedCrawl", request: ReadUnit) -> Told:

@@ -116,10 +116,13 @@ def _units(parts: Iterable[UnitFigures]) -> list[UnitFigures]:
     """Units by name: agents have the same ones, but for what leads from each to the others."""
     sums: dict[str, UnitFigures] = {}
     for one in parts:
-        metrics = dict(sums[one.name].metrics) if one.name in sums else {}
+        before = sums.get(one.name)
+        metrics = dict(before.metrics) if before is not None else {}
         for name, value in one.metrics.items():
             metrics[name] = metrics.get(name, 0) + value
-        sums[one.name] = UnitFigures(one.name, one.use, metrics)
+        sums[one.name] = UnitFigures(
+            one.name, one.use, metrics, one.is_suspended or (before is not None and before.is_suspended)
+        )
     return list(sums.values())
 
 

@@ -66,6 +66,30 @@ class Continue(ControlRequest, frozen=True, tag="continue"):
         return Done(GOES_ON)
 
 
+class Suspend(ControlRequest, frozen=True, tag="suspend"):
+    """Let one component take up nothing more until :class:`Unsuspend`, or until its process begins again."""
+
+    unit: Name
+    agent: OneAgent = ""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Suspend it."""
+        is_idle = await crawl.suspensions.suspend(self.unit)
+        return Done(f"{self.unit} is suspended" + ("" if is_idle else "; it has yet to finish what it has in hand"))
+
+
+class Unsuspend(ControlRequest, frozen=True, tag="unsuspend"):
+    """Let a suspended component go on."""
+
+    unit: Name
+    agent: OneAgent = ""
+
+    async def act(self, crawl: "Steerable") -> "Answered":
+        """Let it."""
+        crawl.suspensions.unsuspend(self.unit)
+        return Done(f"{self.unit} goes on")
+
+
 class Stop(ControlRequest, frozen=True, tag="stop"):
     """End, as Ctrl-C does; the crawl can be resumed."""
 

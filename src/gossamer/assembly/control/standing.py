@@ -77,6 +77,7 @@ class UnitFigures(msgspec.Struct, frozen=True):
     name: str
     use: str
     metrics: dict[str, float]
+    is_suspended: bool = False
 
 
 class ConnectorFigures(msgspec.Struct, frozen=True):
@@ -346,7 +347,8 @@ def _units(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[Unit
         for part in parts:
             for key, value in part.units.get(name, {}).items():
                 total[key] = total.get(key, 0) + value
-        found.append(UnitFigures(name, node.use, {key: round(value, 3) for key, value in sorted(total.items())}))
+        metrics = {key: round(value, 3) for key, value in sorted(total.items())}
+        found.append(UnitFigures(name, node.use, metrics, name in crawl.suspensions.names))
     return found
 
 

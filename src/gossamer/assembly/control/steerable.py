@@ -18,6 +18,7 @@ from gossamer.model.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.assembly.control.instances import UnitInstances
     from gossamer.assembly.control.standing import CrawlStanding
+    from gossamer.assembly.suspending import Suspensions
     from gossamer.stores.ledger.ledger import RocksLedger
 
 U = TypeVar("U")
@@ -96,6 +97,11 @@ class Steerable(Settable, Protocol):
 
     def go_on(self) -> None:
         """Ask again."""
+        ...
+
+    @property
+    def suspensions(self) -> "Suspensions":
+        """Its components that take up nothing now."""
         ...
 
     def stop(self) -> None:

@@ -1,5 +1,5 @@
 // What every unit of a running crawl has counted, and what passed each connector: where items wait, and who holds them up.
-import { get } from "./api.js";
+import { get, order } from "./api.js";
 import { agentPick } from "./agents.js";
 import { h, replace, table } from "./dom.js";
 import { count, seconds } from "./words.js";
@@ -9,9 +9,14 @@ const REFRESH = 5_000;
 export function units(parent, { key, alive }) {
   let search = "", agent = "", now = null, agents = "";
   const found = h("div"), pick = h("span", { class: "actions" });
-  const draw = () => replace(found, now.process ? shown(now, search) : h("p", {}, "The crawl rests: its units count nothing."));
+  const draw = () => replace(found, now.process ? shown(now, search, suspend) : h("p", {}, "The crawl rests: its units count nothing."));
+  const said = h("p", { role: "status" });
+  const suspend = async (one) => {
+    try { said.textContent = (await order(key, one.is_suspended ? "unsuspend" : "suspend", { unit: one.name, agent })).done; await look(); }
+    catch (error) { said.textContent = error.message; }
+  };
   const field = h("input", { id: "unit", autocomplete: "off", spellcheck: "false", oninput: (event) => { search = event.target.value.trim().toLowerCase(); if (now) draw(); } });
-  replace(parent, h("h2", {}, "Units"), h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "unit" }, "Name"), field, pick), found);
+  replace(parent, h("h2", {}, "Units"), h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "unit" }, "Name"), field, pick), said, found);
   const look = async () => {
     try {
       now = await get(`crawls/${encodeURIComponent(key)}?${new URLSearchParams({ units: "1", agent })}`);
@@ -26,7 +31,7 @@ export function units(parent, { key, alive }) {
   return () => clearInterval(timer);
 }
 
-function shown(now, search) {
+function shown(now, search, suspend) {
   const named = (one) => one.name.toLowerCase().includes(search);
   return [
     h("h3", {}, "Connectors"),
@@ -38,6 +43,7 @@ function shown(now, search) {
     table("Components and providers", [
       ["unit", (one) => one.name], ["is", (one) => one.use],
       ["has counted", (one) => Object.entries(one.metrics).map(([name, value]) => `${name} ${count(value)}`).join(", "), "prose"],
+      ["", (one) => h("button", { type: "button", onclick: () => suspend(one) }, one.is_suspended ? `Let ${one.name} go on` : `Suspend ${one.name}`)],
     ], now.units.filter(named)),
   ];
 }
