@@ -8,7 +8,7 @@ reads terms that stand for each other by recursion, which ends the process where
 from typing import Any
 
 from gossamer.rdf import schema_org
-from gossamer.rdf.terms import MAX_IRI, Gathered
+from gossamer.rdf.terms import MAX_IRI, Gathered, TooDear
 
 #: Objects and lists in each other (fault 62).
 MAX_DEPTH = 200
@@ -28,7 +28,7 @@ def put_contexts(value: Any, script: bytes, gathered: Gathered) -> int:
 
     Raises:
         TooDeep: it is nested too deeply.
-        ValueError: a context is one that the parser must not see.
+        TooDear: a context is one that the parser must not see.
     """
     holders: list[dict[str, Any]] = []
     used: set[str] = set()
@@ -105,7 +105,7 @@ def _measured(context: Any, schema: dict[str, Any]) -> tuple[int, int, int]:
     """How many terms a context has, how many contexts belong to terms of it, and how long its longest chain of terms is.
 
     Raises:
-        ValueError: a chain is too long, or a name is: the parser would copy it for each key that uses it.
+        TooDear: a chain is too long, or a name is: the parser would copy it for each key that uses it.
     """
     if context is schema:
         return len(context), 0, 1
@@ -119,13 +119,13 @@ def _measured(context: Any, schema: dict[str, Any]) -> tuple[int, int, int]:
         for term, meaning in context.items():
             iri = meaning.get("@id") if isinstance(meaning, dict) else meaning
             if isinstance(iri, str) and len(iri) > MAX_IRI:
-                raise ValueError(f"the context says {term[:40]!r} in {len(iri)} characters, more than {MAX_IRI}")
+                raise TooDear(f"the context says {term[:40]!r} in {len(iri)} characters, more than {MAX_IRI}")
             if isinstance(meaning, dict) and "@context" in meaning:
                 more, inner, length = _measured(meaning["@context"], schema)
                 terms, scoped, chain = terms + more, scoped + inner + 1, max(chain, length)
         chain += _chain(context)
     if chain > MAX_CHAIN:
-        raise ValueError(f"the context has over {MAX_CHAIN} terms that stand for each other in a row")
+        raise TooDear(f"the context has over {MAX_CHAIN} terms that stand for each other in a row")
     return terms, scoped, chain
 
 

@@ -36,7 +36,7 @@ def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
         ReadApart: the scripts of the page may cost more than a caller that cannot be stopped may spend.
     """
     if len(script) > MAX_SCRIPT:
-        gathered.warn("JsonLdError", f"{len(script)} bytes are too long")
+        _skip(gathered, f"{len(script)} bytes are too long")
         return
     try:
         gathered.spend(len(script) + _EACH)
@@ -46,14 +46,19 @@ def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
         gathered.spend(put_contexts(value, script, gathered))
         document = msgspec.json.encode(value)
     except (TooDeep, RecursionError):
-        gathered.warn("JsonLdError", "it is nested too deeply")
+        _skip(gathered, "it is nested too deeply")
     except TooDear as error:
-        gathered.counts["parse_skipped"] += 1
-        gathered.warn("JsonLdError", str(error))
+        _skip(gathered, str(error))
     except (msgspec.DecodeError, ValueError) as error:
         gathered.warn("JsonLdError", str(error))
     else:
         _parse(document, base, gathered)
+
+
+def _skip(gathered: Gathered, why: str) -> None:
+    """Leave out a script that is over a limit: it may be JSON-LD all the same, so it is trouble of its page."""
+    gathered.counts["parse_skipped"] += 1
+    gathered.warn("JsonLdError", why)
 
 
 def _decoded(script: bytes, gathered: Gathered) -> Any:
