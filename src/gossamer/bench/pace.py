@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from gossamer.bench.report import BenchReport
-from gossamer.bench.servers import Broken, BrokenPages, Flaky, Moody, Overloaded, Server, TokenBucket
+from gossamer.bench.servers import BrokenPages, FailsAtRandom, Flaky, Moody, Overloaded, Server, TokenBucket
 from gossamer.model.outcome import Outcome
 from gossamer.model.ruling import What
 from gossamer.model.task import Answer
@@ -151,8 +151,8 @@ def _other_table(report: BenchReport) -> None:
         table.add(f"overloaded beyond {knee:g}/s", "0", "requests a second", f"{knee:g}", f"{found.asked:.2f}")
         table.add("", "", "failed %", "", f"{found.refused * 100:.2f}")
     for delay in (1.0, 0.0):
-        well = figures(crawl(Broken(0.0), delay, HOUR), 0.0, HOUR)
-        found = figures(crawl(Broken(0.5), delay, HOUR), 0.0, HOUR)
+        well = figures(crawl(FailsAtRandom(0.0), delay, HOUR), 0.0, HOUR)
+        found = figures(crawl(FailsAtRandom(0.5), delay, HOUR), 0.0, HOUR)
         table.add(
             "half of the answers are errors", f"{delay:g}", "pace %", "25", f"{found.asked / well.asked * 100:.1f}"
         )

@@ -87,7 +87,7 @@ class Overloaded:
         return ServerReply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, elapsed)
 
 
-class Broken:
+class FailsAtRandom:
     """Fails on a share of all requests, at random, whatever the pace."""
 
     def __init__(self, share: float, latency: float = 0.05, seed: int = 1) -> None:

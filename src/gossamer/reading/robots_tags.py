@@ -77,7 +77,8 @@ def concerns(name: str, agent: str) -> bool:
 
 def _of_value(value: str, agent: str) -> list[str]:
     """An agent's name holds until the next one: field values joined by a proxy stay readable."""
-    found, is_ours = [], True
+    found: list[str] = []
+    is_ours = True
     for part in _parts(value):
         name, begin = _NAME.match(part), 0
         if name is not None and name[1].lower() not in _VALUED:

@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.bench.pace import MINUTE, bucket, crawl, figures, flaky, obedient
-from gossamer.bench.servers import Broken, BrokenPages, Flaky, Moody, Overloaded, TokenBucket
+from gossamer.bench.servers import BrokenPages, FailsAtRandom, Flaky, Moody, Overloaded, TokenBucket
 from gossamer.model.outcome import Outcome
 
 HALF = 30 * MINUTE
@@ -38,8 +38,8 @@ def test_an_overloaded_server_is_kept_below_its_knee(knee: float) -> None:
 
 @pytest.mark.parametrize("delay", [1.0, 0.0])
 def test_a_broken_server_gets_a_quarter_of_the_pace(delay: float) -> None:
-    well = figures(crawl(Broken(0.0), delay, HALF), 0.0, HALF)
-    found = figures(crawl(Broken(0.5), delay, HALF), 0.0, HALF)
+    well = figures(crawl(FailsAtRandom(0.0), delay, HALF), 0.0, HALF)
+    found = figures(crawl(FailsAtRandom(0.5), delay, HALF), 0.0, HALF)
     assert 0.2 * well.asked <= found.asked <= 0.3 * well.asked
 
 
