@@ -55,7 +55,8 @@ def with_schemes(
 
     A seed that cannot be asked here stays https: the crawl itself says why it is refused.
     """
-    if not any(is_bare(seed.strip(), hostless(wiring)) for seed in seeds):
+    served = hostless(wiring)
+    if not any(is_bare(seed.strip(), served) for seed in seeds):
         return list(seeds)
     return asyncio.run(_with_schemes(seeds, options, wiring, report))
 

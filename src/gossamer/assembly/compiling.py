@@ -29,7 +29,7 @@ from gossamer.flow.sheet import build
 from gossamer.flow.wiring import Wiring
 from gossamer.model.errors import UsageError
 from gossamer.model.normal import chosen
-from gossamer.model.url import endpoint_of, scheme_of
+from gossamer.model.url import endpoint_of, scheme_of, site_of
 from gossamer.services.guard import place_of
 from gossamer.services.politeness.retries import WAITS
 from gossamer.stages.fetch.cookies import CookieJar
@@ -272,7 +272,8 @@ def _seeds(builder: Builder) -> None:
     if not builder.seeds:
         return
     seeds = normal_seeds(builder.wiring, builder.seeds)
-    hosts = sorted({place_of(host, port) for host, port in map(endpoint_of, seeds) if host})
+    sites = dict.fromkeys(map(site_of, seeds))
+    hosts = sorted({place_of(host, port) for host, port in map(endpoint_of, sites) if host})
     builder.set("seeds", "seeds", {"urls": seeds})
     builder.set_where_present("scope", {"seeds": seeds})
     if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):

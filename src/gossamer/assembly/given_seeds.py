@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 
 from gossamer.model.errors import UnreadableUrl, UsageError
-from gossamer.model.url import canonical, host_of, is_machine, scheme_of, site_of, user_of
+from gossamer.model.url import canonical, host_of, is_machine, plain_host, scheme_of, site_of, user_of
 
 
 def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
@@ -23,6 +23,9 @@ def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str
     """
     seeds: dict[str, None] = {}
     for text in texts:
+        if plain_host(text):  # there is nothing to read, as of most of many
+            seeds[text] = None
+            continue
         try:
             url = canonical(text.strip())
         except UnreadableUrl as error:

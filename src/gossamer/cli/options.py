@@ -169,10 +169,14 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
     from gossamer.assembly.bare_seeds import is_bare
     from gossamer.assembly.given_seeds import read_seeds
+    from gossamer.model.url import plain_host
 
     for number, line in enumerate(text.split("\n"), 1):
         seed = line.strip()
         if not seed or seed.startswith("#"):
+            continue
+        if plain_host(seed):  # as most of many are
+            yield seed
             continue
         if not is_bare(seed, hostless):
             try:
