@@ -4,7 +4,7 @@
 Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`gossamer.stages.marshaling`) asks these providers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -42,6 +42,10 @@ class HostNames(Protocol):
 
     def name_of(self, host: str) -> str:
         """Return the canonical name of a host; the host itself if no other name is known."""
+        ...
+
+    async def learn(self, hosts: Iterable[str]) -> None:
+        """Look up what can be known of hosts before their names are asked for. An error leaves their names as they are."""
         ...
 
 

@@ -5,6 +5,7 @@ by other ways than DNS and the hosts file. All judging, caching and looking ahea
 """
 
 import asyncio
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from gossamer.flow.errors import SettingError
@@ -62,11 +63,11 @@ class DnsResolver(GuardedResolver[DnsSheet]):
     def __init__(self, sheet: DnsSheet | None = None) -> None:
         self._channel: _Channel | None = None
         super().__init__(sheet)
-        _check_servers(self.sheet)
+        check_servers(self.sheet.servers)
 
     def changed(self, before: DnsSheet) -> None:
         """Ask the new servers from now on."""
-        _check_servers(self.sheet)
+        check_servers(self.sheet.servers)
         super().changed(before)
         self._channel = None
 
@@ -126,8 +127,9 @@ class DnsResolver(GuardedResolver[DnsSheet]):
         )
 
 
-def _check_servers(sheet: DnsSheet) -> None:
-    for server in sheet.servers:
+def check_servers(servers: Iterable[str]) -> None:
+    """Refuse what is no address of a name server. Raises SettingError."""
+    for server in servers:
         address, port = split_target(server)
         if not guard.is_address(address) or (port and not (port.isascii() and port.isdigit() and int(port) < 65536)):
             raise SettingError(f"name server {server!r}: write it as ADDRESS[:PORT], as 127.0.0.1:53")

@@ -17,7 +17,7 @@ from typing import Self, cast
 
 import msgspec
 
-_A, _CNAME, _AAAA = 1, 5, 28
+_A, _CNAME, _PTR, _AAAA = 1, 5, 12, 28
 _NO_ERROR, _SERVER_FAILURE, _NO_SUCH_NAME = 0, 2, 3
 
 #: What goes into a UDP answer; a longer one is cut, and asked for again by TCP.
@@ -29,6 +29,8 @@ class Zone(msgspec.Struct, frozen=True):
 
     addresses: Sequence[str] = ()
     cname: str = ""
+    names: Sequence[str] = ()
+    """Of an address, under its name in `in-addr.arpa`."""
     ttl: int = 300
     fails: bool = False
     """Answer that the server failed (SERVFAIL)."""
@@ -123,6 +125,8 @@ class FakeDns:
                     family = socket.AF_INET6 if ":" in address else socket.AF_INET
                     if kind == (_AAAA if ":" in address else _A):
                         records.append(_record(name, kind, zone.ttl, socket.inet_pton(family, address)))
+                if kind == _PTR:
+                    records += [_record(name, kind, zone.ttl, _packed(one)) for one in zone.names]
                 break
             records.append(_record(name, _CNAME, zone.ttl, _packed(zone.cname)))
             name = zone.cname

@@ -1,6 +1,7 @@
 """The marshaler: each of its six steps, and all of them in the filter."""
 
 import asyncio
+import ipaddress
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -36,6 +37,7 @@ from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintS
 from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.recent_urls import RecentUrlsSheet, RecentUrlTable
 from gossamer.testing import Stand
+from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.hanging import HUNG_AFTER
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
@@ -266,6 +268,36 @@ def test_a_table_refuses_what_it_cannot_keep(tmp_path: Path, run: Run) -> None:
         KeptDesignations(DesignationSheet(members=("agent-00=0",)))
     with pytest.raises(UsageError, match="two agents have one name"):
         KeptDesignations(DesignationSheet(members=("agent-00", "agent-00=2")))
+
+
+def test_hosts_that_are_addresses_get_names_that_lead_back_to_them_each_looked_up_once(run: Run) -> None:
+    def pointed(address: str) -> str:
+        return ipaddress.ip_address(address).reverse_pointer
+
+    zones = {
+        pointed("192.0.2.1"): Zone(names=("liar.test", "one.test")),
+        pointed("192.0.2.2"): Zone(names=("liar.test", "192.0.2.9")),
+        pointed("192.0.2.4"): Zone(names=("www.a.test",)),
+        "one.test": ["192.0.2.1"],
+        "liar.test": ["192.0.2.99"],
+        "www.a.test": ["192.0.2.4"],
+    }
+    hosts = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "b.test"]
+
+    async def check() -> None:
+        async with FakeDns(zones) as servers:
+            sheet = HostNamesSheet(aliases=("www.a.test=a.test",), servers=(servers.server,))
+            names = GivenHostNames(sheet)
+            await names.learn(hosts)
+            assert not servers.asked and [*map(names.name_of, hosts)] == hosts, "by default nothing is looked up"
+            names.sheet = msgspec.structs.replace(sheet, reverse=True)
+            for _ in range(2):
+                await names.learn(hosts)
+                assert [*map(names.name_of, hosts)] == ["one.test", "192.0.2.2", "192.0.2.3", "a.test", "b.test"]
+            assert servers.asked["one.test"] == 1 and names.metrics.counters["looked_up"] == 4
+            await names.stop()
+
+    run(check())
 
 
 # -- all of them

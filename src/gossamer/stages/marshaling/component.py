@@ -85,6 +85,7 @@ class Marshal(Filter[MarshalSheet]):
         fresh = not_recent(valid, self.recent)
         self.metrics.count("recent", len(valid) - len(fresh))
         as_links = self.sheet.seeds_as_links
+        await self.hosts.learn(task.host for task in fresh)
         called = [named(task, self.hosts.name_of) if as_links or task.source else task for task in fresh]
         refusals = refused(called, self.constraints.judge_tasks("schedule", called))
         if not as_links:
