@@ -12,10 +12,9 @@ from pathlib import Path
 import _duckdb
 
 from gossamer.contracts.tables import TableSpec
-from gossamer.flow.limiting import too_little_memory
 from gossamer.model.errors import UsageError
 from gossamer.query.schema import empty, select_from_log
-from gossamer.stores.scratch import scratch
+from gossamer.stores.scratch import scratch, too_little_memory
 
 Connection = _duckdb.DuckDBPyConnection
 Error = _duckdb.Error

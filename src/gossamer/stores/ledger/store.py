@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 import rocksdict
 
-from gossamer.flow.limiting import too_little_memory
 from gossamer.model.errors import CrawlDirectoryError, DiskFull, LedgerDamaged, UsageError
+from gossamer.stores.scratch import too_little_memory
 
 R = TypeVar("R")
 
