@@ -242,7 +242,7 @@ def _recrawl(builder: Builder) -> None:
 
 
 def _mobile(builder: Builder) -> None:
-    seeds = normal_seeds(builder.wiring, builder.seeds) if builder.seeds else ()
+    seeds = normal_seeds(builder.wiring, builder.seeds) if builder.seeds and builder.options.mobile else ()
     builder.wiring = with_mobile(builder.wiring, builder.options, seeds)
 
 

@@ -54,7 +54,8 @@ class CrawlPlan:
         if options.resume:
             wiring = wiring or kept_wiring(options.output)
         self._hostless = hostless(wiring)
-        compiled = compile_with_crawlers(read_seeds(seeds, self._hostless), options, wiring, settings)
+        given = read_seeds(seeds, self._hostless)
+        compiled = compile_with_crawlers(given, options, wiring, settings)
         self.directory = _directory(options, compiled)
         if options.release:
             compiled = self._released(compiled)
@@ -63,7 +64,7 @@ class CrawlPlan:
         self._subscribers = tuple(subscribers)
         self.graph = self.planned(with_subscribers(with_told_tls(with_durability(compiled)), self._subscribers))
         """The graph of all processes, as it begins."""
-        self.seeds = self._seeds()
+        self.seeds = self._seeds(given)
         """Canonical URLs, each once."""
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
@@ -93,12 +94,13 @@ class CrawlPlan:
         sheets = (node.sheet for node in self.graph.providers.values())
         return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
 
-    def _seeds(self) -> tuple[str, ...]:
+    def _seeds(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the graph; what was read already is not read again, for seeds may be many."""
         return tuple(
             url
             for node in self.graph.components.values()
             if isinstance(node.sheet, SeedsSheet)
-            for url in read_seeds(node.sheet.urls, self._hostless)
+            for url in (given if node.sheet.urls == given else read_seeds(node.sheet.urls, self._hostless))
         )
 
     def _released(self, wiring: Wiring) -> Wiring:

@@ -8,7 +8,7 @@ from gossamer.assembly.protocols import served
 from gossamer.flow.graph import Graph
 from gossamer.model.errors import AddressRefused, ResolutionFailed, UsageError
 from gossamer.model.host_table import HostTable
-from gossamer.model.url import endpoint_of, host_of, scheme_of
+from gossamer.model.url import endpoint_of, host_of, scheme_of, site_of
 from gossamer.services.dns import GuardedResolver
 from gossamer.stages.frontier.sheet import FrontierSheet
 from gossamer.stores.lending.lent import LentSheet
@@ -64,11 +64,11 @@ async def check_addresses(
 
 def _one_each(seeds: Sequence[str]) -> list[str]:
     """A seed of each of the first sites: their names are looked up before the crawl begins, those of others when it asks them."""
-    first: dict[tuple[str, int], str] = {}
+    first: dict[str, str] = {}
     for url in seeds:
         if len(first) == _LOOKED_UP:
             break
-        first.setdefault(endpoint_of(url), url)
+        first.setdefault(site_of(url), url)
     return list(first.values())
 
 
