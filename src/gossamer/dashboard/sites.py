@@ -14,8 +14,8 @@ import msgspec
 from gossamer.dashboard.kept import config_folder, read_kept, write_kept
 from gossamer.model.errors import GossamerError, UsageError
 
-#: Sites at most, and characters of a place.
-MOST, LONGEST = 100, 4_000
+#: Sites at most, and characters of a place and of a description.
+MOST, LONGEST, DESCRIBED = 100, 4_000, 500
 
 
 class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -26,6 +26,8 @@ class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """A folder on this machine, or the address of a dashboard."""
     key: Annotated[str, msgspec.Meta(max_length=LONGEST)] = ""
     """Opens that dashboard."""
+    description: Annotated[str, msgspec.Meta(max_length=DESCRIBED)] = ""
+    """In a person's words."""
 
     @property
     def is_address(self) -> bool:
@@ -46,6 +48,7 @@ class ListedSite(msgspec.Struct, frozen=True):
     place: str
     is_address: bool
     has_key: bool
+    description: str = ""
 
 
 class ListedSites(msgspec.Struct, frozen=True):
@@ -66,7 +69,9 @@ def list_sites(path: Path) -> ListedSites:
         UsageError: the list cannot be read.
     """
     kept = read_kept(path, KeptSites).sites
-    return ListedSites([ListedSite(one.name, one.place, one.is_address, bool(one.key)) for one in kept])
+    return ListedSites(
+        [ListedSite(one.name, one.place, one.is_address, bool(one.key), one.description) for one in kept]
+    )
 
 
 def save_sites(path: Path, body: bytes) -> ListedSites:
@@ -88,9 +93,9 @@ def save_sites(path: Path, body: bytes) -> ListedSites:
     for one in given:
         if one.is_address:
             site = _address(one)
-            sites.append(site if site.key else Site(site.name, site.place, keys.get(site.place, "")))
+            sites.append(site if site.key else msgspec.structs.replace(site, key=keys.get(site.place, "")))
         else:  # a folder that was kept stays in the list when it is away, as a disk may be
-            sites.append(Site(one.name, one.place) if one.place in keys else _folder(one))
+            sites.append(msgspec.structs.replace(one, key="") if one.place in keys else _folder(one))
     if len({one.name for one in sites}) < len(sites):
         raise UsageError("two sites have one name; give each a name of its own")
     write_kept(path, KeptSites(sites))
@@ -136,7 +141,7 @@ def _folder(site: Site) -> Site:
         )
     if not is_own(folder):
         raise UsageError(f"{folder} is not a folder of yours on this machine")
-    return Site(site.name, str(folder))
+    return msgspec.structs.replace(site, place=str(folder), key="")
 
 
 def _address(site: Site) -> Site:
@@ -151,4 +156,4 @@ def _address(site: Site) -> Site:
         raise UsageError(f"{site.place[:200]} is not the address of a dashboard; give one as http://HOST:PORT/")
     key = site.key or parse_qs(parts.query).get("token", [""])[0]
     host = f"[{name}]" if ":" in name else name
-    return Site(site.name, f"{parts.scheme}://{host}{port}{parts.path or '/'}", key)
+    return msgspec.structs.replace(site, place=f"{parts.scheme}://{host}{port}{parts.path or '/'}", key=key)

@@ -50,6 +50,18 @@ def test_sites_are_kept_for_their_owner_alone_and_their_keys_are_not_told(tmp_pa
     assert entrance(kept, "there") == "https://crawler.example:8443/?token=SECRET"
 
 
+def test_sites_are_kept_with_their_descriptions(tmp_path: Path, kept: Path) -> None:
+    given = [
+        {"name": "here", "place": str(tmp_path), "description": "crawls of the institute"},
+        {"name": "there", "place": "http://one.example:1/?token=SECRET", "description": "the big machine"},
+    ]
+    for _ in range(2):
+        told = save_sites(kept, json.dumps({"sites": given}).encode())
+        assert [one.description for one in told.sites] == ["crawls of the institute", "the big machine"]
+    with pytest.raises(UsageError, match="length <= 500"):
+        save_sites(kept, json.dumps({"sites": [{**given[0], "description": "x" * 501}]}).encode())
+
+
 def test_a_key_stays_with_its_address_and_goes_to_no_other(kept: Path) -> None:
     save_sites(kept, sites(("a", "http://one.example:1/?token=SECRET")))
     save_sites(kept, sites(("renamed", "http://one.example:1/"), ("other", "http://two.example:1/")))

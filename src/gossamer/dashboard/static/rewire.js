@@ -84,7 +84,8 @@ function connector(known, names) {
 }
 
 function unit(table, known, names) {
-  const field = (name) => [h("label", { for: name }, name), h("textarea", { id: name, name, rows: 3, spellcheck: "false", placeholder: known ? `unchanged; ${HINTS[name]}` : HINTS[name] })];
+  const field = (name) => [h("label", { for: name }, name), h("textarea", { id: name, name, rows: 3, spellcheck: "false", placeholder: known ? `unchanged; ${HINTS[name]}` : HINTS[name] }),
+    ...(known && present(known, name) ? [h("span", { class: "faint" }, `${name} now`), h("pre", { id: `${name}-now`, tabindex: "0", role: "region", "aria-label": `${name} now` }, present(known, name))] : [])];
   return [
     h("label", { for: "use" }, "Is"), h("select", { id: "use", name: "use" }, h("option", { value: "" }, known ? `${known.use}, as it is` : "(choose)"), names[table].map((one) => h("option", { value: one }, one))),
     table === "components" ? field("ports") : null, field("providers"), field("settings"),
@@ -94,6 +95,14 @@ function unit(table, known, names) {
       h("label", { for: "on_error" }, "When it raises"), h("select", { id: "on_error", name: "on_error" }, h("option", { value: "" }, known ? `${known.on_error}, as it is` : "as usual"), ["stop", "restart", "skip"].map((one) => h("option", { value: one }, one))),
     ] : null,
   ];
+}
+
+/** What a unit has now, in the lines that a form takes: all its ports and roles, and the settings that are not as usual. */
+function present(known, what) {
+  const pairs = what === "ports" ? Object.entries({ ...known.inputs, ...known.outputs })
+    : what === "settings" ? known.settings.filter((one) => JSON.stringify(one.value) !== JSON.stringify(one.default)).map((one) => [one.name, JSON.stringify(one.value)])
+    : Object.entries(known.roles).flatMap(([role, bound]) => typeof bound === "string" ? [[role, bound]] : Object.entries(bound).map(([key, names]) => [`${role}.${key}`, JSON.stringify(names)]));
+  return pairs.map(([name, value]) => `${name} = ${value}`).join("\n");
 }
 
 /** Lines of `name = value`; a value that is JSON is taken as such, and a dot in a role makes a table of it. */

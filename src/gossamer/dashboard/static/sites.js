@@ -7,11 +7,12 @@ export function sites(parent, session, changed) {
   const said = h("p", { role: "status", "aria-live": "polite" }), found = h("div");
   const name = h("input", { id: "site-name", autocomplete: "off", maxlength: 100, required: true });
   const place = h("input", { id: "site-place", autocomplete: "off", spellcheck: "false", required: true, placeholder: "/srv/crawls or http://HOST:PORT/?token=..." });
+  const about = h("input", { id: "site-about", autocomplete: "off", maxlength: 500 });
   let known = [];
   const tell = (words, isTrouble = false) => { said.className = isTrouble ? "trouble" : ""; said.textContent = words; };
   const keep = async (list, words) => {
     try {
-      known = (await ask("sites", { sites: list.map((one) => ({ name: one.name, place: one.place })) })).sites;
+      known = (await ask("sites", { sites: list.map((one) => ({ name: one.name, place: one.place, description: one.description })) })).sites;
       draw();
       tell(words);
       changed();
@@ -20,16 +21,16 @@ export function sites(parent, session, changed) {
   };
   const add = async (event) => {
     event.preventDefault();
-    const one = { name: name.value.trim(), place: place.value.trim() };
-    if (await keep([...known.filter((other) => other.name !== one.name), one], `${one.name} is in the list.`)) { name.value = place.value = ""; name.focus(); }
+    const one = { name: name.value.trim(), place: place.value.trim(), description: about.value.trim() };
+    if (await keep([...known.filter((other) => other.name !== one.name), one], `${one.name} is in the list.`)) { name.value = place.value = about.value = ""; name.focus(); }
   };
-  const edit = (one) => { name.value = one.name; place.value = one.place; place.focus(); };
+  const edit = (one) => { name.value = one.name; place.value = one.place; about.value = one.description; place.focus(); };
   const forget = async (one) => { if (await keep(known.filter((other) => other !== one), `${one.name} is no longer in the list.`)) name.focus(); };
   const draw = () => replace(found, known.length ? table("Sites", [
-    ["site", (one) => one.name], ["place", (one) => (one.is_address ? way(one, session) : one.place)],
+    ["site", (one) => one.name], ["place", (one) => (one.is_address ? way(one, session) : one.place)], ["description", (one) => one.description, "prose"],
     ...(session.can_change ? [["change", (one) => h("div", { class: "actions" }, h("button", { type: "button", "aria-label": `Edit ${one.name}`, onclick: () => edit(one) }, "Edit"), h("button", { type: "button", "aria-label": `Remove ${one.name}`, onclick: () => forget(one) }, "Remove"))]] : []),
   ], known) : h("p", { class: "faint" }, "The list is empty. Sites are further folders of crawls on this machine, and dashboards elsewhere."));
-  replace(parent, h("h2", {}, "Sites"), found, session.can_change ? h("form", { onsubmit: add }, h("label", { for: "site-name" }, "Name"), name, h("label", { for: "site-place" }, "Folder or address"), place, h("button", { id: "keep-site" }, "Keep")) : null, said);
+  replace(parent, h("h2", {}, "Sites"), found, session.can_change ? h("form", { onsubmit: add }, h("label", { for: "site-name" }, "Name"), name, h("label", { for: "site-place" }, "Folder or address"), place, h("label", { for: "site-about" }, "Description"), about, h("button", { id: "keep-site" }, "Keep")) : null, said);
   get("sites").then((told) => { known = told.sites; draw(); }).catch((error) => tell(error.message, true));
 }
 
