@@ -93,3 +93,10 @@ def test_files_of_a_person_may_begin_with_a_byte_order_mark(tmp_path: Path) -> N
     jar = CookieJar()
     assert fill(jar, cookies, 0.0) == 1
     assert jar.field("http://a.test/", 0.0) == "n=J\u00c3\u00b6rg", "an octet of UTF-8 a character"
+
+
+def test_few_of_many_seeds_are_looked_up_before_a_crawl_begins(tmp_path: Path, asked: list[str]) -> None:
+    seeds = [f"http://h{number}.test/{page}" for number in range(200) for page in range(3)]
+    lines = told(tmp_path, seeds, contact="me@example.org")
+    assert asked == [f"h{number}.test" for number in range(16)]
+    assert len(lines) == len(asked)
