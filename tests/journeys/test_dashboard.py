@@ -440,6 +440,7 @@ def test_a_question_reads_the_tables_of_this_crawl_and_nothing_else(
         assert read.ask("/api/sites", "POST", {"sites": []})[0] == 403
         assert full.ask("/api/sites/open?name=there")[0] == 303
         assert read.ask("/api/sites/open?name=there")[0] == 403
+        assert read.ask("/api/sites/crawls")[0] == 403
         assert full.ask("/api/sites/open?name=here")[0] == 400
     for name in ("reports", "sites"):
         assert stat.S_IMODE((tmp_path / f"config/gossamer/{name}.json").stat().st_mode) == 0o600

@@ -20,6 +20,7 @@ from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.dashboard import describing, of_crawl, rewiring
 from gossamer.dashboard.beside_crawl import ExportAnswers, QuestionAnswers
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
+from gossamer.dashboard.elsewhere import SiteElsewhere, look_elsewhere
 from gossamer.dashboard.front import FrontEnd
 from gossamer.dashboard.guarding import ACCESS
 from gossamer.dashboard.keys import Access
@@ -105,6 +106,7 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             route("/api/sites", _sites),
             route("/api/sites", _save_sites, "POST"),
             Route("/api/sites/open", _open_site),
+            route("/api/sites/crawls", _elsewhere),
             route("/api/crawls", _all),
             route("/api/crawls", _start, "POST"),
             route("/api/options", _options),
@@ -162,6 +164,13 @@ async def _save_sites(request: Request, crawls: Crawls) -> ListedSites:
     saved = save_sites(sites_file(), await request.body())
     crawls.look_anew()
     return saved
+
+
+async def _elsewhere(request: Request, crawls: Crawls) -> list[SiteElsewhere]:
+    """Ask other dashboards, with their keys: only for who may do everything here."""
+    if request.scope[ACCESS] is not Access.FULL:
+        raise HTTPException(403, "this token may only read")
+    return await look_elsewhere(sites_file())
 
 
 async def _open_site(request: Request) -> Response:

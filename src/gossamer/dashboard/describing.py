@@ -83,6 +83,10 @@ def openapi() -> dict[str, Any]:
                 "responses": {"303": {"description": "the address"}},
             }
         },
+        "/api/sites/crawls": _get(
+            "Say how the crawls of dashboards elsewhere stand. This needs the full token.",
+            {"type": "array", "items": {"type": "object"}},
+        ),
         "/api/options": _get("Give the form of a new crawl: folders and options.", start_form),
         "/api/crawls": {
             **_get("List the crawls, and how each stands.", {"type": "array", "items": {"type": "object"}}),

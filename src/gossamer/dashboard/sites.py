@@ -1,7 +1,7 @@
 """The list of sites: crawls on this machine, and dashboards elsewhere, which a person adds and removes in the browser.
 
 Place in the flow: :mod:`app` reads and writes the list, and :mod:`crawls` shows the crawls of its folders beside those that the
-dashboard was started with. A dashboard elsewhere is a link: this one asks it nothing.
+dashboard was started with. :mod:`elsewhere` asks dashboards elsewhere how their crawls stand.
 """
 
 import os
