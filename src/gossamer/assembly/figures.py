@@ -83,6 +83,7 @@ class RunFigures:
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=limit if state == "limit" else "",
             raised=counters.get("raised", 0),
+            needs_browser=counters.get("needs_browser", 0),
             judged=counters.get(JUDGED, 0),
             relevant=counters.get(RELEVANT, 0),
             goal=frontier.goal if state == "limit" else "",

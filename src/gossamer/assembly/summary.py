@@ -47,6 +47,8 @@ class Summary(msgspec.Struct, frozen=True):
     """Retries that are due after the end of the run."""
     raised: int = 0
     """Visits on which processors or handlers raised an exception. The table `errors` has the details."""
+    needs_browser: int = 0
+    """Pages that seem to need a browser: they hold scripts, few words and hardly a link."""
     judged: int = 0
     """Pages whose relevance a focused crawl has judged."""
     relevant: int = 0

@@ -319,6 +319,9 @@ def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
     if summary.raised:
         visits = show_count(summary.raised, "visit")
         print(f"errors:   your code raised exceptions on {visits}; the table `errors` says where")
+    if summary.needs_browser:
+        shells = f"{summary.needs_browser:,} of {summary.pages:,} pages"
+        print(f"browser:  {shells} seem to need a browser: they hold scripts, few words and hardly a link")
     # What a stop leaves queued is told below, and is not lost.
     cuts = {name: count for name, count in summary.cuts.items() if name not in ("stopped", "refused")}
     if in_order := {name: count for name, count in cuts.items() if name not in CUTS_OF_PAGES}:

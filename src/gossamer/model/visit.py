@@ -209,6 +209,8 @@ class Visit(msgspec.Struct, frozen=True):
     """Language of the text, ISO 639-1 (process, where it is asked for)."""
     simhash: int = 0
     """Fingerprint of the text, 64 bits; 0 where there is none (process, where it is asked for)."""
+    needs_browser: bool = False
+    """It has scripts and hardly anything to read (process): its text, if it has one, would come with a browser."""
     frequency: str = ""
     """The frequency of changes that the page announces, as a word of sitemaps.org (process, where it is asked for)."""
     near_duplicate_of: str = ""

@@ -24,17 +24,17 @@ _UNREAD = ((b"<script", b"</script"), (b"<style", b"</style"))
 
 def words_of(content: bytes) -> set[bytes]:
     """The words of a page's text and title in lower case, without markup, scripts and styles."""
-    text = _without_unread(content[:LOOKED_AT].lower())
-    return set(b" ".join(_TEXT.findall(b">" + text)).translate(_DIVIDED).split())
+    text = without(content[:LOOKED_AT].lower(), _UNREAD)
+    return set(texts_of(text).translate(_DIVIDED).split())
 
 
-def runs_of(content: bytes, length: int, without: Set[bytes]) -> Iterator[bytes]:
+def runs_of(content: bytes, length: int, left_out: Set[bytes]) -> Iterator[bytes]:
     """Every so many words that follow each other in one piece of text, as :func:`words_of` finds them.
 
     No run goes across a tag: a list whose items only change places has the runs that it had. These words are left out, and numbers.
     """
-    for piece in _TEXT.findall(b">" + _without_unread(content[:LOOKED_AT].lower())):
-        words = [word for word in piece.translate(_DIVIDED).split() if word not in without and not word.isdigit()]
+    for piece in _TEXT.findall(b">" + without(content[:LOOKED_AT].lower(), _UNREAD)):
+        words = [word for word in piece.translate(_DIVIDED).split() if word not in left_out and not word.isdigit()]
         for first in range(len(words) - length + 1):
             yield b" ".join(words[first : first + length])
 
@@ -53,8 +53,14 @@ def marks_of(words: Iterable[bytes]) -> set[int]:
     return set(map(xxh32_intdigest, words))
 
 
-def _without_unread(text: bytes) -> bytes:
-    for begin, end in _UNREAD:
+def texts_of(markup: bytes) -> bytes:
+    """What stands between tags."""
+    return b" ".join(_TEXT.findall(b">" + markup))
+
+
+def without(text: bytes, elements: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Markup in lower case without elements, each given by how its start and its end begin. One that does not end is the rest."""
+    for begin, end in elements:
         start = text.find(begin)
         if start < 0:
             continue

@@ -82,6 +82,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("refusals", {"waits": [Wait("refusals", hosts=1, names=["a.test"])]}, "gossamer set 'my crawl' domain_delay=10s"),
     ("given_up", {"outcomes": {**WELL["outcomes"], "gone_after_retries": 3}}, "gossamer report"),
     ("raised", {"raised": 3}, "gossamer query"),
+    ("needs_browser", {"needs_browser": 3}, "gossamer query 'my crawl' 'SELECT url FROM pages WHERE needs_browser'"),
     ("unfinished", {"state": "incomplete", "process": 0}, "gossamer resume"),
     (
         "delay",

@@ -24,7 +24,8 @@ from gossamer.stages.frontier.lingering import RetriesWaiting
 
 #: Fields that are added up.
 _SUMS = (
-    "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "discovered", "queued", "set_aside", "links", "new_links",
+    "pages", "fetched", "unique_documents", "bytes", "errors", "raised", "needs_browser", "discovered", "queued", "set_aside",
+    "links", "new_links",
     "in_flight", "concurrency", "hosts", "judged", "relevant", "pages_per_second", "recent_pages_per_second", "cpu_seconds",
     "peak_rss_bytes",
 )  # fmt: skip

@@ -81,6 +81,7 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             outcomes=outcomes,
             errors=errors_of(outcomes),
             raised=counters.get("raised", 0),
+            needs_browser=counters.get("needs_browser", 0),
             failing=failing_of(
                 {state.host: state.counters.get("errors", 0) for state in hosts if state.counters.get("errors")}
             ),

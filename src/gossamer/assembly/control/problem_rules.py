@@ -227,6 +227,18 @@ def _raised(now: "CrawlStanding") -> Iterator[Problem]:
         )
 
 
+def _shells(now: "CrawlStanding") -> Iterator[Problem]:
+    if now.needs_browser:
+        yield Problem(
+            "needs_browser",
+            "loss",
+            "pages seem to need a browser, and the crawl does not render pages",
+            f"{now.needs_browser:,} of {show_count(now.pages, 'page')} hold scripts, few words and hardly a link",
+            _command(now, "query", "SELECT url FROM pages WHERE needs_browser"),
+            min(1.0, now.needs_browser / max(1, now.pages)),
+        )
+
+
 def _waiting(now: "CrawlStanding") -> Iterator[Problem]:
     if not now.is_at_work and now.state == "incomplete" and now.queued:
         urls = show_count(now.queued, "URL")
@@ -378,7 +390,7 @@ def _denied(now: "CrawlStanding") -> Iterator[Problem]:
 
 RULES: tuple[Callable[["CrawlStanding"], Iterator[Problem]], ...] = (
     _killed, _unmade, _paused, _silent, _disk, _network, _nothing,
-    _failing, _held, _given_up, _raised, _waiting,
+    _failing, _held, _given_up, _raised, _shells, _waiting,
     _delays, _slowed, _slow_answers, _slow_pages, _slots, _few_hosts, _processor,
     _aside, _denied,
 )  # fmt: skip

@@ -132,6 +132,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """Requests that failed, on either side, and names without an address (`is_error` of :data:`gossamer.model.outcome.TRAITS`)."""
     raised: int = 0
     """Visits on which processors or handlers raised: the table `errors` says which, and where."""
+    needs_browser: int = 0
+    """Pages that seem to need a browser: they hold scripts, few words and hardly a link."""
     failing: list[FailingHost] = []
     """The hosts with the most errors; while it runs, of those that failed in this run."""
     discovered: int = 0

@@ -124,6 +124,8 @@ class TrapWatch:
         if not visit.is_page:
             self._observe_document(visit)
             return ""
+        if visit.needs_browser and not visit.duplicate_of:
+            return ""  # its text is not here, so it is evidence of nothing
         places = self._places(visit)
         wanting = [place for place in places if self._wants_look(place)]
         if not wanting:

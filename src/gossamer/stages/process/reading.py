@@ -26,6 +26,7 @@ from gossamer.model.request import LoggedOut, PageSession, Retry
 from gossamer.model.visit import HTML_TYPES, TOO_MANY_LINKS, Found, Item, Raised, Statements, Triple, Visit
 from gossamer.reading.document import Document
 from gossamer.reading.language import primary
+from gossamer.reading.shells import seems_empty
 
 #: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
 #: in; `full` also the language that it is in, and its fingerprint, which need its text.
@@ -51,6 +52,7 @@ class Findings(msgspec.Struct, frozen=True):
     directives: tuple[str, ...] = ()
     language: str = ""
     simhash: int = 0
+    needs_browser: bool = False
     frequency: str = ""
     trouble: str = ""
     errors: tuple[Raised, ...] = ()
@@ -188,6 +190,7 @@ def read(
             trouble=trouble,
         )
     full = details == "full"
+    is_empty = seems_empty(document.skim, findings.found)
     return msgspec.structs.replace(
         findings,
         title=document.title,
@@ -196,7 +199,8 @@ def read(
         canonical=document.canonical,
         directives=document.directives,
         language=document.language if full or language else primary(document.declared_language),
-        simhash=document.fingerprint if full else 0,
+        simhash=document.fingerprint if full and not is_empty else 0,
+        needs_browser=is_empty,
         frequency=document.frequency,
         trouble=findings.trouble or document.missed,
     )
@@ -219,6 +223,7 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         directives=findings.directives,
         language=findings.language,
         simhash=findings.simhash,
+        needs_browser=findings.needs_browser,
         frequency=findings.frequency,
         found=(*before, *findings.found) if before else findings.found,
         items=findings.items,

@@ -260,6 +260,7 @@ class LedgerGroup:
         counts = self.counts
         counts["pages"] += visit.is_page
         counts["troubled"] += bool(visit.trouble)
+        counts["needs_browser"] += visit.is_page and visit.needs_browser
         counts["raised"] += bool(visit.errors)
         counts["documents"] += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
         if location is not None:

@@ -253,6 +253,14 @@ class PageRow(
             lambda t: " ".join(t.response.notes),
         ),
     ] = ""
+    needs_browser: Annotated[
+        bool,
+        column(
+            "Whether the page seems to need a browser: it holds scripts, few words and hardly a link.",
+            lambda t: t.visit.needs_browser,
+            is_made=True,
+        ),
+    ] = False
     trouble: Annotated[
         str, column("The trouble that the page gave while it was processed.", lambda t: t.visit.trouble, is_made=True)
     ] = ""
