@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
 
 T = TypeVar("T")
 

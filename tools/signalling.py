@@ -23,9 +23,9 @@ from typing import IO
 
 import msgspec
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 from tools.verifying import verify
 
 #: Pages of a crawl: a tree that takes some dozen disturbed runs.

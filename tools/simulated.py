@@ -9,20 +9,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from gossamer.contracts.filtering import TaskGate
-from gossamer.model.aside import Family
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of, path_of
-from gossamer.model.visit import Found, Response, Visit, sha1_base32
-from gossamer.reading.document import Document
-from gossamer.services.template import LearntTemplates
-from gossamer.services.traps.provider import LearntTraps, TrapSheet
+from gossamer.documents.document import Document
+from gossamer.expressions.contract import TaskGate
+from gossamer.frontier.other_tasks import LAST, LAST_NEWEST, SHARE
+from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
+from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.parsing.html import HtmlLinks
+from gossamer.parsing.links import JoinCache, resolve_links
 from gossamer.simweb import SimWeb, traps
 from gossamer.simweb.site import Conditions, Role
-from gossamer.stages.frontier.probing import LAST, LAST_NEWEST, SHARE
-from gossamer.stages.links.resolving import JoinCache, resolve_links
-from gossamer.stages.process.html import HtmlLinks
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Family, Task
+from gossamer.values.url import host_of, path_of
+from gossamer.values.visit import Found, Response, Visit, sha1_base32
 
 _HTML = HtmlLinks()
 

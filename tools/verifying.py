@@ -20,18 +20,18 @@ from typing import Any, BinaryIO
 import msgspec
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.assembly.control.resting import has_gone_back
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.model.body import Body, pieces
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.kept import DocumentRow
-from gossamer.model.outcome import ANSWERED, DOCUMENTS, Outcome
-from gossamer.model.visit import HTML_TYPES
-from gossamer.operations.verifying import verify as verify_crawl
+from gossamer.analysis.verifying import verify as verify_crawl
+from gossamer.crawl.control.resting import has_gone_back
+from gossamer.crawl.control.standing import ledgers_of
 from gossamer.query.database import Database
-from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.stores.rowlog import LOG_PATH
-from gossamer.stores.warc_reading import read_record
+from gossamer.storage.archive.reading import read_record
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.logs import LOG_PATH
+from gossamer.values.body import Body, pieces
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.ledger_rows import DocumentRow
+from gossamer.values.outcome import ANSWERED, DOCUMENTS, Outcome
+from gossamer.values.visit import HTML_TYPES
 
 #: Findings that are told in full; a damaged disk would fill pages.
 MOST = 50

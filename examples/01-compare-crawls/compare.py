@@ -14,14 +14,14 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import Consumer, Producer, SynchronousFilter
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import In, Out, Uses
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import NoSettings, Sheet, setting
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import read, with_settings
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import Consumer, Producer, SynchronousFilter
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import read, with_settings
 
 HERE = Path(__file__).parent
 

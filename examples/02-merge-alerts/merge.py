@@ -14,13 +14,13 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import Consumer, Filter, Producer, SemiSynchronousFilter
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import In, Out
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import NoSettings, Sheet, setting
-from gossamer.flow.wiring import read, with_settings
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import Consumer, Filter, Producer, SemiSynchronousFilter
+from gossamer.engine.ends import In, Out
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.wiring import read, with_settings
 
 HERE = Path(__file__).parent
 

@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from gossamer.flow.connector import Connector, Receipts
-from gossamer.flow.errors import WiringError
-from gossamer.flow.local import Buffer, LocalConnector
-from gossamer.flow.receipt import Receipt
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.transports import Opening, Transport
+from gossamer.engine.connector import Connector, Receipts
+from gossamer.engine.errors import WiringError
+from gossamer.engine.gate import Receipt
+from gossamer.engine.local import Buffer, LocalConnector
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.transports import Opening, Transport
 
 T = TypeVar("T")
 

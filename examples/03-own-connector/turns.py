@@ -15,13 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import Consumer, Filter, Producer
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import In, Out
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.wiring import read
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import Consumer, Filter, Producer
+from gossamer.engine.ends import In, Out
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.wiring import read
 
 HERE = Path(__file__).parent
 

@@ -28,16 +28,16 @@ from zlib import crc32
 
 import msgspec
 
-from gossamer.assembly.compiling import shipped
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import EndOfItems
-from gossamer.flow.remote.links import Exchange
-from gossamer.flow.transports import Opening, open_connector
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, to_toml
-from gossamer.model.outcome import TRANSIENT
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Record, Visit
+from gossamer.crawl.compiling import shipped
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import EndOfItems
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.transports import Opening, open_connector
+from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, to_toml
+from gossamer.values.outcome import TRANSIENT
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Record, Visit
 
 #: The wiring's names of the two connectors.
 TASKS, VISITS = "seeds", "records"

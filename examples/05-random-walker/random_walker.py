@@ -9,17 +9,17 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.assembly.compiling import shipped
-from gossamer.flow.component import AsynchronousFilter
-from gossamer.flow.ports import In, Out
-from gossamer.flow.sheet import NoSettings, setting
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring, to_toml
-from gossamer.model.outcome import TRANSIENT
-from gossamer.model.task import Task
-from gossamer.model.url import canonical, host_of
-from gossamer.model.visit import Record, Visit
-from gossamer.stages.seeds import SeedsSheet
+from gossamer.crawl.compiling import shipped
+from gossamer.engine.component import AsynchronousFilter
+from gossamer.engine.ends import In, Out
+from gossamer.engine.sheet import NoSettings, setting
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring, to_toml
+from gossamer.frontier.stages import SeedsSheet
+from gossamer.values.outcome import TRANSIENT
+from gossamer.values.task import Task
+from gossamer.values.url import canonical, host_of
+from gossamer.values.visit import Record, Visit
 
 
 class WalkersSheet(SeedsSheet, frozen=True):

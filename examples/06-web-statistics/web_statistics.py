@@ -10,13 +10,13 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.assembly.compiling import shipped
-from gossamer.flow.component import Consumer
-from gossamer.flow.ports import In
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.flow.wiring import ComponentPlan, Wiring, to_toml
-from gossamer.model.outcome import TRANSIENT
-from gossamer.model.visit import Record
+from gossamer.crawl.compiling import shipped
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.wiring import ComponentPlan, Wiring, to_toml
+from gossamer.values.outcome import TRANSIENT
+from gossamer.values.visit import Record
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, host TEXT, tld TEXT, outcome TEXT, status INTEGER, mime TEXT,

@@ -10,15 +10,15 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from gossamer.assembly.compiling import shipped
-from gossamer.contracts.filtering import UrlFilter
-from gossamer.flow.ports import Uses
-from gossamer.flow.sheet import NoSettings, Sheet, setting
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ProviderPlan, Wiring, to_toml
-from gossamer.model.task import Task
-from gossamer.model.visit import Found, Item, Link
-from gossamer.reading.document import Document
+from gossamer.crawl.compiling import shipped
+from gossamer.documents.document import Document
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ProviderPlan, Wiring, to_toml
+from gossamer.expressions.contract import UrlFilter
+from gossamer.values.task import Task
+from gossamer.values.visit import Found, Item, Link
 
 #: How this package's links are found, and how other images end, which need not be fetched.
 SHOWN = ("img src", "source srcset")

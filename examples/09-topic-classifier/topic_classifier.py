@@ -12,11 +12,11 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from gossamer.contracts.relevance import LinkWords, PageWords
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.flow.unit import Provider
-from gossamer.reading.text import main_text
+from gossamer.documents.text import main_text
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.frontier.seams import LinkWords, PageWords
 
 #: Bytes of a file that are read.
 MOST = 1 << 20

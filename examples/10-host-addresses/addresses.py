@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import (
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import (
     AsynchronousFilter,
     Consumer,
     Filter,
@@ -32,12 +32,12 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import In, Out
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import NoSettings, Sheet, setting
-from gossamer.flow.unit import Unit
-from gossamer.flow.wiring import read, with_settings
+from gossamer.engine.ends import In, Out
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Unit
+from gossamer.engine.wiring import read, with_settings
 
 HERE = Path(__file__).parent
 

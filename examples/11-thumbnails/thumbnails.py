@@ -9,13 +9,12 @@ from typing import Annotated
 import msgspec
 from PIL import Image
 
-from gossamer.assembly.compiling import shipped
-from gossamer.flow.component import Consumer, Filter
-from gossamer.flow.difference import changed
-from gossamer.flow.ports import In, Out
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.flow.wiring import to_toml
-from gossamer.model.visit import Visit
+from gossamer.crawl.compiling import shipped
+from gossamer.engine.component import Consumer, Filter
+from gossamer.engine.ends import In, Out
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.wiring import changed, to_toml
+from gossamer.values.visit import Visit
 
 #: What differs from the shipped wiring; `gossamer rewire` takes it as well.
 CHANGE = """

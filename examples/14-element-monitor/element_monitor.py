@@ -8,14 +8,14 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from gossamer.assembly.compiling import shipped
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ProviderPlan, Wiring, to_toml
-from gossamer.model.visit import Item
+from gossamer.crawl.compiling import shipped
+from gossamer.documents.document import Document
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ProviderPlan, Wiring, to_toml
 from gossamer.query.database import Database
-from gossamer.reading.document import Document
+from gossamer.values.visit import Item
 
 #: Characters of an element's text that are kept: an element that is larger is a page of its own.
 MOST = 2_000

@@ -11,20 +11,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gossamer.api.crawls import CrawlFailed, CrawlRun, SyncCrawlRun, crawl, crawl_sync
-    from gossamer.api.processors import processor, reprocess
-    from gossamer.api.results import Result, Results
+    from gossamer.api.processors import Result, Results, processor, reprocess
     from gossamer.api.spider import Spider, failed, page
-    from gossamer.assembly.summary import Summary
-    from gossamer.model.errors import GossamerError, UsageError
-    from gossamer.model.orders import Block, Delay
-    from gossamer.model.outcome import Outcome
-    from gossamer.model.request import LoggedOut, Request, Retry
-    from gossamer.model.visit import Found, Item
-    from gossamer.reading.document import Document
-    from gossamer.reading.forms import Form
-    from gossamer.reading.page import Page
+    from gossamer.crawl.summary import Summary
+    from gossamer.documents.document import Document
+    from gossamer.documents.forms import Form
+    from gossamer.documents.page import Page
     from gossamer.spiders.logins import Session
     from gossamer.spiders.sessions import Sessions
+    from gossamer.values.errors import GossamerError, UsageError
+    from gossamer.values.outcome import Outcome
+    from gossamer.values.request import LoggedOut, Request, Retry
+    from gossamer.values.visit import Block, Delay, Found, Item
 
 _HOMES = {
     "crawl": "gossamer.api.crawls",
@@ -35,26 +33,26 @@ _HOMES = {
     "processor": "gossamer.api.processors",
     "reprocess": "gossamer.api.processors",
     "Spider": "gossamer.api.spider",
-    "Result": "gossamer.api.results",
-    "Results": "gossamer.api.results",
+    "Result": "gossamer.api.processors",
+    "Results": "gossamer.api.processors",
     "page": "gossamer.api.spider",
     "failed": "gossamer.api.spider",
-    "Summary": "gossamer.assembly.summary",
-    "Document": "gossamer.reading.document",
-    "GossamerError": "gossamer.model.errors",
-    "UsageError": "gossamer.model.errors",
-    "Outcome": "gossamer.model.outcome",
-    "Block": "gossamer.model.orders",
-    "Delay": "gossamer.model.orders",
-    "Page": "gossamer.reading.page",
-    "Request": "gossamer.model.request",
-    "Retry": "gossamer.model.request",
-    "LoggedOut": "gossamer.model.request",
-    "Form": "gossamer.reading.forms",
+    "Summary": "gossamer.crawl.summary",
+    "Document": "gossamer.documents.document",
+    "GossamerError": "gossamer.values.errors",
+    "UsageError": "gossamer.values.errors",
+    "Outcome": "gossamer.values.outcome",
+    "Block": "gossamer.values.visit",
+    "Delay": "gossamer.values.visit",
+    "Page": "gossamer.documents.page",
+    "Request": "gossamer.values.request",
+    "Retry": "gossamer.values.request",
+    "LoggedOut": "gossamer.values.request",
+    "Form": "gossamer.documents.forms",
     "Session": "gossamer.spiders.logins",
     "Sessions": "gossamer.spiders.sessions",
-    "Item": "gossamer.model.visit",
-    "Found": "gossamer.model.visit",
+    "Item": "gossamer.values.visit",
+    "Found": "gossamer.values.visit",
 }
 
 __all__ = [

@@ -30,4 +30,4 @@ def test_an_event_loop_starts_children_in_one_place() -> None:
         for path in (ROOT / "src").rglob("*.py")
         if "create_subprocess" in path.read_text("utf-8")
     }
-    assert found == {"src/gossamer/flow/children.py"}
+    assert found == {"src/gossamer/engine/processes.py"}

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import COMMANDS
 from gossamer.cli.main import commands as program
-from gossamer.cli.report import FOUND
-from gossamer.flow.sheet import properties
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.cli.query import FOUND
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import properties
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text("utf-8")

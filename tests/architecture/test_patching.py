@@ -49,7 +49,7 @@ def patches_of_ours(text: str) -> Iterator[int]:
         ("import os\nmonkeypatch.setattr(os, 'fsync', f)", []),
         ("import pathlib\nmonkeypatch.setattr(pathlib.Path, 'replace', f)", []),
         ("monkeypatch.setattr('sys.stdin', f)", []),
-        ("from gossamer.stores import cdxj\nmonkeypatch.setattr(cdxj, 'FAN_IN', 4)", [2]),
+        ("from gossamer.storage import cdxj\nmonkeypatch.setattr(cdxj, 'FAN_IN', 4)", [2]),
         ("import gossamer.api\nmonkeypatch.setattr(gossamer.api, 'x', 4)", [2]),
         ("monkeypatch.setattr('gossamer.api.x', 4)", [1]),
         ("monkeypatch.delattr(maker, '_run')", [1]),

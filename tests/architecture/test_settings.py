@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import gossamer
-from gossamer.flow.sheet import Sheet, properties
+from gossamer.engine.sheet import Sheet, properties
 from tools.checkout import ROOT
 
 SOURCE = ROOT / "src" / "gossamer"

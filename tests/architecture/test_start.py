@@ -6,44 +6,44 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.catalog import COMPONENTS, PROVIDERS, catalog
-from gossamer.flow.component import Component
-from gossamer.flow.unit import Provider
+from gossamer.crawl.catalog import COMPONENTS, PROVIDERS, catalog
+from gossamer.engine.component import Component
+from gossamer.engine.unit import Provider
 
 #: Parts and libraries that a plain crawl does not use.
 NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
-    "gossamer.api", "gossamer.assembly.control.settings", "gossamer.assembly.control.standing",
-    "gossamer.assembly.control.steering", "gossamer.operations.reprocess",
-    "gossamer.operations.story", "gossamer.bench", "gossamer.flow.remote.connector", "gossamer.flow.remote.links",
+    "gossamer.api", "gossamer.crawl.control.settings", "gossamer.crawl.control.standing",
+    "gossamer.crawl.control.steering", "gossamer.analysis.reprocess",
+    "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
-    "gossamer.operations.following", "gossamer.query.search", "gossamer.query.item_files", "gossamer.simweb",
-    "gossamer.stages.application", "gossamer.stages.near_duplicates", "gossamer.stages.process.images",
-    "gossamer.stages.process.tags", "gossamer.stores.diverse", "gossamer.stores.fingerprints", "gossamer.stores.sieve",
-    "gossamer.stores.trie", "gossamer.testing",
+    "gossamer.analysis.following", "gossamer.search", "gossamer.query.item_files", "gossamer.simweb",
+    "gossamer.storage.commit.records", "gossamer.parsing.duplicates", "gossamer.parsing.statistics",
+    "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.storage.seen.memory", "gossamer.storage.seen",
+    "gossamer.labs.trie", "gossamer.testing",
 }  # fmt: skip
 
 #: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.
 NOT_OF_THE_CONVERTER = {
     "asyncio", "click", "duckdb", "numpy", "pycurl", "rocksdict", "selectolax", "uvloop",
-    "gossamer.assembly", "gossamer.cli", "gossamer.flow", "gossamer.query.database", "gossamer.services", "gossamer.stages",
+    "gossamer.crawl", "gossamer.cli", "gossamer.engine", "gossamer.query.database", "gossamer.services", "gossamer.stages",
 }  # fmt: skip
 
 #: What a parser process has no use for: a crawl starts one when it meets the first page that its parser could choke on.
 NOT_OF_A_PARSER = {
     "asyncio", "click", "numpy", "pycurl", "rocksdict", "ssl", "uvloop",
-    "gossamer.assembly", "gossamer.cli", "gossamer.query", "gossamer.services", "gossamer.stores",
+    "gossamer.crawl", "gossamer.cli", "gossamer.query", "gossamer.services", "gossamer.storage",
 }  # fmt: skip
 
 #: What no command needs to tell its options, or that it does not understand.
 NOT_OF_HELP = {
     "asyncio", "pycurl",
-    "gossamer.assembly.crawl", "gossamer.query", "gossamer.services", "gossamer.stages", "gossamer.stores",
+    "gossamer.crawl.crawl", "gossamer.query", "gossamer.services", "gossamer.stages", "gossamer.storage",
 }  # fmt: skip
 
 #: What the command as a whole needs as little.
-NOT_OF_A_LIST = NOT_OF_HELP | {"msgspec", "gossamer.flow", "gossamer.model"}
+NOT_OF_A_LIST = NOT_OF_HELP | {"msgspec", "gossamer.engine", "gossamer.values"}
 
 
 def imported(program: str, *arguments: str) -> set[str]:
@@ -64,7 +64,7 @@ def test_a_plain_crawl_imports_only_what_it_uses(tmp_path: Path) -> None:
     page.write_text("<title>A page</title><a href='other.html'>Another</a>", encoding="utf-8")
     loaded = imported(COMMAND, "crawl", page.as_uri(), "--quiet", "--json", "-o", str(tmp_path / "crawl"))
     assert list((tmp_path / "crawl" / "tables" / "pages").glob("*.parquet")), "it was no crawl"
-    assert "gossamer.stages.process.html" in loaded
+    assert "gossamer.parsing.html" in loaded
     assert loaded & NOT_OF_A_PLAIN_CRAWL == set()
 
 
@@ -76,9 +76,7 @@ def test_the_converter_imports_neither_crawl_nor_data_frames(tmp_path: Path) -> 
 
 
 def test_a_parser_imports_no_crawl() -> None:
-    loaded = imported(
-        "import gossamer.stages.process.parser, gossamer.stages.process.html, gossamer.stages.process.css"
-    )
+    loaded = imported("import gossamer.parsing.parser, gossamer.parsing.html, gossamer.parsing.other_links")
     assert loaded & NOT_OF_A_PARSER == set()
 
 
@@ -111,8 +109,8 @@ def test_every_provider_of_the_catalog_is_where_it_says(name: str) -> None:
 
 
 def test_names_are_listed_without_an_import() -> None:
-    program = (
-        "from gossamer.assembly.catalog import catalog; catalog().names('providers'); catalog().names('components')"
-    )
+    program = "from gossamer.crawl.catalog import catalog; catalog().names('providers'); catalog().names('components')"
     loaded = imported(program)
-    assert not [name for name in loaded if name.startswith(("gossamer.stages", "gossamer.services", "gossamer.stores"))]
+    assert not [
+        name for name in loaded if name.startswith(("gossamer.stages", "gossamer.services", "gossamer.storage"))
+    ]

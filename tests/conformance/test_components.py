@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.component import (
+from gossamer.engine.component import (
     AsynchronousFilter,
     Component,
     Consumer,
@@ -14,7 +14,7 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.ends import In, Out
+from gossamer.engine.ends import In, Out
 from gossamer.testing import (
     check_asynchronous,
     check_consumer,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.connector import Connector
-from gossamer.flow.ends import Out
-from gossamer.flow.errors import Closed, WrongItem
-from gossamer.flow.fused import FusedConnector
-from gossamer.flow.remote.links import Exchange
-from gossamer.flow.transports import Opening, open_connector
+from gossamer.engine.connector import Connector
+from gossamer.engine.ends import Out
+from gossamer.engine.errors import Closed, WrongItem
+from gossamer.engine.local import FusedConnector
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.transports import Opening, open_connector
 from gossamer.testing.connectors import CHECKS, Check, Ends, Make, Numbered
 
 SECRET = {"GOSSAMER_SECRET": "a secret of sufficient length"}

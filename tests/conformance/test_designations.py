@@ -1,7 +1,7 @@
 """Every designation of ours keeps the promises of `contracts.designating`."""
 
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.testing.designating import check_designation
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.testing.agents import check_designation
 
 
 def test_ring() -> None:

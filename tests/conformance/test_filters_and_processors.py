@@ -5,25 +5,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from gossamer.contracts.filtering import TaskGate, UrlFilter, VisitGate
-from gossamer.contracts.processing import Processor
-from gossamer.model.task import Task
-from gossamer.services.template import LearntTemplates
-from gossamer.services.traps.provider import LearntTraps, TrapSheet
-from gossamer.stages.process.css import CssLinks, CssLinksSheet
-from gossamer.stages.process.feeds import FeedLinks
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.stages.process.images import ImageStatistics
-from gossamer.stages.process.sitemaps import SitemapLinks
-from gossamer.stages.process.tags import TagCounter, TagCounterSheet
-from gossamer.stages.process.text_links import TextLinks
-from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
-from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
-from gossamer.stages.url_filter.noise import NoiseFilter, NoiseSheet
-from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
-from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
-from gossamer.testing.judging import check_gate_filter, check_processor, check_url_filter
-from gossamer.testing.storing import visit
+from gossamer.expressions.contract import TaskGate, UrlFilter, VisitGate
+from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
+from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.parsing.contract import Processor
+from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet
+from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet, PatternFilter, PatternSheet
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.parsing.noise import NoiseFilter, NoiseSheet
+from gossamer.parsing.other_links import CssLinks, CssLinksSheet, TextLinks
+from gossamer.parsing.scope import SchemeFilter, ScopeFilter, ScopeSheet
+from gossamer.parsing.sitemaps import SitemapLinks
+from gossamer.parsing.statistics import ImageStatistics, TagCounter, TagCounterSheet
+from gossamer.testing.parsing import check_gate_filter, check_processor, check_url_filter
+from gossamer.testing.storage import visit
+from gossamer.values.task import Task
 
 SEED = "https://www.example.co.uk/docs/index.html"
 HOME = Task(SEED, host="www.example.co.uk", depth=1)

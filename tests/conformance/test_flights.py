@@ -1,7 +1,7 @@
 """Every implementation of flights keeps their promise."""
 
-from gossamer.stores.flights import MemoryFlights
-from gossamer.testing.flights import check_flights
+from gossamer.storage.seen.memory import MemoryFlights
+from gossamer.testing.frontier import check_flights
 
 
 def test_flights_in_memory_keep_the_promise() -> None:

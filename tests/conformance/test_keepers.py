@@ -8,26 +8,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.contracts.keeping import Keeper
-from gossamer.contracts.ledger import Group
-from gossamer.contracts.spaces import DIGESTS, Space
-from gossamer.model.digest_claims import claim_of, unpacked
-from gossamer.model.orders import Delay
-from gossamer.model.task import Task
-from gossamer.model.visit import Record
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.services.orders import ORDERS, ProcessorOrders
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
-from gossamer.stores.exchange.digests import AgentDigests
-from gossamer.stores.exchange.outbox import AgentOutbox
-from gossamer.stores.files import AppendFile, LastWrites
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.recovery import restore
-from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
-from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.agents.digests import AgentDigests
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.engine.files import AppendFile, LastWrites
+from gossamer.frontier.politeness.orders import ORDERS, ProcessorOrders
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.storage.archive.contract import Keeper
+from gossamer.storage.contract import DIGESTS, Space
+from gossamer.storage.ledger.contract import Group
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.storage.mailbox.outbox import AgentOutbox
+from gossamer.storage.recovery import restore
+from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.keeping import check_keeper
+from gossamer.testing.storage import check_keeper
+from gossamer.values.agents import claim_of, unpacked
+from gossamer.values.task import Task
+from gossamer.values.visit import Delay, Record
 
 pytestmark = pytest.mark.stores
 

@@ -6,13 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.stores.diverse import DiverseQueues, DiverseQueuesSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
+from gossamer.labs.diverse import DiverseQueues, DiverseQueuesSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.ledger import check_depths, check_ledger, check_task_queues
+from gossamer.testing.ledger import check_depths, check_ledger, check_spaces, check_task_queues
 from gossamer.testing.seen import check_content_index, check_seen_set
-from gossamer.testing.spaces import check_spaces
 
 pytestmark = pytest.mark.stores
 

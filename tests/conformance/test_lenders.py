@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from gossamer.contracts.ledger import Ledger
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.lending.ledger import LendingLedger
-from gossamer.stores.lending.lent import LentSheet, LentUrls
+from gossamer.mobile.manager.lent import LendingLedger, LentSheet, LentUrls
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing import check_lending
+from gossamer.values.task import Task
 
 
 class Opened:

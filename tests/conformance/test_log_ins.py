@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gossamer.contracts.spiders import Entered
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import requested
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.fetcher.authentication import Who
+from gossamer.fetcher.http_options import HttpSheet
+from gossamer.parsing.contract import Entered
 from gossamer.spiders.logins import Entrances, LogInTable, Session
-from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.fetch.who import Who
 from gossamer.testing import check_entered, check_log_ins
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 URL = "http://a.test/in"
 

@@ -6,17 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from gossamer.contracts.marshaling import DesignationPolicy
-from gossamer.flow.unit import Provider
-from gossamer.model.agents import Designated, Member
-from gossamer.model.task import Task
-from gossamer.services.designation.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
-from gossamer.services.designation.table import DesignationSheet, KeptDesignations
-from gossamer.services.host_names import GivenHostNames, HostNamesSheet
-from gossamer.stages.marshaling.component import Marshal
-from gossamer.stages.url_filter.constraints import ConstraintFilter
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.recent_urls import RecentRule, RecentUrlsSheet, RecentUrlTable
+from gossamer.agents.contract import DesignationPolicy
+from gossamer.agents.designations import DesignationSheet, KeptDesignations
+from gossamer.agents.marshaler import GivenHostNames, HostNamesSheet, Marshal
+from gossamer.agents.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
+from gossamer.agents.recent_urls import RecentRule, RecentUrlsSheet, RecentUrlTable
+from gossamer.engine.unit import Provider
+from gossamer.parsing.filters import ConstraintFilter
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing import (
     check_designation_policy,
     check_designation_table,
@@ -24,6 +21,8 @@ from gossamer.testing import (
     check_host_names,
     check_recent_urls,
 )
+from gossamer.values.agents import Designated, Member
+from gossamer.values.task import Task
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 

@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.marshaling import DesignationPolicy
-from gossamer.model.agents import Designated, Member
-from gossamer.model.mailed import mailed_task
-from gossamer.model.task import Task
-from gossamer.services.designation.policies import LeastLoaded, RandomAgent
-from gossamer.services.designation.shared import SharedDesignations, SharedDesignationSheet
-from gossamer.stages.communicating import MassCommunicator
-from gossamer.stores.exchange.mail import MassMail, MassMailSheet
-from gossamer.stores.exchange.mail_on_disk import LEASE
-from gossamer.stores.shared_state import CrawlSharedState, SharedFile, SharedStateSheet
+from gossamer.agents.contract import DesignationPolicy
+from gossamer.agents.designations import SharedDesignations, SharedDesignationSheet
+from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
+from gossamer.agents.mail_on_disk import LEASE
+from gossamer.agents.policies import LeastLoaded, RandomAgent
+from gossamer.agents.shared_state import CrawlSharedState, SharedFile, SharedStateSheet
 from gossamer.testing import FakeClock, check_consumer, check_designation_table, check_mail, check_shared_state
+from gossamer.values.agents import Designated, Member, mailed_task
+from gossamer.values.task import Task
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 

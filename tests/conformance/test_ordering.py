@@ -4,13 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from gossamer.contracts.prioritizing import LEVELS, TaskStanding
-from gossamer.contracts.traversal import Traversal
-from gossamer.flow.errors import SettingError
-from gossamer.model.task import Task
-from gossamer.stages.frontier.prioritizers import WeightedPrioritizer, WeightSheet
-from gossamer.stages.frontier.traversals import BestFirst, BreadthFirst, DepthFirst, HostBreadthFirst, RandomWalk
+from gossamer.engine.errors import SettingError
+from gossamer.frontier.contract import LEVELS, TaskStanding, Traversal
+from gossamer.frontier.order import (
+    BestFirst,
+    BreadthFirst,
+    DepthFirst,
+    HostBreadthFirst,
+    RandomWalk,
+    WeightedPrioritizer,
+    WeightSheet,
+)
 from gossamer.testing import check_prioritizer, check_traversal
+from gossamer.values.task import Task
 
 
 def task(url: str = "http://a.test/", depth: int = 0) -> Task:

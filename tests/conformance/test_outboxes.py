@@ -4,15 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from gossamer.contracts.exchanging import Outbox
-from gossamer.contracts.ledger import Ledger
-from gossamer.model.digest_claims import CLAIM
-from gossamer.model.task import Task
-from gossamer.stores.exchange.ledger import DividedLedger
-from gossamer.stores.exchange.outbox import AgentOutbox, AgentOutboxSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.mailbox.contract import Outbox
+from gossamer.storage.mailbox.outbox import AgentOutbox, AgentOutboxSheet, DividedLedger
+from gossamer.testing.agents import ByLetter, check_outbox
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.exchanging import ByLetter, check_outbox
+from gossamer.values.agents import CLAIM
+from gossamer.values.task import Task
 
 
 def test_agent_outbox(tmp_path: Path, run: Any) -> None:

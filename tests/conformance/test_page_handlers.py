@@ -7,18 +7,17 @@ from typing import Any
 
 import msgspec
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.request import Retry
-from gossamer.model.requesting import requested
-from gossamer.model.ruling import DONE, KEEP, Ruling
-from gossamer.model.task import Answer
-from gossamer.model.visit import Visit
-from gossamer.reading.document import Document
-from gossamer.reading.page import Page
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
 from gossamer.spiders.handlers import HandlerTable
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.testing import check_page_handlers
-from gossamer.testing.storing import visit
+from gossamer.testing.storage import visit
+from gossamer.values.outcome import Outcome
+from gossamer.values.request import Retry
+from gossamer.values.request_identity import requested
+from gossamer.values.task import DONE, KEEP, Answer, Ruling
+from gossamer.values.visit import Visit
 
 
 class Rulings:

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from gossamer.mobile.sources.files import FileSource
-from gossamer.mobile.sources.server import ServerSource
-from gossamer.mobile.sources.stored import CrawlSource, WarcSource
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.mobile.sources.stored import CrawlSource, ServerSource, WarcSource
 from gossamer.testing import check_page_source
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 SITE = "http://example.test"
 PAGE, DIRECTORY, MISSING = f"{SITE}/docs/page.html", f"{SITE}/docs", f"{SITE}/none.html"

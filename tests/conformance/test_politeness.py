@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer, Task
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.testing import check_politeness
 from gossamer.testing.clock import FakeClock
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer, Task
 
 
 def test_politeness_by_host_keeps_the_contract() -> None:

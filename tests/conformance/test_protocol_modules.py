@@ -3,12 +3,12 @@
 import gzip
 from typing import Any
 
-from gossamer.model.outcome import Outcome
-from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
 from gossamer.testing.fetching import FetchCase, check_protocol_module
+from gossamer.values.outcome import Outcome
 
 CAP = 10_000
 PAGES: dict[str, Source] = {

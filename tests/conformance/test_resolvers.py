@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.resolving import Endpoint
-from gossamer.model.errors import ResolutionFailed
-from gossamer.services.dns import CachedResolver, ResolverSheet, SystemResolver
+from gossamer.fetcher.contract import Endpoint
+from gossamer.fetcher.dns import CachedResolver, ResolverSheet, SystemResolver
 from gossamer.testing.fetching import check_resolver
+from gossamer.values.errors import ResolutionFailed
 
 
 class Names(SystemResolver):

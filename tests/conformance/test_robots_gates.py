@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.services.robots.policies import POLICIES
-from gossamer.services.robots.provider import ObeyRobots, RobotsSheet
-from gossamer.services.robots.sharing import SharingRobots
-from gossamer.stores.robots_answers import UserRobotsAnswers, UserRobotsAnswersSheet
-from gossamer.testing.answering import check_robots_answers
-from gossamer.testing.gating import check_robots
+from gossamer.frontier.robots.policies import POLICIES
+from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
+from gossamer.frontier.robots.sharing import SharingRobots, UserRobotsAnswers, UserRobotsAnswersSheet
+from gossamer.testing.frontier import check_robots, check_robots_answers
 
 
 @pytest.mark.parametrize("policy", POLICIES)

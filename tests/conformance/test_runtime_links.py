@@ -7,15 +7,15 @@ from pathlib import Path
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler, MobileProgram
 from gossamer.mobile.home import MAX_HELD, HomeRuntime
 from gossamer.mobile.running import Fetch, run_crawler
+from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
+from gossamer.mobile.runtime.standing import Diary
+from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes, unpacked
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
-from gossamer.operations.hosting.diary import Diary
-from gossamer.operations.hosting.host import HostedLink, RuntimeHost
-from gossamer.operations.runtime import Runtime
 from gossamer.testing import check_runtime_link
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 SITE = "http://example.test"
 #: Bytes of a document that fills a batch alone.

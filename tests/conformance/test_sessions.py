@@ -1,8 +1,8 @@
 """Sessions of a spider keep the promises of their contract."""
 
-from gossamer.model.task import Task
 from gossamer.spiders.sessions import SessionPool, Sessions
 from gossamer.testing import check_sessions
+from gossamer.values.task import Task
 
 
 def test_the_sessions_of_a_spider_keep_their_promises() -> None:

@@ -4,19 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.visit import Location
-from gossamer.stores.bloom import BloomSeen, BloomSeenSheet
-from gossamer.stores.fingerprints import MemoryFingerprints, MemoryFingerprintsSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.memory import MemoryContents, MemorySeen, RecentlySeen, RecentlySeenSheet
-from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
-from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
-from gossamer.stores.tablelog import TableLog, TableLogSheet
-from gossamer.stores.trie.provider import TrieSeen, TrieSeenSheet
-from gossamer.stores.warc import NoArchive, WarcArchive, WarcSheet
-from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set
-from gossamer.testing.sieving import check_task_sieve
-from gossamer.testing.storing import check_archive, check_row_log, hostile_visits, visit
+from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
+from gossamer.labs.trie.provider import TrieSeen, TrieSeenSheet
+from gossamer.storage.archive.warc import NoArchive, WarcArchive, WarcSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.storage.seen.memory import (
+    MemoryContents,
+    MemoryFingerprints,
+    MemoryFingerprintsSheet,
+    MemorySeen,
+    RecentlySeen,
+    RecentlySeenSheet,
+)
+from gossamer.storage.seen.providers import LedgerSieve, SieveSeen, SieveSheet
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set, check_task_sieve
+from gossamer.testing.storage import check_archive, check_row_log, hostile_visits, visit
+from gossamer.values.visit import Location
 
 READERS = ["warcio", "fastwarc"]
 

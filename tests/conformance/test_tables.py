@@ -12,10 +12,10 @@ import _duckdb
 import msgspec
 import pytest
 
-from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
 from gossamer.query.item_files import ItemFile
 from gossamer.query.item_rows import ItemLayout
-from gossamer.stores.tables.catalog import shipped
+from gossamer.storage.tables.catalog import shipped
+from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark, FeedPlace
 from gossamer.testing import check_feed_consumer, check_table
 from gossamer.testing.feeding import killed_after
 

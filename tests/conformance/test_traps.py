@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.contracts.watching import Learner, Learnt
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit, sha1_base32
-from gossamer.services.aliases import HostAliases
-from gossamer.services.template import LearntTemplates
-from gossamer.services.traps.provider import LearntTraps, TrapSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.testing.trapping import check_learner, check_template, check_traps, check_watcher, month
+from gossamer.frontier.traps.aliases import HostAliases
+from gossamer.frontier.traps.contract import Learner, Learnt
+from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
+from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.watching import check_learner, check_template, check_traps, check_watcher, month
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit, sha1_base32
 
 
 def traps(sheet: TrapSheet | None = None) -> LearntTraps:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gossamer.contracts.feeding import FeedConsumer
-from gossamer.query.triples.store import TripleStore
+from gossamer.rdf.store.store import TripleStore
 from gossamer.rdf.terms import XSD
+from gossamer.storage.tables.feeds import FeedConsumer
 from gossamer.testing import check_feed_consumer
 
 COLUMNS = ("graph", "subject", "predicate", "object", "datatype", "language", "visit")

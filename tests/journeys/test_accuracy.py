@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 import pyoxigraph as oxigraph
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.query.triples.copies import current_copy
+from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.exact import SAID, KnownSite, powers, scattered
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

@@ -15,14 +15,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.agency.meeting import living
-from gossamer.assembly.agency.restarts import MOST_VAIN
-from gossamer.assembly.agency.supervisor import AgentEnded
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.client import Control, SteeringRefused
-from gossamer.assembly.control.host_facts import HostsNow
-from gossamer.assembly.control.messages import (
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.rendezvous import living
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.agents.supervised import MOST_VAIN
+from gossamer.agents.supervisor import AgentEnded
+from gossamer.analysis.deleting import delete, target_of
+from gossamer.analysis.verifying import verify
+from gossamer.cli.main import main
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.client import Control, SteeringRefused
+from gossamer.crawl.control.host_facts import HostsNow
+from gossamer.crawl.control.messages import (
     BlockHosts,
     Change,
     Continue,
@@ -34,28 +38,24 @@ from gossamer.assembly.control.messages import (
     Status,
     Why,
 )
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.control.wire import ControlRequest
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.cli.main import main
-from gossamer.flow import python
-from gossamer.flow.errors import ComponentFailed
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import read
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.url import host_of
-from gossamer.operations.deleting import delete, target_of
-from gossamer.operations.verifying import verify
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.control.wire import ControlRequest
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine import processes
+from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import read
 from gossamer.query.database import Database
-from gossamer.services.designation.provider import RingDesignation, RingSheet
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
-from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.storage.ledger.opening import ProcessLock
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.url import host_of
 
 HOSTS, PAGES = 10, 12
 
@@ -206,10 +206,10 @@ def test_agents_that_are_told_to_stop_keep_what_they_have_and_the_crawl_goes_on(
 
 
 def gossamer(*arguments: object) -> "subprocess.Popen[str]":
-    command = python.command("gossamer", *map(str, arguments))
+    command = processes.command("gossamer", *map(str, arguments))
     return subprocess.Popen(
         command,
-        env=python.environment(),
+        env=processes.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import crawled, until
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit.trace import read_trace
 from gossamer.simweb.graph import WebGraph

@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import options_for, seed_of, until, urls_in, web_of_hosts
 
-from gossamer.assembly.control.client import Control, SteeringRefused
-from gossamer.assembly.control.messages import Change, CheckChange, Pause, Status
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.growing import GrowingCrawl
-from gossamer.assembly.growth import Growth, Load
-from gossamer.assembly.summary import Summary
-from gossamer.flow import python
-from gossamer.operations.verifying import verify
-from gossamer.stores.members import members_of
+from gossamer.agents.growth import GrowingCrawl, Growth, Load
+from gossamer.analysis.verifying import verify
+from gossamer.crawl.control.client import Control, SteeringRefused
+from gossamer.crawl.control.messages import Change, CheckChange, Pause, Status
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.summary import Summary
+from gossamer.engine import processes
+from gossamer.storage.recovery import members_of
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 HOSTS, PAGES = 10, 24
 
@@ -115,18 +114,18 @@ def test_a_crawl_that_is_killed_while_it_is_divided_goes_on_whole(crash: str, tm
     directory = tmp_path / "crawl"
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
         given = ["--scope", "any", "--delay", "0", "--resolve", web.resolve, "--allow-network", "127.0.0.0/8"]
-        line = python.command("gossamer", "crawl", seed_of(web), *given, "--traps", "report", "-o", str(directory))
+        line = processes.command("gossamer", "crawl", seed_of(web), *given, "--traps", "report", "-o", str(directory))
         at = {} if crash == "resting" else {"GOSSAMER_CRASH": crash}
-        crawl = subprocess.Popen(line, env={**python.environment(), **at}, stderr=subprocess.DEVNULL)
+        crawl = subprocess.Popen(line, env={**processes.environment(), **at}, stderr=subprocess.DEVNULL)
         web.wait_for(60)
         with Control(directory) as control:
             control.ask(Change({"agents": "2"}))
         if crash == "resting":
             os.kill(crawl.pid, signal.SIGKILL)
         assert crawl.wait(HUNG_AFTER) == -signal.SIGKILL
-        again = python.command("gossamer", "resume", str(directory), "--agents", "2")
+        again = processes.command("gossamer", "resume", str(directory), "--agents", "2")
         done = subprocess.run(
-            again, env=python.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=False
+            again, env=processes.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=False
         )
         assert done.returncode == 0, done.stderr
         asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.flow import python
-from gossamer.operations.verifying import verify
+from gossamer.analysis.verifying import verify
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.engine import processes
 from gossamer.query.database import Database
-from gossamer.stores.members import members_of
+from gossamer.storage.recovery import members_of
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
-from gossamer.testing.hanging import HUNG_AFTER
 
 HOSTS, PAGES = 12, 12
 
@@ -49,10 +49,12 @@ def begun(web: FakeWeb, directory: Path, *more: str, agents: int = 2) -> None:
         "report",
         *more,
     ]
-    line = python.command("gossamer", "crawl", web.url("http://www.h0.test/p0"), *map(str, given), "-o", str(directory))
+    line = processes.command(
+        "gossamer", "crawl", web.url("http://www.h0.test/p0"), *map(str, given), "-o", str(directory)
+    )
     crawl = subprocess.Popen(
         [*line, *(("--agents", str(agents)) if agents > 1 else ())],
-        env=python.environment(),
+        env=processes.environment(),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -64,15 +66,15 @@ def begun(web: FakeWeb, directory: Path, *more: str, agents: int = 2) -> None:
 
 
 def resumed(directory: Path, *more: str, crash: str = "") -> "subprocess.CompletedProcess[str]":
-    environment = {**python.environment(), **({"GOSSAMER_CRASH": crash} if crash else {})}
-    line = python.command("gossamer", "resume", str(directory), *more)
+    environment = {**processes.environment(), **({"GOSSAMER_CRASH": crash} if crash else {})}
+    line = processes.command("gossamer", "resume", str(directory), *more)
     return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=HUNG_AFTER, check=False)
 
 
 def status(directory: Path) -> "subprocess.CompletedProcess[str]":
-    line = python.command("gossamer", "status", str(directory), "--json")
+    line = processes.command("gossamer", "status", str(directory), "--json")
     return subprocess.run(
-        line, env=python.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=True
+        line, env=processes.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=True
     )
 
 
@@ -165,8 +167,10 @@ def test_known_pages_are_visited_again_by_the_agents_that_join(web: FakeWeb, tmp
     begun(web, directory, agents=1)
     known = {(request.host, request.target) for request in web.requests}
     told = ["--agents", "2", "--recrawl", "every=1s", "--recrawl-rate", "100%"]
-    line = python.command("gossamer", "resume", str(directory), *told)
-    crawl = subprocess.Popen(line, env=python.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    line = processes.command("gossamer", "resume", str(directory), *told)
+    crawl = subprocess.Popen(
+        line, env=processes.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     first, again = len(web.requests), set[tuple[str, str]]()
     while len(again) < HOSTS:
         web.wait_for(len(web.requests) + 1)

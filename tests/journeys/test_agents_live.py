@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
 
-from gossamer.assembly.agency.balance import Balance
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.control.client import Control, SteeringRefused
-from gossamer.assembly.control.messages import Change, Status
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.growth import Load
-from gossamer.assembly.options import CrawlOptions
-from gossamer.operations.verifying import verify
-from gossamer.stores.members import members_of
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.growth import Load
+from gossamer.agents.joining import Balance
+from gossamer.analysis.verifying import verify
+from gossamer.crawl.control.client import Control, SteeringRefused
+from gossamer.crawl.control.messages import Change, Status
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.storage.recovery import members_of
 
 HOSTS, PAGES = 10, 24
 

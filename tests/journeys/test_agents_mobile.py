@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 
 HOSTS, PAGES = 5, 12

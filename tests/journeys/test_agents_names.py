@@ -5,11 +5,11 @@ from pathlib import Path
 
 from tests.journeys.test_agents import crawled, options_for, urls_in
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.operations.story.telling import story_of
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.analysis.why.telling import story_of
 from gossamer.query.database import Database
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.stores.members import members_of
+from gossamer.storage.recovery import members_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
 AGENTS = ("agent-00", "agent-01")

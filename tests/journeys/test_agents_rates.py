@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.journeys.test_agents import crawled, options_for, until
 
-from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.agents.crawl import DividedCrawl
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
 PAGES = 1_500

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, web_of_hosts
 
-from gossamer.assembly.agency.crawl import DividedCrawl
+from gossamer.agents.crawl import DividedCrawl
 from gossamer.cli.main import main
-from gossamer.stores.ledger import schema
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.store import Batch, RocksStore, StoreLimits
+from gossamer.storage.ledger import schema
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, until, urls_in, web_of_hosts
 from tests.journeys.test_agents_steered import asked
 
-from gossamer.assembly.agency.agent_process import AgentProcess
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.control.agents import SILENT
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.instances import UnitInstances
-from gossamer.assembly.control.messages import Change, Continue, Pause, ReadUnit
-from gossamer.model.agents import at_work
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.supervised import AgentProcess
+from gossamer.crawl.control.client import Control
+from gossamer.crawl.control.instances import UnitInstances
+from gossamer.crawl.control.messages import Change, Continue, Pause, ReadUnit
+from gossamer.crawl.control.standing import SILENT
+from gossamer.values.agents import at_work
 
 
 def process_number(agent: AgentProcess) -> int:

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.control import resting
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.client import Control, SteeringRefused
-from gossamer.assembly.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
-from gossamer.assembly.control.wire import ControlRequest
-from gossamer.flow.wiring import read
-from gossamer.operations.verifying import verify
-from gossamer.stores.members import members_of, write_members
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.analysis.verifying import verify
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.control import resting
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.client import Control, SteeringRefused
+from gossamer.crawl.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
+from gossamer.crawl.control.wire import ControlRequest
+from gossamer.engine.wiring import read
+from gossamer.storage.recovery import members_of, write_members
 from gossamer.testing.fakeweb import FakeWeb
 
 HOSTS, PAGES = 10, 24

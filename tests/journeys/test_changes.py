@@ -7,14 +7,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 import gossamer
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import commands
-from gossamer.flow.clock import SystemClock
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.clock import SystemClock
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.errors import UsageError
 
 DAY = 86_400
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import ProviderPlan, Wiring, from_plain, with_settings
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import ProviderPlan, Wiring, from_plain, with_settings
 from gossamer.testing.fakeweb import FakeWeb
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "sieve.md"

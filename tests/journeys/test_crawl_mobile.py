@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.contracts.runtimes import CrawlerStanding, RuntimeLink, RuntimeOffer, RuntimeUnavailable
-from gossamer.flow.sheet import build
-from gossamer.flow.unit import Provider
+from gossamer.analysis.verifying import verify
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.engine.unit import Provider
+from gossamer.mobile.contract import CrawlerStanding, RuntimeLink, RuntimeOffer, RuntimeUnavailable
 from gossamer.mobile.home import HomeRuntime
-from gossamer.mobile.managing.links import RuntimesSheet
-from gossamer.model.outcome import of_status
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
-from gossamer.operations.verifying import verify
+from gossamer.mobile.manager.links import RuntimesSheet
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import Answer, FakePage, FakeWeb
+from gossamer.values.outcome import of_status
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 PAGES = 40
 SEEDS = ("http://a.test/", "http://b.test/")

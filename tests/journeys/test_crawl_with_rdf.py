@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.query.triples.store import TripleStore
+from gossamer.rdf.store.store import TripleStore
 from gossamer.testing.fakeweb import FakeWeb
 
 PAGES = {

@@ -14,15 +14,15 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
+from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.operations.verifying import verify
-from gossamer.query.places import reading
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.storage.tables.places import reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.errors import CrawlDirectoryError
 
 #: The second page has the bytes of the first, so that the archive has a revisit of it.
 PAGES = {

@@ -19,17 +19,17 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.cli.beside import parted
+from gossamer.cli.dashboard import parted
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
 from gossamer.dashboard.crawls import key_of
-from gossamer.dashboard.tables import TableConsole
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
+from gossamer.dashboard.questions import TableConsole
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.errors import UsageError
 
 #: A page, one that is tried again much later, and a title that would like to be a script.
 PAGES = {
@@ -641,7 +641,7 @@ def test_the_description_of_the_interface_names_every_address(tmp_path: Path, en
 
 
 def test_the_front_end_is_small_and_loads_nothing_from_elsewhere() -> None:
-    from gossamer.dashboard.front import STATIC
+    from gossamer.dashboard.app import STATIC
 
     files = [path for path in STATIC.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 300_000

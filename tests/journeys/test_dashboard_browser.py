@@ -18,13 +18,13 @@ from urllib.parse import quote
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
 from gossamer.dashboard.crawls import key_of
-from gossamer.flow.sheet import build
-from gossamer.operations.indexing import index_crawl
+from gossamer.engine.sheet import build
+from gossamer.search.indexing import index_crawl
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_core_python.sync_playwright")

@@ -15,24 +15,30 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
+from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.model.deletion import DeletionTarget
-from gossamer.operations.verifying import verify
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.fetcher.cookies import COOKIES, CookieJar, CookieLog
 from gossamer.query.database import Database
 from gossamer.query.engine import ParquetWriter
-from gossamer.query.places import TABLES, reading
 from gossamer.query.removing import remove_rows
-from gossamer.stages.fetch.cookie_log import COOKIES, CookieLog
-from gossamer.stages.fetch.cookies import CookieJar
-from gossamer.stores.deletions import DELETED, JOURNAL, PLACES, Deletion, note_progress
-from gossamer.stores.notes import NOTES_LOG, note_line
-from gossamer.stores.trims import Trim, note_trim
-from gossamer.stores.warc_scanning import scan
+from gossamer.storage.archive.reading import scan
+from gossamer.storage.json_lines import NOTES_LOG, note_line
+from gossamer.storage.rewrite_journals import (
+    DELETED,
+    DELETION_JOURNAL,
+    PLACES,
+    Deletion,
+    Trim,
+    note_progress,
+    note_trim,
+)
+from gossamer.storage.tables.places import TABLES, reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.hosts import DeletionTarget
 
 #: `/secret` is met first, `/copy` has its bytes: the archive has a revisit of it.
 PAGES = {
@@ -111,7 +117,7 @@ def check_gone(crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) ->
     assert rows(crawl, sql, capsys) == []
     assert rows(crawl, f"SELECT * FROM links_all WHERE source = {named}", capsys) == []
     assert len(rows(crawl, "SELECT * FROM pages_all", capsys)) == 3
-    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / DELETION_JOURNAL).exists()
     assert not (crawl / PLACES).exists()
 
 
@@ -238,7 +244,7 @@ def test_a_crawl_that_runs_is_not_deleted_from(crawl: Path, web: FakeWeb, capsys
     err = capsys.readouterr().err
     assert "in use by process" in err
     assert err.count("\n") == 1
-    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / DELETION_JOURNAL).exists()
 
 
 def test_a_crawl_with_damage_is_not_deleted_from(crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,7 +252,7 @@ def test_a_crawl_with_damage_is_not_deleted_from(crawl: Path, web: FakeWeb, caps
     os.truncate(archive, archive.stat().st_size - 10)
     assert main(["delete", str(crawl), web.url("/secret")]) == 5
     assert "--accept-loss" in capsys.readouterr().err
-    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / DELETION_JOURNAL).exists()
 
 
 @pytest.mark.parametrize(
@@ -336,7 +342,7 @@ def test_tables_that_somebody_reads_are_finished_by_the_next_call(
 
 
 def test_a_file_of_items_loses_those_of_a_deleted_page(web: FakeWeb, tmp_path: Path) -> None:
-    text = importlib.resources.files("gossamer.assembly").joinpath("wirings/default.toml").read_text()
+    text = importlib.resources.files("gossamer.crawl").joinpath("wirings/default.toml").read_text()
     text = text.replace('"text/html" = "html"', '"text/html" = ["html", "tags"]')
     wiring = tmp_path / "wiring.toml"
     wiring.write_text(text + '\n[providers.tags]\nuse = "tag-counter"\nsettings = { items = true }\n')
@@ -360,7 +366,7 @@ def test_a_deletion_takes_what_a_complete_store_has_to_tell_for_no_trouble(
         assert "the triple store lacks 2 triples of the table" in capsys.readouterr().err
         assert main(["delete", str(directory), web.url("/secret")]) == 0
     assert "the triple store lacks 1 triple of the table" in capsys.readouterr().err
-    assert not (directory / JOURNAL).exists()
+    assert not (directory / DELETION_JOURNAL).exists()
 
 
 def test_a_deletion_is_not_done_while_an_item_file_may_have_what_is_gone(
@@ -444,7 +450,7 @@ def check_host_gone(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows(crawl, "SELECT * FROM hosts", capsys) == []
     index = crawl / "index.cdxj"
     assert not index.exists() or "secret" not in index.read_text()
-    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / DELETION_JOURNAL).exists()
     assert not (crawl / PLACES).exists()
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import read
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import read
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 from tools.killing.site import Round, resume_command, served
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}

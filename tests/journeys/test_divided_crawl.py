@@ -12,22 +12,21 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.control.messages import Change
-from gossamer.assembly.control.steering import answer
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import divide
-from gossamer.assembly.summary import Summary
-from gossamer.flow.component import Filter
-from gossamer.flow.difference import changed
-from gossamer.flow.errors import SettingError, WiringError
-from gossamer.flow.ports import In, Out
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import read
-from gossamer.model.visit import Visit
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.control.messages import Change
+from gossamer.crawl.control.steering import answer
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.processes import divide
+from gossamer.crawl.summary import Summary
+from gossamer.engine.component import Filter
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import SettingError, WiringError
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import changed, read
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.visit import Visit
 
 #: Arrow -> stages that run elsewhere so that it crosses.
 CUTS: dict[str, Sequence[str]] = {

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import build
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.documents.document import MAX_DEPTH
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.reading.suspicion import MAX_DEPTH
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 ENGLISH = "The committee has decided that the old bridge over the river will be replaced by a new one next year, because it is no "

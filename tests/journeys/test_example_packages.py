@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

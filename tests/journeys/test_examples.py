@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from gossamer.stores.members import members_of
+from gossamer.storage.recovery import members_of
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

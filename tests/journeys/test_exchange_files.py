@@ -11,24 +11,23 @@ import msgspec
 import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, options_for, seed_of, urls_in, web_of_hosts
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.resting import checkpoint, restore
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.kept import read_wiring
-from gossamer.assembly.merging import REFUSED
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
+from gossamer.agents.merging import REFUSED
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.analysis.verifying import verify
+from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.operations.story import story_of
-from gossamer.operations.verifying import verify
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.stores.exchange.files import IN
-from gossamer.stores.exchange.keys import EXCHANGE_KEY, read_key
-from gossamer.stores.exchange.sealed import UrlFileWriter, new_header, proved
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.resting import checkpoint, restore
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.directory import read_wiring
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.storage.mailbox.exchange_files import IN
+from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, UrlFileWriter, new_header, proved, read_key
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
 
 AGENTS = 3
 

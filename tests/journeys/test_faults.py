@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import Status
-from gossamer.assembly.control.standing import CrawlStanding, ledgers_of
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.client import Control
+from gossamer.crawl.control.messages import Status
+from gossamer.crawl.control.standing import CrawlStanding, ledgers_of
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.errors import CrawlDirectoryError
 from tools.verifying import verify
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")

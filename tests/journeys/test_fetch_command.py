@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 PAGES = {
     "/": FakePage(

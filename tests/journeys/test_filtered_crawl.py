@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
+from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.flow.errors import FlowError
-from gossamer.flow.sheet import build
-from gossamer.operations.story import story_of
-from gossamer.stages.frontier.probing import LAST
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.errors import FlowError
+from gossamer.engine.sheet import build
+from gossamer.frontier.other_tasks import LAST
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 SITE = {

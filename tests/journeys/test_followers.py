@@ -11,9 +11,9 @@ from pathlib import Path
 
 from gossamer.cli.main import main
 from gossamer.query.database import Database
-from gossamer.query.search.asking import Search
+from gossamer.search.asking import Search
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
-from gossamer.operations.story import story_of
+from gossamer.analysis.why import story_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakedns import FakeDns
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.errors import UsageError
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

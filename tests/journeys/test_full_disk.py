@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.model.visit import Location, Visit
-from gossamer.services.traps.provider import LearntTraps
-from gossamer.stores.warc import WarcArchive
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.frontier.traps.provider import LearntTraps
+from gossamer.storage.archive.warc import WarcArchive
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.visit import Location, Visit
 
 
 class FullOnce(WarcArchive):

@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
-from gossamer.model.task import Task
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.errors import UsageError
+from gossamer.values.task import Task
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
-from gossamer.services.dns import ResolverSheet, SystemResolver
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.simweb.hostile import CASES, NOT_PLAYED, HostileCase, HostileWeb
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
 from gossamer.testing.clock import FakeClock
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 #: Bytes of a body that the fetcher of these tests keeps: enough for a ratio stop, small enough for many cases at once.
 CAP = 2 << 20

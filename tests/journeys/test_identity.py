@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.model.identity import VisitIds
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.stores.crawl_identity import crawl_id
+from gossamer.storage.recovery import crawl_id
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.identity import VisitIds
 
 
 def crawled(directory: Path, seed: str, **options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.reading.suspicion import MAX_DEPTH
+from gossamer.documents.document import MAX_DEPTH
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 PAGE = """<!doctype html><html lang=en><head><title>A  page</title><link rel=canonical href="/real">

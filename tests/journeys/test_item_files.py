@@ -21,8 +21,8 @@ import gossamer
 from gossamer.api.processors import own_processors
 from gossamer.cli.main import main
 from gossamer.query.database import Database
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -32,7 +32,7 @@ KILLS = 4
 @pytest.fixture
 def wiring(tmp_path: Path) -> Path:
     """The shipped wiring with a processor that finds an item in every page."""
-    text = importlib.resources.files("gossamer.assembly").joinpath("wirings/default.toml").read_text()
+    text = importlib.resources.files("gossamer.crawl").joinpath("wirings/default.toml").read_text()
     text = text.replace('"text/html" = "html"', '"text/html" = ["html", "tags"]')
     path = tmp_path / "wiring.toml"
     path.write_text(text + '\n[providers.tags]\nuse = "tag-counter"\nsettings = { items = true }\n')

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.contracts.spaces import Space
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
 
 #: The keeper and the program that crawls with it, as a user would write them.
@@ -19,18 +19,18 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.contracts.ledger import Ledger
-from gossamer.contracts.spaces import Space
-from gossamer.flow.ports import Uses
-from gossamer.flow.sheet import build
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ProviderPlan, with_settings
-from gossamer.flow.sheet import Sheet
-from gossamer.stores.files import AppendFile, LastWrites
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.storage.contract import Space
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import build
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ProviderPlan, with_settings
+from gossamer.engine.sheet import Sheet
+from gossamer.engine.files import AppendFile, LastWrites
 
 
 class PlaceSheet(Sheet, frozen=True):

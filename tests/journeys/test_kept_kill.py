@@ -11,10 +11,10 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.query.database import Database
-from gossamer.stores.cdxj import INDEX
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.archive.cdxj import INDEX
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

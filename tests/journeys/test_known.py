@@ -8,20 +8,20 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import read, write
-from gossamer.model.task import Task
-from gossamer.operations.story import story_of
+from gossamer.analysis.why import story_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import read, write
+from gossamer.frontier.other_tasks import LAST
+from gossamer.frontier.traps.aliases import NEEDED
+from gossamer.frontier.traps.judging import WINDOW
 from gossamer.query.database import Database
-from gossamer.services.aliases import NEEDED
-from gossamer.services.traps.judging import WINDOW
-from gossamer.stages.frontier.probing import LAST
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.task import Task
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

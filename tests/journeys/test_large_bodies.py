@@ -19,16 +19,16 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.processes import divide
-from gossamer.flow.errors import WiringError
-from gossamer.flow.sheet import build
-from gossamer.model.visit import Location, Visit, sha1_base32
-from gossamer.stores.warc import WarcArchive
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.processes import divide
+from gossamer.engine.errors import WiringError
+from gossamer.engine.sheet import build
+from gossamer.storage.archive.warc import WarcArchive
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.values.visit import Location, Visit, sha1_base32
 
 #: What memory may rise by for a body of any size.
 RISE = 64 << 20

@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import options_for, seed_of, until, web_of_hosts
 
-from gossamer.assembly.control.messages import Change
-from gossamer.assembly.control.steering import answer
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.crawlers import crawlers_of
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
+from gossamer.agents.crawlers import crawlers_of
+from gossamer.agents.leases import LeaseUrls
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import read
-from gossamer.model.errors import UsageError
+from gossamer.crawl.control.messages import Change
+from gossamer.crawl.control.steering import answer
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import read
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
-from gossamer.stages.leasing import LeaseUrls
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.values.errors import UsageError
 
 HOSTS, PAGES = 6, 12
 

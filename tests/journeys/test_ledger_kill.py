@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.queues import QueueLimits
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.queues import QueueLimits
 
 KILLS = 12
 LONG_KILLS = 36
@@ -38,10 +38,10 @@ SHEET = {
 
 CHILD = """
 import json, random, sys, time
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.testing.storing import visit
+from gossamer.values.task import Task
+from gossamer.storage.ledger.ledger import RocksLedger, LedgerSheet
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.testing.storage import visit
 
 directory, seed, sheet = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 chance = random.Random(seed)

@@ -9,24 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.component import Filter
-from gossamer.flow.difference import changed
-from gossamer.flow.errors import ComponentFailed, FlowError
-from gossamer.flow.ports import In, Out
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import Wiring, read
-from gossamer.model.visit import Location, Visit
-from gossamer.stages.url_filter.scope import ScopeFilter
-from gossamer.stores.memory import RecentlySeen
-from gossamer.stores.warc import WarcArchive
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.component import Filter
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import ComponentFailed, FlowError
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import Wiring, changed, read
+from gossamer.parsing.scope import ScopeFilter
+from gossamer.storage.archive.warc import WarcArchive
+from gossamer.storage.seen.memory import RecentlySeen
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.visit import Location, Visit
 
 Change = Callable[[RunningGraph, Crawl], Awaitable[None]]
 

@@ -10,16 +10,16 @@ import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, until, web_of_hosts
 from tests.journeys.test_agents_steered import asked
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.control.messages import Change
+from gossamer.agents.crawl import DividedCrawl
 from gossamer.cli.main import main
-from gossamer.flow import python
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.crawl.control.messages import Change
+from gossamer.engine import processes
+from gossamer.testing.clock import HUNG_AFTER
 
 
 def following(directory: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "gossamer", "log", str(directory), "--follow", "--json", "--last", "1000000"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, env=python.environment())
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=processes.environment())
 
 
 def test_the_log_of_several_agents_is_followed_while_they_work_and_ends_with_them(

@@ -19,24 +19,24 @@ from tests.journeys.test_agents import (
 )
 from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.agency.membership import opened_ledger
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import Assign, Checkpoint
-from gossamer.assembly.control.wire import ControlRequest
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.designations_of_crawl import designations
+from gossamer.agents.held_domains import held_domains, let_go
+from gossamer.agents.mail_on_disk import has_mail
+from gossamer.agents.membership import opened_ledger
+from gossamer.agents.shared_state import SHARED, SharedFile
+from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.flow.wiring import read
-from gossamer.model.agents import agent_name
-from gossamer.model.domains import domain_point
-from gossamer.operations.designations import designations
-from gossamer.operations.verifying import verify
-from gossamer.query.places import CRAWL_FILE
-from gossamer.stores.exchange.held import held_domains, let_go
-from gossamer.stores.exchange.mail_on_disk import has_mail
-from gossamer.stores.ledger.moving import drop, forget_seen
-from gossamer.stores.members import members_of
-from gossamer.stores.shared_state import SHARED, SharedFile
+from gossamer.crawl.control.client import Control
+from gossamer.crawl.control.messages import Assign, Checkpoint
+from gossamer.crawl.control.wire import ControlRequest
+from gossamer.engine.wiring import read
+from gossamer.storage.ledger.moving import drop, forget_seen
+from gossamer.storage.recovery import members_of
+from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.agents import agent_name
+from gossamer.values.hosts import domain_point
 
 __all__ = ["web"]  # a fixture
 

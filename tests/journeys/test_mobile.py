@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.component import Consumer
-from gossamer.flow.ports import In
-from gossamer.flow.sheet import NoSettings, build
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.sheet import NoSettings, build
 from gossamer.mobile.crawler import MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.running import run_crawler
-from gossamer.model.outcome import DOCUMENTS, Outcome, of_status
-from gossamer.model.task import Task
-from gossamer.model.visit import Record, Response, Visit
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import Answer, FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.outcome import DOCUMENTS, Outcome, of_status
+from gossamer.values.task import Task
+from gossamer.values.visit import Record, Response, Visit
 
 PAGES = 60
 SUBJECTS = ("kidney", "heart disease", "cars", "gardens")

@@ -11,11 +11,11 @@ import pytest
 from tests.journeys.test_crawl_mobile import Unreliable, crawled, fetching, found, web
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.analysis.deleting import delete, target_of
+from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.flow.errors import ComponentFailed
+from gossamer.engine.errors import ComponentFailed
 from gossamer.mobile.home import HomeRuntime
-from gossamer.operations.deleting import delete, target_of
-from gossamer.operations.verifying import verify
 from gossamer.query.archive import ArchiveReader
 from gossamer.testing.fakeweb import FakeWeb
 

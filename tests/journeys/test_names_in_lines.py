@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
+from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.operations.verifying import verify
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
 from gossamer.query.archive import ArchiveReader
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

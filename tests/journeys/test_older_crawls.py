@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
 
 _CRAWLS = Path(__file__).parent / "older_crawls.tar.xz"
 

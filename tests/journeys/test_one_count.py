@@ -3,12 +3,12 @@
 import asyncio
 from pathlib import Path
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import build
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

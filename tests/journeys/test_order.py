@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
 from gossamer.cli.status import lines_of
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+from gossamer.values.errors import UsageError
 
 
 def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
@@ -111,8 +111,8 @@ def test_a_tunnel_without_a_topic_is_refused(tmp_path: Path) -> None:
 def test_a_seen_set_by_configuration_serves_a_whole_crawl_and_its_resumption(
     linked: dict[str, FakePage], tmp_path: Path, seen: str
 ) -> None:
-    from gossamer.assembly.compiling import compile_wiring
-    from gossamer.flow.wiring import ProviderPlan
+    from gossamer.crawl.compiling import compile_wiring
+    from gossamer.engine.wiring import ProviderPlan
 
     with FakeWeb(linked) as web:
         wiring = compile_wiring([web.url("/")], build(CrawlOptions, {"delay": 0}))

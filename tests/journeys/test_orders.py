@@ -11,19 +11,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.knowing import known_of
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import NoSettings, build
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ProviderPlan, Wiring, to_toml
-from gossamer.model.orders import Block
-from gossamer.reading.document import Document
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.url_facts import known_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.documents.document import Document
+from gossamer.engine.sheet import NoSettings, build
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ProviderPlan, Wiring, to_toml
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.visit import Block
 
 #: How long a processor wants a host to be left alone; long beside what a request takes here.
 SLOW = 1.5
@@ -33,13 +33,13 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import msgspec
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import NoSettings, build
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import read
-from gossamer.model.orders import Delay
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import NoSettings, build
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import read
+from gossamer.values.visit import Delay
 
 class Slowing(Provider[NoSettings]):
     def process(self, document):

@@ -17,31 +17,28 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.assembly.bare_seeds import is_bare
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.protocols import hostless, with_protocols
-from gossamer.assembly.summary import Summary
-from gossamer.contracts.resolving import Resolver
-from gossamer.flow import wiring as wirings
-from gossamer.flow.ports import Uses
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.unit import Provider
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import path_of
-from gossamer.model.visit import Response
-from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.stages.fetch.file import FileModule, FileSheet
-from gossamer.stages.fetch.ftp import FtpModule, FtpSheet
-from gossamer.stages.fetch.gopher import GopherModule
-from gossamer.stages.fetch.plain import PlainSheet
-from gossamer.testing.clock import FakeClock
+from gossamer.crawl.builder import hostless, with_protocols
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.seeds import is_bare
+from gossamer.crawl.summary import Summary
+from gossamer.engine import wiring as wirings
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.fetcher.contract import Resolver
+from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.file import FileModule, FileSheet
+from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule, PlainSheet
+from gossamer.testing.clock import HUNG_AFTER, FakeClock
 from gossamer.testing.fetching import FetchCase, check_protocol_module
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import path_of
+from gossamer.values.visit import Response
 
 CAP = 10_000
 

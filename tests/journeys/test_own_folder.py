@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.processes import divide
-from gossamer.flow.wiring import to_toml
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.processes import divide
+from gossamer.engine.wiring import to_toml
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,10 +145,10 @@ def test_the_simulated_web_runs_no_file_of_the_current_folder(command: str, fold
 #: Somebody's own program with a processor in a module beside it, which a parser process has to find.
 PROGRAM = """
 import asyncio
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit
-from gossamer.stages.process.isolation import Parsers, spec_of
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit
+from gossamer.parsing.isolation import Parsers, spec_of
 from lace import Lace
 
 async def main():
@@ -163,9 +163,9 @@ asyncio.run(main())
 """
 
 LACE = """
-from gossamer.flow.sheet import Sheet
-from gossamer.flow.unit import Provider
-from gossamer.model.visit import Found
+from gossamer.engine.sheet import Sheet
+from gossamer.engine.unit import Provider
+from gossamer.values.visit import Found
 
 class Lace(Provider[Sheet]):
     def process(self, document):

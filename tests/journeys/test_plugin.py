@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.compiling import shipped
-from gossamer.contracts.spaces import Space
-from gossamer.flow.difference import changed
-from gossamer.flow.wiring import to_toml
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.crawl.compiling import shipped
+from gossamer.engine.wiring import changed, to_toml
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
@@ -42,18 +41,18 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.assembly.control.wire import ControlRequest, Done
-from gossamer.contracts.feeding import FeedMark
-from gossamer.contracts.ledger import Ledger
-from gossamer.contracts.spaces import Space
-from gossamer.contracts.tables import Table, column
-from gossamer.flow.ports import Uses
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.flow.unit import Provider
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
-from gossamer.stores.files import LastWrites
-from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.crawl.control.wire import ControlRequest, Done
+from gossamer.storage.tables.feeds import FeedMark
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.storage.contract import Space
+from gossamer.storage.tables.contract import Table, column
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.engine.files import LastWrites
+from gossamer.storage.tables.log import TableLog, TableLogSheet
 
 
 class MoodRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,8 +11,8 @@ import pytest
 import gossamer
 from gossamer.api import processors
 from gossamer.api.crawls import SyncCrawlRun
-from gossamer.flow.errors import SettingError
-from gossamer.reading.document import Document
+from gossamer.documents.document import Document
+from gossamer.engine.errors import SettingError
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 README = Path(__file__).resolve().parents[2] / "README.md"

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.model.url import canonical
-from gossamer.stores.surt import surt
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.storage.archive.cdxj import surt
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.url import canonical
 
 pytestmark = pytest.mark.long
 

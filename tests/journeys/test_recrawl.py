@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.clock import SystemClock
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.clock import SystemClock
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb, html
+from gossamer.values.errors import UsageError
 
 #: Words enough for a fingerprint of the text that one more word hardly changes.
 PROSE = " ".join(f"word{n} of{n % 7} a{n % 11} text{n % 13}" for n in range(400))

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import build
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
 from gossamer.cli.main import main
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
 from gossamer.query.database import Database
 from gossamer.simweb.replay import Replay, ReplayError, ReplayIndex
-from gossamer.stores.recorded.records import stored
+from gossamer.storage.archive.others import stored
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 
 def crawled(directory: Path, *seeds: str, **options: Any) -> Summary:

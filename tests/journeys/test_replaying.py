@@ -10,18 +10,24 @@ import msgspec
 import pytest
 from starlette.types import ASGIApp, Scope
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
+from gossamer.analysis.replaying import (
+    LASTS,
+    MOST_PARSED,
+    NeedsParsing,
+    ReplayAddresses,
+    ReplayAsked,
+    Replayed,
+    replayed,
+)
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls, key_of
-from gossamer.dashboard.guarding import Guard
-from gossamer.dashboard.keys import Keys
-from gossamer.dashboard.replays import Replays
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
-from gossamer.operations.replay_addresses import LASTS, ReplayAddresses, ReplayAsked
-from gossamer.operations.replaying import MOST_PARSED, NeedsParsing, Replayed, replayed
+from gossamer.dashboard.guarding import Guard, Keys
+from gossamer.dashboard.questions import Replays
+from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.errors import UsageError
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>window.pwned=1</script></svg>'

@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 
 import gossamer
+from gossamer.analysis.reprocess import Reprocessed, crawl_wiring, reprocess
 from gossamer.api import processors
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import to_toml, with_settings
-from gossamer.model.visit import Item
-from gossamer.operations.reprocess import Reprocessed, crawl_wiring, reprocess
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.documents.document import Document
+from gossamer.engine.sheet import build
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import to_toml, with_settings
 from gossamer.query.database import Database
-from gossamer.query.places import REPLACED
-from gossamer.reading.document import Document
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.tables.places import REPLACED
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.visit import Item
 
 PAGES: dict[str, str | FakePage] = {
     "/": '<title>Root</title><a href="/one">to one</a><a href="/copy">c</a><a href="/secret">s</a><a href="/gone">g</a>',

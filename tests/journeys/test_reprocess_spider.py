@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import gossamer
-from gossamer.model.errors import UsageError
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.errors import UsageError
 
 SHOP = {
     "/": '<a class="p" href="/b1">1</a><a class="p" href="/b2">2</a><a href="/gone" class="g">x</a>',

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakeWeb
 
 #: A crawl whose seeds are requests, and a protocol module that writes down what it sends and dies of the last one.
@@ -13,21 +13,21 @@ PROGRAM = """
 import os, signal, sys
 import msgspec
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.component import Producer
-from gossamer.flow.ports import Out
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import with_settings
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import requested
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Response
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.seeds import SeedsSheet
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.component import Producer
+from gossamer.engine.ends import Out
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import with_settings
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Response
+from gossamer.fetcher.http import HttpModule
+from gossamer.frontier.stages import SeedsSheet
 
 url, directory, log, run_name = sys.argv[1:]
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
+from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.flow import python
-from gossamer.flow.sheet import build
-from gossamer.operations.story import story_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine import processes
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 RULES = "User-agent: *\nDisallow: /no\n"
 PAGES = {"http://a.test/": '<a href="/yes">x</a><a href="/no">x</a>', "http://a.test/yes": "y", "http://a.test/no": "n"}
@@ -78,7 +78,7 @@ def test_two_crawls_at_once_ask_once(tmp_path: Path) -> None:
         ]
         command += ["--robots-cache", "shared", "--set", "robots.private=true", "--json", "--quiet", "-o"]
         crawls = [
-            subprocess.Popen([*command, str(tmp_path / name)], stdout=subprocess.PIPE, env=python.environment())
+            subprocess.Popen([*command, str(tmp_path / name)], stdout=subprocess.PIPE, env=processes.environment())
             for name in ("one", "two")
         ]
         told = [json.loads(one.communicate(timeout=HUNG_AFTER)[0]) for one in crawls]

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.contracts.runtimes import RuntimeLink, RuntimeRefused, RuntimeUnavailable
+from gossamer.mobile.contract import RuntimeLink, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler, MobileProgram, TravelLimits
+from gossamer.mobile.manager.remote_runtime import RemoteRuntime
+from gossamer.mobile.runtime.senders import Senders
+from gossamer.mobile.runtime.serving import MAX_HEAD
 from gossamer.mobile.wire import to_bytes, unpacked
-from gossamer.operations.hosting.senders import Senders
-from gossamer.operations.hosting.serving import MAX_HEAD
-from gossamer.services.runtimes import RemoteRuntime
 from gossamer.testing import check_runtime_link
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 SITE = "http://site.test"

@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.standing import CrawlStanding, glance_at
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.sampling import Sampler
-from gossamer.flow.sheet import build
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.standing import CrawlStanding, glance_at
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.pulse import Sampler
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.stores.tablelog import TableLog
-from gossamer.stores.tables.samples import COARSE, FINE, SampleRow
+from gossamer.storage.tables.log import TableLog
+from gossamer.storage.tables.row_tables import COARSE, FINE, SampleRow
 from gossamer.testing import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

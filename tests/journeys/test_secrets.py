@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.messages import Change
-from gossamer.assembly.control.steering import answer
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import HIDDEN
+from gossamer.crawl.control.messages import Change
+from gossamer.crawl.control.steering import answer
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import HIDDEN
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 

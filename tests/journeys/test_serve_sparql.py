@@ -16,8 +16,8 @@ import pyoxigraph as oxigraph
 import pytest
 
 from gossamer.cli.main import main
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m\u202e'

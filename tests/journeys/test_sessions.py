@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 
 import gossamer
-from gossamer.flow.errors import ComponentFailed
+from gossamer.engine.errors import ComponentFailed
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.problem_rules import problems_of
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.problems import problems_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakeRequest, FakeWeb
 
 ROUTES = 40

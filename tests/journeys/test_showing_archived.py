@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
-from gossamer.operations.showing_archived import SHOWN, SHOWN_HEAD, ArchivedView, view_archived
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.query.archived import SHOWN, SHOWN_HEAD, ArchivedView, view_archived
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.errors import UsageError
 
 LATIN = "<html><head><title>t</title></head><body><p>Grüße &lt;b&gt;</p><script>window.pwned=1</script></body></html>"
 PAGES = {

@@ -9,16 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.sieve.providers import LedgerSieve, SieveSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.seen.providers import LedgerSieve, SieveSheet
 
 KILLS = 12
 
 CHILD = """
 import random, sys
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet
-from gossamer.stores.sieve.providers import LedgerSieve, SieveSheet
+from gossamer.values.task import Task
+from gossamer.storage.ledger.ledger import RocksLedger, LedgerSheet
+from gossamer.storage.seen.providers import LedgerSieve, SieveSheet
 
 directory, seed = sys.argv[1:]
 chance = random.Random(seed)

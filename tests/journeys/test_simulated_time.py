@@ -10,23 +10,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow import wiring as wirings
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.unit import Provider
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of, path_of
-from gossamer.model.visit import Response
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine import wiring as wirings
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.site import Conditions
-from gossamer.testing.clock import FakeClock
+from gossamer.testing.clock import FakeClock, SimulatedLoop
 from gossamer.testing.fakeweb import html
-from gossamer.testing.simulated import SimulatedLoop
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import host_of, path_of
+from gossamer.values.visit import Response
 
 
 class Answered(NamedTuple):

@@ -18,7 +18,7 @@ from gossamer.simweb.audit import Audit, AuditOptions, audit, to_json, to_svg, t
 from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
 from gossamer.simweb.log import LogError, read_entries
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
 
 SPEC = WebSpec(seed=4, pages=600, hosts=25, size_median=2000)
 

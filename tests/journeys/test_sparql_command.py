@@ -15,8 +15,8 @@ import pyoxigraph as oxigraph
 import pytest
 
 from gossamer.cli.main import main
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 NAME = "http://schema.org/name"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import gossamer
-from gossamer.model.outcome import Outcome
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.outcome import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 

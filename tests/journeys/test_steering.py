@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.assembly.control import resting
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
-from gossamer.assembly.control.messages import (
+from gossamer.analysis.why import story_of
+from gossamer.crawl.control import resting
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.client import Control, NotRunning, SteeringRefused
+from gossamer.crawl.control.messages import (
     BlockHosts,
     Change,
     Checkpoint,
@@ -28,17 +29,16 @@ from gossamer.assembly.control.messages import (
     Undo,
     Unsuspend,
 )
-from gossamer.assembly.control.settings import set_values
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.assembly.suspicions import ListedFamily, suspicions_of
-from gossamer.flow.sheet import build, properties
-from gossamer.flow.wiring import read
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.operations.story import story_of
+from gossamer.crawl.control.settings import set_values
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.crawl.trap_review import ListedFamily, suspicions_of
+from gossamer.engine.sheet import build, properties
+from gossamer.engine.wiring import read
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 Script = Callable[[Control], Any]
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.cli.why import lines_of
-from gossamer.flow.sheet import build
-from gossamer.model.task import Task
-from gossamer.operations.story import Story, story_of
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.analysis.why import Story, story_of
+from gossamer.cli.why import story_lines
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.task import Task
 
 WORDS = " ".join(f"Sentence {number} of a page about rivers and those who cross them." for number in range(80))
 
@@ -93,7 +93,7 @@ def test_duplicates_name_the_first_url_of_their_like(told: Any) -> None:
     assert "; its document is the same as that of /" in copies[0][1] and copies[0][1].endswith(", byte for byte")
     likes = [words for story, words in stories if story.near_duplicate_of]
     assert likes and all("; its text is nearly the same as that of /" in words for words in likes)
-    assert any(line.startswith("same as: ") for line in lines_of(copies[0][0]))
+    assert any(line.startswith("same as: ") for line in story_lines(copies[0][0]))
 
 
 def test_a_task_for_later_is_not_taken_for_one_whose_url_begins_it(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.operations.story import Story, story_of
+from gossamer.analysis.why import Story, story_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from gossamer.assembly.tables import INTERVAL, TableMaker
-from gossamer.query.noted import failure_of
-from gossamer.stores.segments import segments
-from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.crawl.companions import INTERVAL, TableMaker
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.manifest import failure_of
+from gossamer.storage.tables.segments import segments
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.storing import visit
+from gossamer.testing.storage import visit
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 

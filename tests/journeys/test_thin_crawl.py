@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import parse, to_toml
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import parse, to_toml
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 

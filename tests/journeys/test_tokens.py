@@ -10,12 +10,12 @@ from urllib.parse import parse_qs
 import pytest
 
 import gossamer
-from gossamer.flow.errors import ComponentFailed, SettingError
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.engine.errors import ComponentFailed, SettingError
 from gossamer.spiders.logins import Entrances
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 SECRET = "s3cr3t/of a client"
 

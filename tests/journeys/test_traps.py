@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.assembly.suspicions import decide_at_rest, suspicions_of
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
-from gossamer.model.url import path_of
-from gossamer.operations.story import story_of
-from gossamer.stages.frontier.probing import LAST, SHARE
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.analysis.why import story_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.crawl.trap_review import decide_at_rest, suspicions_of
+from gossamer.engine.sheet import build
+from gossamer.frontier.other_tasks import LAST, SHARE
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.errors import UsageError
+from gossamer.values.url import path_of
 
 NO_ROBOTS = FakePage("", status=404)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.standing import ledgers_of
+from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.operations.verifying import verify
+from gossamer.crawl.control.standing import ledgers_of
 from gossamer.query.archive import ArchiveReader
-from gossamer.stores.trims import FOLDER, JOURNAL
+from gossamer.storage.rewrite_journals import FOLDER, TRIM_JOURNAL
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 PAGES = ("/", "/changes", "/same", "/copy", "/gone", "/unchanged")
@@ -89,7 +89,7 @@ def check_trimmed(crawl: Path, site: str, versions: int, capsys: pytest.CaptureF
     told = verify(crawl, deep=True)
     assert told.findings == []
     assert told.notes == []
-    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / TRIM_JOURNAL).exists()
     assert not (crawl / FOLDER).exists()
     counts = rows(crawl, "SELECT url, count(*) AS n FROM pages_all GROUP BY 1", capsys)
     left = {str(row["url"]).removeprefix(site): row["n"] for row in counts}
@@ -188,7 +188,7 @@ def test_what_cannot_be_meant_is_refused(
 ) -> None:
     assert main(["trim", str(crawl), *words]) == 2
     assert said in capsys.readouterr().err
-    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / TRIM_JOURNAL).exists()
 
 
 def test_a_crawl_that_runs_is_not_trimmed(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:

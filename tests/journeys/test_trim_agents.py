@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.flow import python
-from gossamer.operations.verifying import verify
+from gossamer.engine import processes
 from gossamer.query.database import Database
-from gossamer.query.search.asking import Search
+from gossamer.search.asking import Search
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeRequest, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
 
 #: Hosts of one page each, and how often all of them are visited at least, taken together.
 HOSTS, VISITS = 6, 5
@@ -51,10 +51,10 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FakeWeb({f"http://www.h{n}.test/": page(n, times) for n in range(HOSTS)}) as web:  # type: ignore[misc]
         given = ["--agents", "2", "--scope", "any", "--delay", "0", "--recrawl", "every=500ms", "--rdf", "--index"]
         given += ["--sinks", str(folder / "sinks.toml"), "--allow-network", "127.0.0.0/8", "--quiet"]
-        line = python.command("gossamer", "crawl", "http://www.h0.test/", "--resolve", web.resolve, *given)
+        line = processes.command("gossamer", "crawl", "http://www.h0.test/", "--resolve", web.resolve, *given)
         crawl = subprocess.Popen(
             [*line, "-o", str(folder / "c")],
-            env=python.environment(),
+            env=processes.environment(),
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,

@@ -13,23 +13,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.control.standing import CrawlStanding, glance_at
-from gossamer.assembly.control.waits import Wait
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.progress import line_of, panel_lines
 from gossamer.cli.status import lines_of
-from gossamer.contracts.resolving import Endpoint
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.sheet import build
-from gossamer.model.errors import ResolutionFailed
-from gossamer.model.visit import Location, Visit
-from gossamer.services.dns import SystemResolver
-from gossamer.stores.warc import WarcArchive
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.standing import CrawlStanding, glance_at
+from gossamer.crawl.control.waits import Wait
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.sheet import build
+from gossamer.fetcher.contract import Endpoint
+from gossamer.fetcher.dns import SystemResolver
+from gossamer.storage.archive.warc import WarcArchive
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.errors import ResolutionFailed
+from gossamer.values.visit import Location, Visit
 
 #: A name that has no address.
 NOWHERE = "nowhere.invalid"

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.at_rest import standing_at_rest
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
+from gossamer.analysis.watching import CrawlWatch
 from gossamer.cli.main import main
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
-from gossamer.operations.watching import CrawlWatch
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
 from gossamer.query.samples import combined, read_samples, speeds
-from gossamer.stores.tables.samples import SampleRow
+from gossamer.storage.tables.row_tables import SampleRow
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.errors import UsageError
 
 #: One page, and one that is tried again much later.
 WAITING = {"/": '<a href="/1">x</a>', "/1": FakePage(status=500)}

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import pytest
 
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.crawl import Crawl, run
-from gossamer.assembly.options import CrawlOptions
+from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.flow.clock import SystemClock
-from gossamer.flow.sheet import build
-from gossamer.operations.story import story_of
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawl.crawl import Crawl, run
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.clock import SystemClock
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.query.search.asking import Search
+from gossamer.search.asking import Search
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: One visit on each of these days of 2026, by the crawl's clock.

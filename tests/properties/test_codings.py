@@ -8,10 +8,9 @@ import brotli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.model import body as bodies
-from gossamer.model.zstd import zstd
-from gossamer.reading.coding import MAX_RATIO, RATIO_FROM, Undoing, decode
-from gossamer.reading.keeping import Keeping
+from gossamer.documents.content_coding import MAX_RATIO, RATIO_FROM, Keeping, Undoing, decode
+from gossamer.values import body as bodies
+from gossamer.values.body import zstd
 
 ENCODE: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda data: gzip.compress(data, mtime=0),

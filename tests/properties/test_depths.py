@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.seen import DEEPEST
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.seen import DEEPEST
+from gossamer.values.task import Task
 
 URLS = [f"http://h{n % 3}.test/{n}" for n in range(8)]
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

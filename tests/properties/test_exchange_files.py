@@ -9,19 +9,17 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.assembly.merging import take_in
-from gossamer.model.task import Task
-from gossamer.stages.commit.receiving import UrlIntake
-from gossamer.stages.commit.sheet import CommitSheet
-from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
-from gossamer.stages.frontier.traversals import BreadthFirst
-from gossamer.stores.exchange.files import IN, FileOutbox, FileOutboxSheet
-from gossamer.stores.exchange.keys import EXCHANGE_KEY, new_key, write_key
-from gossamer.stores.exchange.ledger import DividedLedger
-from gossamer.stores.exchange.sealed import UrlFileWriter, new_header
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier, LedgerSeen
-from gossamer.testing.exchanging import ByLetter
+from gossamer.agents.merging import take_in
+from gossamer.agents.receiving import UrlIntake
+from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
+from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier, LedgerSeen
+from gossamer.storage.mailbox.exchange_files import IN, FileOutbox, FileOutboxSheet
+from gossamer.storage.mailbox.outbox import DividedLedger
+from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, UrlFileWriter, new_header, new_key, write_key
+from gossamer.testing.agents import ByLetter
+from gossamer.values.task import Task
 
 KEY = new_key(["agent-00", "agent-01", "agent-02"])
 

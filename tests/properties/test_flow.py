@@ -9,18 +9,17 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SemiSynchronousFilter
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import FlowError
-from gossamer.flow.fused import FusedConnector
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.planning import plan
-from gossamer.flow.runner import Runner
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import Sheet
-from gossamer.flow.wiring import Wiring, from_plain
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer, SemiSynchronousFilter
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import FlowError
+from gossamer.engine.local import FusedConnector, LocalConnector
+from gossamer.engine.planning import plan
+from gossamer.engine.runner import Runner
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import Sheet
+from gossamer.engine.wiring import Wiring, from_plain
+from gossamer.testing.clock import HUNG_AFTER
 
 
 class Item(msgspec.Struct, frozen=True):

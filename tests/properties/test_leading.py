@@ -7,19 +7,16 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.contracts.ledger import Group
-from gossamer.model.kept import Meeting
-from gossamer.model.leading import child_depth, keeps_depth, parent_depth, task_of
-from gossamer.model.outcome import Outcome
-from gossamer.model.requisites import REDIRECTS, RELATIONS
-from gossamer.model.task import Task, with_level
-from gossamer.model.visit import Link, Response, Visit
-from gossamer.services.depths import announced
-from gossamer.stages.commit.queueing import Choosers, TaskQueueing
-from gossamer.stages.commit.sheet import CommitSheet
-from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
-from gossamer.stages.frontier.traversals import BreadthFirst
-from gossamer.stages.url_seen import UrlSeen, UrlSeenSheet
+from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
+from gossamer.frontier.stages import UrlSeen, UrlSeenSheet
+from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.commit.queueing import Choosers, TaskQueueing
+from gossamer.storage.ledger.contract import Group, announced
+from gossamer.values.ledger_rows import Meeting
+from gossamer.values.outcome import Outcome
+from gossamer.values.relations import REDIRECTS, RELATIONS, child_depth, keeps_depth, parent_depth, task_of
+from gossamer.values.task import Task, with_level
+from gossamer.values.visit import Link, Response, Visit
 
 RELATED = st.sampled_from(sorted({"a href", "iframe src", "sitemap", *REDIRECTS, *RELATIONS}))
 SOURCES = st.builds(

@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gossamer.model.kept import HostState
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.task import Task
 
 HOSTS = [f"h{n}.test" for n in range(5)]
 URLS = [f"http://{host}/{n}" for host in HOSTS for n in range(12)]

@@ -7,20 +7,19 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.flow.ends import Out
-from gossamer.flow.local import LocalConnector
-from gossamer.model.agents import Designated
-from gossamer.model.domains import registered_domain
-from gossamer.model.errors import UnreadableUrl
-from gossamer.model.task import Task
-from gossamer.model.url import canonical, host_of, plain_host, with_host
-from gossamer.services.designation.policies import RandomAgent
-from gossamer.services.designation.table import DesignationSheet, KeptDesignations
-from gossamer.services.host_names import GivenHostNames
-from gossamer.stages.marshaling.component import Marshal
-from gossamer.stages.url_filter.constraints import ConstraintFilter
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.recent_urls import RecentRule, RecentUrlsSheet, RecentUrlTable
+from gossamer.agents.designations import DesignationSheet, KeptDesignations
+from gossamer.agents.marshaler import GivenHostNames, Marshal
+from gossamer.agents.policies import RandomAgent
+from gossamer.agents.recent_urls import RecentRule, RecentUrlsSheet, RecentUrlTable
+from gossamer.engine.ends import Out
+from gossamer.engine.local import LocalConnector
+from gossamer.parsing.filters import ConstraintFilter
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.values.agents import Designated
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.hosts import registered_domain
+from gossamer.values.task import Task
+from gossamer.values.url import canonical, host_of, plain_host, with_host
 
 HOSTS = ("a.test", "www.a.test", "b.test", "127.0.0.1", "[::1]:81", "xn--bcher-kva.test", "c.co.uk")
 TASKS = st.builds(

@@ -6,9 +6,9 @@ from urllib.parse import unquote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.errors import UnreadableUrl
-from gossamer.model.url import canonical
-from gossamer.operations.mirror.names import MAX_NAME, as_reference, mirror_names, resolved_names
+from gossamer.analysis.mirror import MAX_NAME, as_reference, mirror_names, resolved_names
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.url import canonical
 
 PARTS = st.one_of(
     st.sampled_from(

@@ -6,12 +6,12 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer
-from gossamer.services.politeness.gates import UNASKED, Gates
-from gossamer.services.politeness.pace import PaceRules
-from gossamer.services.politeness.rules import GateRules
-from gossamer.services.politeness.schedule import Schedule
+from gossamer.frontier.politeness.gates import UNASKED, Gates
+from gossamer.frontier.politeness.pace import PaceRules
+from gossamer.frontier.politeness.rules import GateRules
+from gossamer.frontier.politeness.schedule import Schedule
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer
 
 HOSTS = [f"h{number}.d{number % 2}.test" for number in range(5)]
 ADDRESSES = ["198.51.100.1", "198.51.100.2", "127.0.0.1", ""]

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.quiescence import AgentReport, Quiescence
+from gossamer.agents.shares import AgentReport, Quiescence
 
 
 class Agent:

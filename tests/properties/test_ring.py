@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.agents import Member
-from gossamer.model.domains import domain_point
-from gossamer.services.designation.ring import PlaceTable, Ring, moving
+from gossamer.agents.ring import PlaceTable, Ring, moving
+from gossamer.values.agents import Member
+from gossamer.values.hosts import domain_point
 
 DOMAINS = [f"d{number}.{top}" for number in range(60) for top in ("hu", "no", "com")]
 POINTS = {domain: domain_point(domain) for domain in DOMAINS}

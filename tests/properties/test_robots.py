@@ -5,9 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.services.robots.matching import Matcher, comparable_path, comparable_pattern
-from gossamer.services.robots.reading import parse
-from gossamer.services.robots.rules import Decision, PathForm
+from gossamer.frontier.robots.matching import Matcher, comparable_path, comparable_pattern
+from gossamer.frontier.robots.rules import Decision, PathForm, parse
 
 NAMES = st.sampled_from(
     ["User-agent", "Allow", "Disallow", "Crawl-delay", "Sitemap", "Content-Usage", "dissalow", "x", "", "useragent"]

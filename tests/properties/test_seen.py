@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.stores.memory import MemorySeen, RecentlySeen, RecentlySeenSheet
+from gossamer.storage.seen.memory import MemorySeen, RecentlySeen, RecentlySeenSheet
 
 URLS = st.lists(st.sampled_from([f"http://a.test/{n}" for n in range(12)]), max_size=8)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.reading import signs
-from gossamer.reading.skim import MAX_PECULIAR, Skim
+from gossamer.documents import skim as signs
+from gossamer.documents.skim import MAX_PECULIAR, Skim
 
 _SIGN = re.compile(signs.ANY)
 

@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.model.visit import Found
-from gossamer.reading.document import Document
-from gossamer.reading.skim import Skim
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.testing.storing import visit
+from gossamer.documents.document import Document
+from gossamer.documents.skim import Skim
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Found
 from tools.chores.skimmed import PLACE, Link, differences, links_of_skim, links_of_tree, said_by_skim, said_by_tree
 
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.contracts.tables import RowSource
-from gossamer.model.visit import Item, sha1_base32
-from gossamer.stores.lines import lines
-from gossamer.stores.tables.items import ITEMS
-from gossamer.stores.tables.pages import PAGES
-from gossamer.stores.warc_records import exchange, form_of, http_head, text_field, warcinfo
-from gossamer.testing.storing import visit
+from gossamer.storage.archive.records import exchange, form_of, http_head, text_field, warcinfo
+from gossamer.storage.json_lines import lines
+from gossamer.storage.tables.contract import RowSource
+from gossamer.storage.tables.pages import PAGES
+from gossamer.storage.tables.row_tables import ITEMS
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Item, sha1_base32
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 HEADS = st.one_of(

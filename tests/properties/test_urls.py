@@ -8,12 +8,11 @@ import ada_url
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.errors import UnreadableUrl
-from gossamer.model.normal import STEPS, Normaliser, Step
-from gossamer.model.url import MAX_URL_BYTES, canonical
-from gossamer.model.visit import Found
-from gossamer.stages.links.lists import shipped_parameters
-from gossamer.stages.links.resolving import JoinCache, resolve_links
+from gossamer.parsing.links import JoinCache, resolve_links, shipped_parameters
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.url import MAX_URL_BYTES, canonical
+from gossamer.values.url_normalization import STEPS, Normaliser, Step
+from gossamer.values.visit import Found
 
 #: What URLs are made of, and what breaks them.
 PIECES = st.one_of(

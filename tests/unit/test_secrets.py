@@ -4,12 +4,12 @@ import base64
 
 import pytest
 
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.crawl_plan import CrawlPlan
-from gossamer.assembly.given_seeds import read_seeds, users_of
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.secrets import credentials, plain
-from gossamer.model.errors import UsageError
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.identity import credentials, plain
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.plan import CrawlPlan
+from gossamer.crawl.seeds import read_seeds, users_of
+from gossamer.values.errors import UsageError
 
 SEEDS = ("https://a.test/x", "http://b.test:8080/", "ftp://c.test/")
 

@@ -50,9 +50,8 @@ def drawn(folder: Path) -> str:
     """The overview of the crawl in a folder, as a picture."""
     from rich.console import Console
 
-    from gossamer.cli.overview import overview
-    from gossamer.cli.watch import past_speeds
-    from gossamer.operations.watching import CrawlWatch
+    from gossamer.analysis.watching import CrawlWatch
+    from gossamer.cli.watch import overview, past_speeds
 
     watch = CrawlWatch(folder / "mycrawl")
     console = Console(

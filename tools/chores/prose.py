@@ -17,8 +17,8 @@ from pathlib import Path
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.reading import charset
-from gossamer.reading.text import all_text, main_text
+from gossamer.documents import charset
+from gossamer.documents.text import all_text, main_text
 
 #: Pages of each folder, evenly spread; with fewer words than this, a page is a list of links.
 PAGES, WORDS = 150, 50

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from gossamer.model.errors import UnreadableUrl
-from gossamer.model.url import canonical
-from gossamer.reading import robots_tags
-from gossamer.reading.document import Document
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.testing.storing import visit
+from gossamer.documents import robots_tags
+from gossamer.documents.document import Document
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.testing.storage import visit
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.url import canonical
 
 #: Graphics and formulas, with their elements that hold HTML again (HTML, 13.2.4.2).
 HOLDS_HTML = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gossamer.model.errors import GossamerError
+from gossamer.values.errors import GossamerError
 from tools.verifying import verify
 
 

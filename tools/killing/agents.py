@@ -19,14 +19,14 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.agency.meeting import living
-from gossamer.assembly.masters import master_name
-from gossamer.model.agents import agent_name
-from gossamer.model.domains import registered_domain
-from gossamer.operations.designations import designations
-from gossamer.operations.verifying import verify
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.stores.rowlog import LOG_PATH
+from gossamer.agents.designations_of_crawl import designations
+from gossamer.agents.masters import master_name
+from gossamer.agents.rendezvous import living
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.analysis.verifying import verify
+from gossamer.storage.logs import LOG_PATH
+from gossamer.values.agents import agent_name
+from gossamer.values.hosts import registered_domain
 from tools.killing.judging import Judgement, assign, few_refetched, hosts_are_spared, robots_first
 from tools.killing.lives import How, Life
 from tools.killing.loop import SERVER_FLUSH, hits_of

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import Checkpoint
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.flow.crashing import VARIABLE, Point
-from gossamer.model.errors import GossamerError
+from gossamer.crawl.control.client import Control
+from gossamer.crawl.control.messages import Checkpoint
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.engine.process_limits import VARIABLE, Point
+from gossamer.values.errors import GossamerError
 
 #: Seconds until a kill at most, from the first sign of work.
 LONGEST = 2.0

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.agency.meeting import living
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY
+from gossamer.agents.rendezvous import living
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from tools.killing.agents import WatchedCrawl, all_work, judge_end
 from tools.killing.judging import Judgement
 from tools.killing.site import Round, served

@@ -20,10 +20,10 @@ import msgspec
 from gossamer.bench.mobile import made_pages
 from gossamer.bench.slow_line import SlowLine
 from gossamer.bench.traffic import SHARES, write_site
-from gossamer.flow import python
-from gossamer.model.body import pieces
+from gossamer.engine import processes
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.database import Database
+from gossamer.values.body import pieces
 
 #: Pages of the site: several batches of 8 MB.
 PAGES = 700
@@ -70,8 +70,8 @@ def run(kills: int, folder: Path, seed: int = 1) -> MobileKills:
     root.mkdir()
     write_site(made_pages(PAGES), root)
     state, port = folder / "runtime", _free_port()
-    admit = python.command("gossamer", "runtime", "admit", "home", "--state", str(state))
-    key = subprocess.run(admit, env=python.environment(), capture_output=True, check=True).stdout.decode().split()[0]
+    admit = processes.command("gossamer", "runtime", "admit", "home", "--state", str(state))
+    key = subprocess.run(admit, env=processes.environment(), capture_output=True, check=True).stdout.decode().split()[0]
     runtime = _served(root, state, port)
     line = SlowLine(port, 0.02, 3e6)
     line.__enter__()
@@ -122,11 +122,11 @@ def _free_port() -> int:
 
 
 def _served(root: Path, state: Path, port: int) -> subprocess.Popen[bytes]:
-    command = python.command(
+    command = processes.command(
         *("gossamer", "runtime", "--serve", f"{_HOST}={root}", "--listen", f"127.0.0.1:{port}"),
         *("--weak-isolation", "--state", str(state)),
     )
-    return subprocess.Popen(command, env=python.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=processes.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -141,8 +141,8 @@ def _begun(directory: Path, port: int, key: str) -> subprocess.Popen[bytes]:
     if not is_begun:
         given += ["--mobile", "--runtime", f"{_HOST}=http://127.0.0.1:{port}", "--contact", "kills@example.org"]
         given += ["--filter", f"store: text({SHARES[SHARE]})", "--traps", "report"]
-    environment = {**python.environment(), "GOSSAMER_RUNTIME_KEY": key}
-    command = python.command("gossamer", *given, "--json", "--quiet")
+    environment = {**processes.environment(), "GOSSAMER_RUNTIME_KEY": key}
+    command = processes.command("gossamer", *given, "--json", "--quiet")
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.flow import python
+from gossamer.engine import processes
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
@@ -121,8 +121,8 @@ def _started(url: str, directory: Path, policy: str, *options: str) -> subproces
     if not is_begun:
         given += ["--recrawl", policy, "--min-interval", f"{LEAST}s", "--max-interval", f"{MOST}s"]
         given += ["--delay", "0s", "--per-host", str(_AT_ONCE), "--robots", "ignore"]
-    command = python.command("gossamer", *given, "--json", "--quiet", *options)
-    return subprocess.Popen(command, env=python.environment(), stdout=subprocess.PIPE)
+    command = processes.command("gossamer", *given, "--json", "--quiet", *options)
+    return subprocess.Popen(command, env=processes.environment(), stdout=subprocess.PIPE)
 
 
 def judge(told: RecrawlKills, asked: dict[str, list[float]], deaths: list[float], last: float, end: float) -> None:

@@ -19,15 +19,15 @@ from typing import TypeVar
 
 import msgspec
 
-from gossamer.contracts.runtimes import RuntimeUnavailable
-from gossamer.flow import python
+from gossamer.engine import processes
+from gossamer.mobile.contract import RuntimeUnavailable
 from gossamer.mobile.crawler import BringRules, CrawlerBatch, MobileCrawler, MobileProgram
+from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 from gossamer.mobile.running import run_crawler
+from gossamer.mobile.runtime.senders import Senders
+from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes, unpacked
-from gossamer.operations.hosting.senders import Senders
-from gossamer.operations.runtime import Runtime
-from gossamer.services.runtimes import RemoteRuntime
 
 #: Pages, and bytes of each: some four batches.
 PAGES, LENGTH = 500, 60_000
@@ -133,8 +133,8 @@ class _Lives:
 
     def begin(self) -> None:
         """Start it, and wait until it listens."""
-        command = python.command("gossamer", "runtime", *self._arguments, "--listen", self._address)
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=python.environment(), text=True)
+        command = processes.command("gossamer", "runtime", *self._arguments, "--listen", self._address)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=processes.environment(), text=True)
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().split()[-1]
         self.pin = self._process.stdout.readline().split()[-1]

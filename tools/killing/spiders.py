@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.flow import python
+from gossamer.engine import processes
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 
@@ -172,10 +172,10 @@ def run(kills: int, folder: Path, seed: int = 1, listings: int = 0, sessions: in
     with FakeWeb(pages) as web:  # type: ignore[arg-type]  # pages and functions that make some
         file, directory = folder / "spider.py", folder / "crawl"
         file.write_text(_SPIDER.format(seed=web.url("/"), sessions=sessions))
-        command = python.command("gossamer", "run", str(file), "-o", str(directory), "--json", "--quiet")
+        command = processes.command("gossamer", "run", str(file), "-o", str(directory), "--json", "--quiet")
         while True:
             resumed = [*command, "--resume"] if told.kills else command
-            process = subprocess.Popen(resumed, env=python.environment(), stdout=subprocess.PIPE)
+            process = subprocess.Popen(resumed, env=processes.environment(), stdout=subprocess.PIPE)
             if told.kills < kills:
                 web.wait_for(len(web.requests) + chance.randint(1, MOST_REQUESTS), _PATIENCE)
                 process.kill()

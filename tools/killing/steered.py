@@ -20,15 +20,15 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.agency.meeting import living
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import Change, Checkpoint, Continue, Pause, Status
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.model.agents import agent_name
-from gossamer.model.errors import GossamerError
-from gossamer.operations.verifying import verify
-from gossamer.query.places import CRAWL_FILE
-from gossamer.stores.rowlog import LOG_PATH
+from gossamer.agents.rendezvous import living
+from gossamer.analysis.verifying import verify
+from gossamer.crawl.control.client import Control
+from gossamer.crawl.control.messages import Change, Checkpoint, Continue, Pause, Status
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.storage.logs import LOG_PATH
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.agents import agent_name
+from gossamer.values.errors import GossamerError
 from tools.killing.site import Round, resume_command, served
 
 #: Agents that a crawl has at most.

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.flow import python
+from gossamer.engine import processes
 from gossamer.query.database import Database
-from gossamer.query.triples.copies import current_copy
+from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.exact import SAID, powers
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.testing.triple_server import TripleServer
@@ -116,8 +116,8 @@ def _start(web: FakeWeb, server: TripleServer, crawl: Path) -> subprocess.Popen[
     what = ["resume", str(crawl)] if (crawl / "crawl.toml").exists() else ["crawl", web.url("/"), "-o", str(crawl)]
     options = ["--rdf", "--delay", "0", "--per-host", "4", *store] if what[0] == "crawl" else []
     return subprocess.Popen(
-        [*python.command("gossamer"), *what, *options, "--quiet"],
-        env=python.environment(),
+        [*processes.command("gossamer"), *what, *options, "--quiet"],
+        env=processes.environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

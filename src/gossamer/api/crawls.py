@@ -20,25 +20,25 @@ import msgspec
 
 from gossamer.api.keywords import CrawlKeywords
 from gossamer.api.processors import with_registered
-from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import find_wiring, shipped
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.kept import kept_wiring
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.spiders import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
-from gossamer.assembly.summary import Summary
-from gossamer.assembly.tuning import collecting_seldom, loop_factory
-from gossamer.flow.component import Consumer
-from gossamer.flow.ports import In
-from gossamer.flow.sheet import NoSettings, build
-from gossamer.flow.wiring import Wiring
-from gossamer.model.errors import GossamerError, UsageError
-from gossamer.model.outcome import DOCUMENTS
-from gossamer.model.request import Request
-from gossamer.model.visit import Record, Visit
-from gossamer.reading.page import Page
+from gossamer.crawl.catalog import catalog as shipped_catalog
+from gossamer.crawl.compiling import find_wiring, shipped
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.directory import kept_wiring
+from gossamer.crawl.machine import collecting_seldom, loop_factory
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.documents.page import Page
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.files import scratch
+from gossamer.engine.sheet import NoSettings, build
+from gossamer.engine.wiring import Wiring
 from gossamer.spiders.running import SpiderHandlers
-from gossamer.stores.scratch import scratch
+from gossamer.spiders.wiring import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
+from gossamer.values.errors import GossamerError, UsageError
+from gossamer.values.outcome import DOCUMENTS
+from gossamer.values.request import Request
+from gossamer.values.visit import Record, Visit
 
 #: Pages that wait for the reader of the iterator; when it is slow, the crawl slows down with it.
 READ_AHEAD = 64
@@ -89,7 +89,7 @@ def make_crawl(
         made: seeds, options and spider.
         reader: a subscriber of its records.
         report: takes what it tells.
-        more: further arguments of :class:`~gossamer.assembly.crawl.Crawl`.
+        more: further arguments of :class:`~gossamer.crawl.crawl.Crawl`.
 
     Raises:
         GossamerError: the crawl cannot be made; the message gives the reason.

@@ -8,11 +8,11 @@ import base64
 from typing import Any
 from urllib.parse import quote_plus
 
-from gossamer.model.errors import UnreadableUrl, UsageError
-from gossamer.model.request import Request
-from gossamer.model.url import canonical, host_of, scheme_of
+from gossamer.fetcher.secrets import secret_of
 from gossamer.spiders.logins import Session
-from gossamer.stages.fetch.given import secret_of
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.request import Request
+from gossamer.values.url import canonical, host_of, scheme_of
 
 #: Hosts that a token may be asked of without TLS: nobody listens between (RFC 8252, 8.3).
 _LOOPBACK = frozenset(("127.0.0.1", "[::1]", "localhost"))

@@ -2,25 +2,27 @@
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from gossamer.assembly.catalog import catalog as shipped_catalog
-from gossamer.assembly.compiling import find_wiring
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ProviderPlan, Wiring
-from gossamer.model.errors import UsageError
-from gossamer.model.orders import Order
-from gossamer.model.raised import shown_file
-from gossamer.model.visit import Found, Item
-from gossamer.reading.document import Document
+from gossamer.crawl.catalog import catalog as shipped_catalog
+from gossamer.crawl.compiling import find_wiring
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ProviderPlan, Wiring
+from gossamer.spiders.logins import Session
+from gossamer.values.errors import UsageError
+from gossamer.values.items import shown_file
+from gossamer.values.request import Request
+from gossamer.values.visit import Found, Item, Order
 
 if TYPE_CHECKING:
-    from gossamer.operations.reprocess import Reprocessed
+    from gossamer.analysis.reprocess import Reprocessed
 
 ProcessorFunction = Callable[[Document], Iterable[Found | Item | Order] | None]
 P = TypeVar("P", bound=ProcessorFunction)
@@ -31,7 +33,7 @@ _registered: list[tuple[tuple[str, ...], ProcessorFunction]] = []
 def processor(*mimes: str) -> Callable[[P], P]:
     """Register a function as processor of these media types, for every crawl that this program starts afterwards.
 
-    The function takes a :class:`~gossamer.reading.document.Document` and yields :class:`Item` or :class:`Found`,
+    The function takes a :class:`~gossamer.documents.document.Document` and yields :class:`Item` or :class:`Found`,
     and :class:`Block` or :class:`Delay` if the wiring takes orders (docs/documents.md). If a function is defined again,
     as when a cell of a notebook runs again, it replaces the earlier one.
 
@@ -94,8 +96,8 @@ async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
 
     It runs the processors of the crawl's wiring, or of `wiring` (a file name), and those that this program registered.
     """
-    from gossamer.operations.reprocess import crawl_wiring
-    from gossamer.operations.reprocess import reprocess as prepare
+    from gossamer.analysis.reprocess import crawl_wiring
+    from gossamer.analysis.reprocess import reprocess as prepare
 
     catalog = shipped_catalog()
     plan = find_wiring(wiring) if wiring else crawl_wiring(directory)
@@ -134,3 +136,48 @@ def _function_provider(function: ProcessorFunction) -> type[Provider[Any]]:
             return function(document) or ()
 
     return FunctionProcessor
+
+
+# Types of the values that handlers take, return and yield, for authors of handlers and for type checkers.
+#
+# Place in the flow: :mod:`spider` registers functions of these types.
+
+
+class _DataclassItem(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class _AttrsItem(Protocol):
+    __attrs_attrs__: ClassVar[Any]
+
+
+class _PydanticItem(Protocol):
+    def model_dump(self, *, mode: str = ...) -> dict[str, Any]: ...
+
+
+#: One thing that a handler yields: an item, a request, or nothing where a selector found nothing.
+Result: TypeAlias = (
+    Request
+    | list[Request]
+    | Found
+    | Item
+    | Order
+    | Mapping[str, Any]
+    | msgspec.Struct
+    | _DataclassItem
+    | _AttrsItem
+    | _PydanticItem
+    | None
+)
+
+#: What a handler returns: one thing, or several; plain or async.
+Results: TypeAlias = Result | Iterable[Result] | AsyncIterable[Result] | Awaitable[Result | Iterable[Result]]
+
+#: What a crawl starts from: one URL or request, or several.
+Seeds: TypeAlias = str | Request | Iterable[str | Request]
+
+Handler: TypeAlias = Callable[[Page], Results]
+Method: TypeAlias = Callable[[Any, Page], Results]
+
+#: A log-in: False where nobody is logged in after it.
+LogIn: TypeAlias = Callable[[Session], Awaitable[bool | None]]

@@ -26,26 +26,26 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl, workspace
 from gossamer.api.keywords import CrawlKeywords
-from gossamer.api.results import Handler, LogIn, Method, Seeds
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.given_seeds import read_seeds
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.assembly.tuning import collecting_seldom
-from gossamer.flow.sheet import build, nearest, properties
-from gossamer.model.errors import UsageError
-from gossamer.model.request import Request
-from gossamer.model.url import host_of
-from gossamer.reading.page import unknown_label
+from gossamer.api.processors import Handler, LogIn, Method, Seeds
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.machine import collecting_seldom
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.seeds import read_seeds
+from gossamer.crawl.summary import Summary
+from gossamer.documents.page import unknown_label
+from gossamer.engine.sheet import build, nearest, properties
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
 from gossamer.spiders.logins import LogInTable
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.sessions import Sessions, sessions_of
 from gossamer.spiders.threads import place_in
+from gossamer.values.errors import UsageError
+from gossamer.values.request import Request
+from gossamer.values.url import host_of
 
 if TYPE_CHECKING:
-    from gossamer.operations.reprocess import Reprocessed
+    from gossamer.analysis.reprocess import Reprocessed
 
 H = TypeVar("H", bound=Handler)
 M = TypeVar("M", bound=Method)
@@ -76,7 +76,7 @@ class Spider:
         """Describe a crawl. It fetches nothing before :meth:`run` or :meth:`crawl`.
 
         Args:
-            seeds: one URL or several; a :class:`~gossamer.model.request.Request` for more than a plain page.
+            seeds: one URL or several; a :class:`~gossamer.values.request.Request` for more than a plain page.
             wiring: a file with a wiring, or the name of a shipped one.
             deadline: seconds that a handler may take for a page, unless it says otherwise.
             sessions: use this many sessions in turn, each with its own cookies, log-ins and proxy; :class:`Sessions` says more.
@@ -263,7 +263,7 @@ class Spider:
         Raises:
             UsageError: there is no crawl in the directory.
         """
-        from gossamer.operations.reprocess import reprocess  # few programs run a spider again
+        from gossamer.analysis.reprocess import reprocess  # few programs run a spider again
 
         end_loading(self, {})
         loop = LoopOfOwn()
@@ -279,7 +279,7 @@ class Spider:
         return {**({"cookies": "keep"} if len(self.logins) or self.sessions.count else {}), **self.options}
 
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
-        """A crawl of this spider that somebody else runs; `more`: further arguments of :class:`~gossamer.assembly.crawl.Crawl`."""
+        """A crawl of this spider that somebody else runs; `more`: further arguments of :class:`~gossamer.crawl.crawl.Crawl`."""
         return make_crawl(self._made(seeds, options), **more)
 
     def _made(self, seeds: Iterable[str | Request], options: Mapping[str, Any]) -> Made:

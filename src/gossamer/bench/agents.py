@@ -17,17 +17,17 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.agency.membership import change_members
-from gossamer.assembly.compiling import shipped
+from gossamer.agents.membership import change_members
+from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.bench.commands import ALONE, BenchedCrawl, begun, cpu_of_children, crawled
 from gossamer.bench.peers import nginx
 from gossamer.bench.report import BenchReport
-from gossamer.model.agents import agent_name
-from gossamer.model.task import Task
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
-from gossamer.stores.ledger.opening import share_secret
-from gossamer.stores.members import write_members
+from gossamer.crawl.compiling import shipped
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.recovery import write_members
+from gossamer.values.agents import agent_name
+from gossamer.values.task import Task
 
 #: Pages of a crawl, and its hosts: some twenty seconds.
 PAGES, HOSTS = 20_000, 400

@@ -20,8 +20,8 @@ from typing import Any
 from gossamer.bench.peers import pinned
 from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.bench.web import PLAIN, SEED, at, simulated, subject
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
+from gossamer.engine import processes
+from gossamer.values.errors import UsageError
 
 #: Megabytes of the one large body, and what memory may rise by for it (issue: large bodies).
 LARGE, RISE = 1_000, 64 << 20
@@ -83,9 +83,9 @@ class _Bodies(BaseHTTPRequestHandler):
 @contextmanager
 def _serving(links: int = 0, pace: int = 0) -> Iterator[int]:
     """Serve bodies in a process of its own; gives the port."""
-    command = python.command("gossamer.bench.bodies", str(links), str(pace))
+    command = processes.command("gossamer.bench.bodies", str(links), str(pace))
     with pinned(max):
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=python.environment())
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=processes.environment())
     assert server.stdout is not None
     try:
         port = server.stdout.readline().strip()

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.contracts.prioritizing import LEVELS
-from gossamer.stores.revisits.schedule import weight_of
+from gossamer.frontier.contract import LEVELS
+from gossamer.recrawl.schedule import weight_of
 
 #: Pages of a host.
 PAGES_A_HOST = 1_000

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.bench.web import PLAIN, SEED, at, simulated
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
+from gossamer.engine import processes
+from gossamer.values.errors import UsageError
 
 #: A crawl that stays in one process, also where others would join by themselves.
 ALONE = ("--agents", "1")
@@ -84,7 +84,9 @@ def begun(directory: Path, port: int, more: Sequence[str], seeds: Sequence[str] 
         "127.0.0.0/8",
     ]
     command = ["crawl", *seeds, *quick, "--resolve", *at(port), "--json", "-o", str(directory), *more]
-    return subprocess.Popen(python.command("gossamer", *command), env=python.environment(), stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        processes.command("gossamer", *command), env=processes.environment(), stdout=subprocess.PIPE
+    )
 
 
 def cpu_of_children() -> float:

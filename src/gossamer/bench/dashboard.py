@@ -18,15 +18,15 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import Pause, Status
-from gossamer.assembly.control.standing import CrawlStanding
 from gossamer.bench.commands import begun
 from gossamer.bench.report import BenchReport
 from gossamer.bench.shown_crawls import AGENTS, UNITS, make_crawls
 from gossamer.bench.web import PLAIN, simulated
-from gossamer.flow import python
-from gossamer.model.errors import GossamerError, UsageError
+from gossamer.crawl.control.client import Control
+from gossamer.crawl.control.messages import Pause, Status
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.engine import processes
+from gossamer.values.errors import GossamerError, UsageError
 
 #: Hosts of the large crawl, and crawls that are shown beside it.
 HOSTS, CRAWLS = 1_000_000, 100
@@ -100,11 +100,11 @@ class BenchedDashboard:
 def dashboard(folder: Path, place: Path) -> Iterator[BenchedDashboard]:
     """A dashboard of the crawls in `place`, whose keys lie in `folder`."""
     environment = {
-        **python.environment(),
+        **processes.environment(),
         "XDG_STATE_HOME": str(folder / "home"),
         "XDG_CONFIG_HOME": str(folder / "home"),
     }
-    command = python.command("gossamer", "dashboard", str(place))
+    command = processes.command("gossamer", "dashboard", str(place))
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -132,8 +132,8 @@ def cpu_of(process: int) -> float:
 def _answers(report: BenchReport, folder: Path, hosts: int) -> None:
     directories = make_crawls(folder / "crawls", CRAWLS, hosts)
     speaker = subprocess.Popen(
-        python.command("gossamer.bench.shown_crawls", str(folder / "crawls")),
-        env=python.environment(),
+        processes.command("gossamer.bench.shown_crawls", str(folder / "crawls")),
+        env=processes.environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -13,12 +13,12 @@ from collections import Counter, deque
 from collections.abc import Iterator
 
 from gossamer.bench.report import BenchReport
-from gossamer.contracts.ledger import TaskQueues
-from gossamer.flow.clock import SystemClock
-from gossamer.model.task import Task
-from gossamer.stores.diverse import DiverseQueues, DiverseQueuesSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.engine.clock import SystemClock
+from gossamer.labs.diverse import DiverseQueues, DiverseQueuesSheet
+from gossamer.storage.ledger.contract import TaskQueues
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.values.task import Task
 
 HOSTS = 1_000
 

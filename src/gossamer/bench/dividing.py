@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.model.agents import agent_name
-from gossamer.model.domains import Division
+from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.query.ranking import pagerank
-from gossamer.services.designation.provider import RingDesignation, RingSheet
+from gossamer.values.agents import agent_name
+from gossamer.values.hosts import Division
 
 #: Links of a page on average, and the share that leads to another host: Cho and Garcia-Molina (2002) counted about 10 % of 40
 #: million pages.

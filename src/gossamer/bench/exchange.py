@@ -13,7 +13,7 @@ from gossamer.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, cr
 from gossamer.bench.plot import lines_svg, series_of
 from gossamer.bench.recently import generations_table, saved, second_chance_table, thesis_table, zipf
 from gossamer.bench.report import BenchReport, FigureTable
-from gossamer.model.domains import Division
+from gossamer.values.hosts import Division
 
 #: Pages and hosts of the web. Ten links a page: four hundred thousand links for each crawl.
 PAGES, HOSTS = 40_000, 2_000

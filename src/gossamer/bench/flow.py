@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.bench.report import BenchReport
-from gossamer.flow.component import Filter, SynchronousFilter
-from gossamer.flow.connector import Connector
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import EndOfItems
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.ports import Uses
-from gossamer.flow.remote.links import Exchange
-from gossamer.flow.runner import Runner
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.transports import Opening, open_connector
-from gossamer.flow.unit import Provider
+from gossamer.engine.component import Filter, SynchronousFilter
+from gossamer.engine.connector import Connector
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.errors import EndOfItems
+from gossamer.engine.local import LocalConnector
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.runner import Runner
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.transports import Opening, open_connector
+from gossamer.engine.unit import Provider
 
 #: Runs of each measurement; the median is printed, because a shared machine has bad moments.
 REPEATS = 5
@@ -186,7 +185,7 @@ async def _drain(inlet: In[str]) -> None:
 
 def run() -> BenchReport:
     """Measure everything and make the report."""
-    from gossamer.assembly.tuning import loop_factory
+    from gossamer.crawl.machine import loop_factory
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_measure())

@@ -13,10 +13,10 @@ from collections import deque
 from pathlib import Path
 
 from gossamer.bench.report import BenchReport
-from gossamer.contracts.prioritizing import LEVELS
-from gossamer.contracts.relevance import LinkWords, PageWords
-from gossamer.services.focus.provider import STEP
-from gossamer.services.focus.words import WordsRelevance, WordsSheet
+from gossamer.frontier.contract import LEVELS
+from gossamer.frontier.seams import LinkWords, PageWords
+from gossamer.labs.focus import WordsRelevance, WordsSheet
+from gossamer.labs.focused import STEP
 
 #: Pages of the web, its topics, links of a page, and pages that are fetched.
 PAGES, TOPICS, LINKS, FETCHED = 150_000, 15, 15, 5_000

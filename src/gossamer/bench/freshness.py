@@ -20,11 +20,11 @@ from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
 from gossamer.bench.recrawling import WARM_UP, FreshnessFigures, simulated
 from gossamer.bench.report import BenchReport
 from gossamer.bench.rules import by_scaled_waits, in_due_order
-from gossamer.contracts.revisiting import Outlook
-from gossamer.flow import python
-from gossamer.model.change_rate import Belief, Evidence, RateGroup, Signals, believed, grouped, learnt, prior_of
-from gossamer.model.known import KnownPage
-from gossamer.stores.revisits.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
+from gossamer.engine import processes
+from gossamer.frontier.seams import Outlook
+from gossamer.recrawl.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
+from gossamer.values.change_rate import Belief, Evidence, RateGroup, Signals, believed, grouped, learnt, prior_of
+from gossamer.values.page_history import KnownPage
 
 #: Visits for each mean change.
 BUDGETS = (0.3, 1.0, 3.0)
@@ -60,8 +60,8 @@ def _simulated(cases: Iterable[FreshnessCase]) -> list[FreshnessFigures]:
 
 
 def _apart(case: FreshnessCase) -> FreshnessFigures:
-    command = python.command("gossamer.bench.freshness", msgspec.json.encode(case).decode())
-    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=python.environment()).stdout
+    command = processes.command("gossamer.bench.freshness", msgspec.json.encode(case).decode())
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=processes.environment()).stdout
     return msgspec.json.decode(told, type=FreshnessFigures)
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.bench.web import PLAIN, SEED, at, served, subject
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
 
 #: Healthy hosts, and seconds between two requests to one: 80 requests a second in all, a fifth of a processor.
 HOSTS, DELAY = 40, 0.5

@@ -17,19 +17,17 @@ from typing import Any
 import msgspec
 
 from gossamer.bench.report import BenchReport
-from gossamer.model.outcome import Outcome
-from gossamer.model.ruling import DONE, Ruling
-from gossamer.model.task import Task
-from gossamer.model.visit import Link, Response, Visit
-from gossamer.stages.commit.component import Commit
-from gossamer.stages.content_seen import ContentSeen
-from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
-from gossamer.stages.frontier.traversals import BreadthFirst
-from gossamer.stores.flights import MemoryFlights
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
-from gossamer.stores.tablelog import TableLog, TableLogSheet
-from gossamer.stores.warc import WarcArchive, WarcSheet
+from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
+from gossamer.parsing.duplicates import ContentSeen
+from gossamer.storage.archive.warc import WarcArchive, WarcSheet
+from gossamer.storage.commit.component import Commit
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
+from gossamer.storage.seen.memory import MemoryFlights
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import DONE, Ruling, Task
+from gossamer.values.visit import Link, Response, Visit
 
 #: Pages, those of one commit, links of a page, and how many of these are new.
 PAGES, GROUP, LINKS, NEW = 2_000, 8, 58, 5

@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gossamer.bench.report import BenchReport, FigureTable
-from gossamer.flow import python
-from gossamer.model.kept import HostState
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Location, Response, Visit
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.memory import MemorySeen
+from gossamer.engine import processes
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.seen.memory import MemorySeen
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Location, Response, Visit
 
 #: Tasks of one push in bulk, of one pop in bulk.
 BULK, POP_BULK = 10_000, 64
@@ -321,8 +321,8 @@ def _group_of_pages(
 
 def _apart(part: str, size: int, hosts: int) -> list[tuple[str, ...]]:
     """One measurement in a process of its own: memory that another one took would count."""
-    command = python.command("gossamer.bench.ledger", part, str(size), str(hosts))
-    told = subprocess.run(command, check=True, capture_output=True, text=True, env=python.environment()).stdout
+    command = processes.command("gossamer.bench.ledger", part, str(size), str(hosts))
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=processes.environment()).stdout
     return [tuple(line.split("\t")) for line in told.splitlines()]
 
 

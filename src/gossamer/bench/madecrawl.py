@@ -7,7 +7,7 @@ pages of a host, a share of dead ends. Columns that no question here reads are l
 from pathlib import Path
 
 from gossamer.query.engine import ParquetWriter
-from gossamer.query.places import CRAWL_FILE, TABLES
+from gossamer.storage.tables.places import CRAWL_FILE, TABLES
 
 #: Hosts of the made crawl, and how many pages lie in one Parquet file, as the converter's 32 MB of rows hold about that many.
 HOSTS, PAGES_OF_A_FILE = 5_000, 100_000

@@ -14,28 +14,25 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 
+from gossamer.agents.designations import DesignationSheet, KeptDesignations, SharedDesignations, SharedDesignationSheet
+from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
+from gossamer.agents.marshaler import GivenHostNames, Marshal
+from gossamer.agents.policies import LeastLoaded
+from gossamer.agents.recent_urls import RecentUrlTable
+from gossamer.agents.sending import BATCH
+from gossamer.agents.shared_state import CrawlSharedState, SharedStateSheet
 from gossamer.bench.recently import zipf
 from gossamer.bench.report import BenchReport
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import EndOfItems
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.receipt import Receipt, current
-from gossamer.flow.runner import Runner
-from gossamer.model.agents import Designated, agent_name
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.services.designation.policies import LeastLoaded
-from gossamer.services.designation.shared import SharedDesignations, SharedDesignationSheet
-from gossamer.services.designation.table import DesignationSheet, KeptDesignations
-from gossamer.services.host_names import GivenHostNames
-from gossamer.stages.communicating import MassCommunicator
-from gossamer.stages.marshaling.component import Marshal
-from gossamer.stages.sending import BATCH
-from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
-from gossamer.stores.exchange.mail import MassMail, MassMailSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.recent_urls import RecentUrlTable
-from gossamer.stores.shared_state import CrawlSharedState, SharedStateSheet
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import EndOfItems
+from gossamer.engine.gate import Receipt, current
+from gossamer.engine.local import LocalConnector
+from gossamer.engine.runner import Runner
+from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.values.agents import Designated, agent_name
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
 
 #: URLs of one measurement, and how often each is repeated; the median is told.
 URLS, REPEATS = 300_000, 3
@@ -43,7 +40,7 @@ URLS, REPEATS = 300_000, 3
 #: Hosts of URLs that come once: more than a batch has, fewer than are remembered.
 HOSTS = 9_973
 
-#: Items between two connectors, as on the way from an agent (:mod:`gossamer.assembly.agents`).
+#: Items between two connectors, as on the way from an agent (:mod:`gossamer.agents.wiring`).
 CAPACITY = 4_096
 
 #: URLs of one domain in the load of new domains: a page of a new site is found with some of its own.

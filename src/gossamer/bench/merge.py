@@ -15,16 +15,15 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from gossamer.assembly.merging import at_rest
+from gossamer.agents.merging import at_rest
+from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.bench.commands import cpu_of_children
 from gossamer.bench.report import BenchReport
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
-from gossamer.model.task import Task
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.stores.exchange.files import OUT
-from gossamer.stores.exchange.keys import EXCHANGE_KEY
-from gossamer.stores.exchange.sealed import SUFFIX
+from gossamer.engine import processes
+from gossamer.storage.mailbox.exchange_files import OUT
+from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX
+from gossamer.values.errors import UsageError
+from gossamer.values.task import Task
 
 #: URLs.
 PAGES = 1_000_000
@@ -80,7 +79,11 @@ def _measured(*command: str) -> tuple[float, float]:
 
 def _do(*command: str) -> None:
     done = subprocess.run(
-        python.command("gossamer", *command), env=python.environment(), capture_output=True, text=True, check=False
+        processes.command("gossamer", *command),
+        env=processes.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise UsageError(f"gossamer {command[0]} ended with status {done.returncode}: {done.stderr.strip()}")

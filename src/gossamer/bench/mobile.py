@@ -21,10 +21,10 @@ from gossamer.bench.traffic import SHARES, charted, measure
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram
 from gossamer.mobile.running import CrawlerRun
 from gossamer.mobile.wire import frames_of
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.url import canonical
-from gossamer.model.visit import Response
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.url import canonical
+from gossamer.values.visit import Response
 
 #: Pages of a run: a second or two for each row.
 PAGES = 1_000

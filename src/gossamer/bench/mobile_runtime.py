@@ -15,13 +15,12 @@ from urllib.parse import unquote
 import msgspec
 
 from gossamer.bench.report import BenchReport
-from gossamer.mobile.confined.keeper import CrawlerKeeper, ProcessLimits, walls_here
-from gossamer.mobile.confined.messages import MadeBatch
+from gossamer.mobile.confined.keeper import CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.crawler import MobileCrawler, MobileProgram, TravelLimits
+from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes
-from gossamer.model.errors import UsageError
-from gossamer.operations.runtime import Runtime
+from gossamer.values.errors import UsageError
 
 
 class RuntimeCost(msgspec.Struct, frozen=True):

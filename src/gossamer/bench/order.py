@@ -6,8 +6,8 @@ true PageRank of the pages that were met: nobody can do better, as long as a pag
 
 Webs of which every page's PageRank is known: the simulated web, and graphs whose pages are linked by a power law, some
 of the links within their host. One page at a time, no politeness; OPIC's accounts and levels are those of
-:mod:`gossamer.stores.opic.accounts`. A second table has what moving cash costs a page: the ledger's groups with 37 links a page,
-with and without :class:`~gossamer.stores.opic.ledger.OpicLedger`.
+:mod:`gossamer.labs.opic`. A second table has what moving cash costs a page: the ledger's groups with 37 links a page,
+with and without :class:`~gossamer.labs.opic.OpicLedger`.
 """
 
 import heapq
@@ -24,15 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.bench.report import BenchReport
-from gossamer.contracts.ledger import Ledger
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Link, Response, Visit
+from gossamer.labs.opic import Account, AccountState, OpicLedger, given, level_of
 from gossamer.query.ranking import pagerank
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.opic.accounts import Account, AccountState, given, level_of
-from gossamer.stores.opic.ledger import OpicLedger
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Link, Response, Visit
 
 #: Pages of a web, and the share of them that is visited.
 PAGES, SHARE = 50_000, 0.1

@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from gossamer.bench.report import BenchReport
 from gossamer.bench.servers import BrokenPages, FailsAtRandom, Flaky, Moody, Overloaded, Server, TokenBucket
-from gossamer.model.outcome import Outcome
-from gossamer.model.ruling import What
-from gossamer.model.task import Answer
-from gossamer.services.politeness.gates import Gates
-from gossamer.services.politeness.pace import PaceRules
-from gossamer.services.politeness.places import Share
-from gossamer.services.politeness.rules import GateRules
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.pace import PaceRules
+from gossamer.frontier.politeness.rate_slots import Share
+from gossamer.frontier.politeness.rules import GateRules
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer, What
 
 #: Seconds.
 MINUTE, HOUR = 60.0, 3600.0

@@ -22,8 +22,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.bench.report import BenchReport
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
+from gossamer.engine import processes
+from gossamer.values.errors import UsageError
 
 #: Where peers' environments are kept between runs.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossamer" / "peers"
@@ -150,9 +150,9 @@ def measured(command: list[str], cwd: Path, **environment: str) -> PeerRun:
 
 def gossamer(seed: str, folder: Path, profile: str) -> PeerRun:
     """Our crawl, doing for each page what the profile says."""
-    command = python.command("gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet")
+    command = processes.command("gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet")
     command += ["--delay", "0", "--domain-delay", "0", "--ip-delay", "0", *PROFILES[profile]]
-    return measured([*command, "-o", str(folder / "crawl")], folder, **python.environment())
+    return measured([*command, "-o", str(folder / "crawl")], folder, **processes.environment())
 
 
 def scrapy(seed: str, folder: Path) -> PeerRun:

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from gossamer.agents.ring import MeasuredLatency, PlaceTable, Ring, rules_of
 from gossamer.bench.report import BenchReport
-from gossamer.model.agents import Member
-from gossamer.services.designation.nearness import MeasuredLatency, rules_of
-from gossamer.services.designation.ring import PlaceTable, Ring
+from gossamer.values.agents import Member
 
 #: Domains, their countries, and the share of them whose hosts stand anywhere.
 DOMAINS, COUNTRIES, ANYWHERE = 20_000, 60, 0.25

@@ -11,13 +11,12 @@ import tracemalloc
 from collections import deque
 
 from gossamer.bench.report import BenchReport
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer
-from gossamer.services.politeness.domains import registered_domain
-from gossamer.services.politeness.gates import Gates
-from gossamer.services.politeness.pace import PaceRules
-from gossamer.services.politeness.rules import GateRules
-from gossamer.services.politeness.schedule import Schedule
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.pace import PaceRules
+from gossamer.frontier.politeness.rules import GateRules, registered_domain
+from gossamer.frontier.politeness.schedule import Schedule
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer
 
 #: Runs of each measurement; the median is printed, because a shared machine has bad moments.
 REPEATS = 3

@@ -14,7 +14,7 @@ from gossamer.bench.madecrawl import make_tables
 from gossamer.bench.report import BenchReport
 from gossamer.query.database import Database
 from gossamer.query.ranking import rank_crawl
-from gossamer.query.reports.asking import SPECS, make_report
+from gossamer.query.reports import SPECS, make_report
 
 #: Pages and links of the crawl.
 PAGES, LINKS = 1_000_000, 10_000_000

@@ -1,16 +1,15 @@
 """How many messages a table of recently seen URLs saves (Hunyadi 2007, section 5.3.1).
 
-Place in the flow: :mod:`gossamer.bench.exchange` compares three of them: :mod:`gossamer.stores.saturating`,
-:mod:`gossamer.stores.second_chance` and :mod:`gossamer.stores.sieve.recent`.
+Place in the flow: :mod:`gossamer.bench.exchange` compares three of them: :mod:`gossamer.storage.seen.caches`,
+:mod:`gossamer.storage.seen.caches` and :mod:`gossamer.storage.seen.fingerprints`.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gossamer.stores.saturating import SaturatingTable
-from gossamer.stores.second_chance import SecondChance
-from gossamer.stores.sieve.recent import Recent
+from gossamer.storage.seen.caches import SaturatingTable, SecondChance
+from gossamer.storage.seen.fingerprints import Recent
 
 #: Tells which of a few URLs are not in a table, and puts these in.
 Table = Callable[[Sequence[str]], Sequence[str]]

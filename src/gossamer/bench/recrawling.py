@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.bench.changing import ChangingPages, WebOfChanges
-from gossamer.flow.clock import SystemClock
-from gossamer.model.claims import Said
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Response, Visit
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.revisits.ledger import RevisitLedger
-from gossamer.stores.revisits.policies import GreedyPolicy
-from gossamer.stores.revisits.schedule import RevisitSchedule
-from gossamer.stores.revisits.settings import RevisitSheet
+from gossamer.engine.clock import SystemClock
+from gossamer.recrawl.intervals import RevisitSheet
+from gossamer.recrawl.ledger import RevisitLedger
+from gossamer.recrawl.policies import GreedyPolicy
+from gossamer.recrawl.schedule import RevisitSchedule
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.values.change_hints import Said
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Response, Visit
 
 #: Mean visits of a page before counting begins, and while it goes on.
 WARM_UP, COUNTED = 5, 4

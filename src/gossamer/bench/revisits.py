@@ -17,19 +17,19 @@ from itertools import islice
 from gossamer.bench.commands import BenchedCrawl, crawled
 from gossamer.bench.report import BenchReport
 from gossamer.bench.subject import resident
-from gossamer.contracts.revisiting import Outlook
-from gossamer.flow import python
-from gossamer.flow.clock import SystemClock
-from gossamer.model.known import KnownPage
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Location, Response, Visit
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.revisits.ledger import RevisitLedger
-from gossamer.stores.revisits.policies import GreedyPolicy
-from gossamer.stores.revisits.schedule import RevisitSchedule
-from gossamer.stores.revisits.settings import RevisitSheet
+from gossamer.engine import processes
+from gossamer.engine.clock import SystemClock
+from gossamer.frontier.seams import Outlook
+from gossamer.recrawl.intervals import RevisitSheet
+from gossamer.recrawl.ledger import RevisitLedger
+from gossamer.recrawl.policies import GreedyPolicy
+from gossamer.recrawl.schedule import RevisitSchedule
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.values.outcome import Outcome
+from gossamer.values.page_history import KnownPage
+from gossamer.values.task import Task
+from gossamer.values.visit import Location, Response, Visit
 
 #: Known pages at the small and the large end.
 SIZES = (100_000, 1_000_000)
@@ -157,8 +157,8 @@ def _beside(report: BenchReport, repeats: int) -> None:
 
 
 def _apart(size: int, is_scheduled: bool) -> list[str]:
-    command = python.command("gossamer.bench.revisits", str(size), "scheduled" if is_scheduled else "plain")
-    told = subprocess.run(command, check=True, capture_output=True, text=True, env=python.environment()).stdout
+    command = processes.command("gossamer.bench.revisits", str(size), "scheduled" if is_scheduled else "plain")
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=processes.environment()).stdout
     return told.strip().split("\t")
 
 

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from gossamer.bench.changing import ChangingPages, WebOfChanges
-from gossamer.contracts.revisiting import Outlook, RevisitPolicy
-from gossamer.model.known import KnownPage
+from gossamer.frontier.seams import Outlook, RevisitPolicy
+from gossamer.values.page_history import KnownPage
 
 #: Visits that a rule makes of each page before its waits are taken, and those that are taken.
 _SETTLING, _TAKEN = 30, 20

@@ -24,12 +24,12 @@ from typing import Protocol
 import numpy as np
 
 from gossamer.bench.report import BenchReport, FigureTable
-from gossamer.flow import python
-from gossamer.stores.bloom import BloomSeen, BloomSeenSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.memory import MemorySeen
-from gossamer.stores.sieve.providers import SieveSeen, SieveSheet
-from gossamer.stores.trie.provider import TrieSeen, TrieSeenSheet
+from gossamer.engine import processes
+from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
+from gossamer.labs.trie.provider import TrieSeen, TrieSeenSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.seen.memory import MemorySeen
+from gossamer.storage.seen.providers import SieveSeen, SieveSheet
 
 #: Distinct links of a page, how many of them are new, lead elsewhere, are on every page of the site.
 LINKS, NEW, OUTWARD, NAVIGATION = 58, 5, 8, 30
@@ -330,8 +330,8 @@ def _groups(pages: Iterator[list[str]]) -> Iterator[list[list[str]]]:
 
 def _apart(name: str, size: int) -> tuple[str, ...]:
     """One measurement in a process of its own: memory that another one took would count."""
-    command = python.command("gossamer.bench.seen", name, str(size))
-    told = subprocess.run(command, check=True, capture_output=True, text=True, env=python.environment()).stdout
+    command = processes.command("gossamer.bench.seen", name, str(size))
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=processes.environment()).stdout
     return tuple(told.split("\t"))
 
 

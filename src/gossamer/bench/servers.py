@@ -6,7 +6,7 @@ Time is a number and randomness is seeded, so that a day of a crawl passes in a 
 import random
 from typing import NamedTuple, Protocol
 
-from gossamer.model.outcome import Outcome
+from gossamer.values.outcome import Outcome
 
 
 class ServerReply(NamedTuple):

@@ -16,18 +16,17 @@ from typing import Any
 
 import msgspec
 
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
 from gossamer.bench.commands import ALONE, begun, cpu_of_children
 from gossamer.bench.report import BenchReport
 from gossamer.bench.web import PLAIN, SEED, at, simulated
-from gossamer.flow.difference import changed
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import write
-from gossamer.model.errors import UsageError
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import changed, write
+from gossamer.values.errors import UsageError
 
 #: Pages of a simulated web, and pages of one of its hosts.
 PAGES, EACH = 4_000, 50

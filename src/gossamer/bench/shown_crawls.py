@@ -9,17 +9,16 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from gossamer.assembly.control.agents import AgentStanding
-from gossamer.assembly.control.host_facts import HostKnown, HostNow, HostsNow, KeptOfHost
-from gossamer.assembly.control.instances import UnitInstance, UnitInstances
-from gossamer.assembly.control.messages import ReadGraph, ReadHost, ReadHosts, ReadUnit, Status
-from gossamer.assembly.control.picture import GraphPicture, PictureConnector, PictureSetting, PictureUnit
-from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.control.standing import ConnectorFigures, CrawlStanding, UnitFigures
-from gossamer.assembly.control.wire import Answered, ControlRequest, NotDone, told
-from gossamer.model.agents import agent_name
+from gossamer.crawl.control.host_facts import HostKnown, HostNow, HostsNow, KeptOfHost
+from gossamer.crawl.control.instances import UnitInstance, UnitInstances
+from gossamer.crawl.control.messages import ReadGraph, ReadHost, ReadHosts, ReadUnit, Status
+from gossamer.crawl.control.picture import GraphPicture, PictureConnector, PictureSetting, PictureUnit
+from gossamer.crawl.control.server import ControlServer
+from gossamer.crawl.control.standing import AgentStanding, ConnectorFigures, CrawlStanding, UnitFigures
+from gossamer.crawl.control.wire import Answered, ControlRequest, NotDone, told
 from gossamer.query.engine import ParquetWriter
-from gossamer.query.places import CRAWL_FILE, TABLES
+from gossamer.storage.tables.places import CRAWL_FILE, TABLES
+from gossamer.values.agents import agent_name
 
 #: Units of the large crawl's graph, settings and figures of each, and agents.
 UNITS, SETTINGS, FIGURES, AGENTS = 1_000, 10, 5, 100

@@ -10,12 +10,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from gossamer.api.crawls import crawl, crawl_sync
-from gossamer.api.processors import processor
-from gossamer.api.results import Result
+from gossamer.api.processors import Result, processor
 from gossamer.api.spider import Spider
-from gossamer.model.visit import Item
-from gossamer.reading.document import Document
-from gossamer.reading.page import Page
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
+from gossamer.values.visit import Item
 
 way, seed, per_host, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 options: dict[str, Any] = {

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from gossamer.bench.peers import PER_HOST, Crawler, PeerRun, environment, gossamer, measured, nginx
 from gossamer.bench.report import BenchReport
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
+from gossamer.engine import processes
+from gossamer.values.errors import UsageError
 
 #: Way -> what it is compared with, and how it is called in the table.
 WAYS = {
@@ -56,8 +56,8 @@ def served(root: Path) -> Iterator[int]:
 
 
 def _program(seed: str, folder: Path, way: str) -> PeerRun:
-    command = python.command("gossamer.bench.spider_program", way, seed, str(PER_HOST), str(folder / "crawl"))
-    return measured(command, folder, **python.environment())
+    command = processes.command("gossamer.bench.spider_program", way, seed, str(PER_HOST), str(folder / "crawl"))
+    return measured(command, folder, **processes.environment())
 
 
 def _scrapy(seed: str, folder: Path) -> PeerRun:

@@ -16,13 +16,13 @@ from gossamer.bench import triple_store
 from gossamer.bench.peers import environment
 from gossamer.bench.report import BenchReport
 from gossamer.bench.triple_store import PAGES as PAGES_STORED
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit
+from gossamer.documents.document import Document
+from gossamer.rdf.filtering import sign_of
 from gossamer.rdf.page import structured_data
-from gossamer.rdf.sign import sign_of
-from gossamer.reading.document import Document
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit
 
 #: Pages of each kind that are read; a figure is the median.
 PAGES = 400

@@ -23,13 +23,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.assembly.tuning import loop_factory, tune_collector
-from gossamer.flow.sheet import build
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.machine import loop_factory, tune_collector
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.sheet import build
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
 
 #: Seconds of processor time between looks at the stack: a page takes a few milliseconds, a crawl thousands of pages.
 TICK = 0.001
@@ -39,36 +39,36 @@ LOOK = 0.5
 
 #: Where the modules of a part lie -> its name in the table. The longest that fits counts.
 PARTS = {
-    "gossamer.stages.fetch": "fetch",
-    "gossamer.stages.content_seen": "content seen",
-    "gossamer.stages.process": "process: parse and find links",
-    "gossamer.stages.links": "links: resolve",
-    "gossamer.stages.url_filter": "filter",
+    "gossamer.fetcher": "fetch",
+    "gossamer.parsing.duplicates": "content seen",
+    "gossamer.parsing": "process: parse and find links",
+    "gossamer.parsing.links": "links: resolve",
+    "gossamer.parsing.filters": "filter",
     "gossamer.expressions": "filter",
-    "gossamer.stages.url_seen": "URL seen",
-    "gossamer.stages.frontier": "frontier",
-    "gossamer.stages.commit": "commit",
+    "gossamer.frontier.stages": "URL seen",
+    "gossamer.frontier": "frontier",
+    "gossamer.storage.commit": "commit",
     "gossamer.stages": "other stages",
-    "gossamer.services.robots": "robots",
-    "gossamer.services.politeness": "politeness",
+    "gossamer.frontier.robots": "robots",
+    "gossamer.frontier.politeness": "politeness",
     "gossamer.services": "other services",
-    "gossamer.stores.ledger": "ledger",
+    "gossamer.storage.ledger": "ledger",
     **dict.fromkeys(
         (
-            f"gossamer.stores.{name}"
+            f"gossamer.storage.{name}"
             for name in ("warc", "warc_files", "warc_records", "segments", "cdxj", "surt", "files")
         ),
         "archive",
     ),
     **dict.fromkeys(
-        (f"gossamer.stores.{name}" for name in ("rowlog", "tablelog", "tables", "lines", "printable")), "tables"
+        (f"gossamer.storage.{name}" for name in ("rowlog", "tablelog", "tables", "lines", "printable")), "tables"
     ),
-    "gossamer.stores": "other stores",
+    "gossamer.storage": "other stores",
     "importlib": "start: imports",
 }
 
 #: Shared helpers: what they cost belongs to whoever called them.
-HELPERS = ("gossamer.model", "gossamer.contracts", "gossamer.flow")
+HELPERS = ("gossamer.values", "gossamer.contracts", "gossamer.engine")
 
 
 class CrawlJob(msgspec.Struct, frozen=True):

@@ -22,8 +22,8 @@ import msgspec
 
 from gossamer.bench.report import BenchReport
 from gossamer.bench.slow_line import LineCount, SlowLine
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
+from gossamer.engine import processes
+from gossamer.values.errors import UsageError
 
 #: Shares of relevant pages, in per cent, each with a word that so many pages have.
 SHARES: Final[Mapping[int, str]] = {
@@ -169,7 +169,7 @@ class _Bench:
     def _crawled(self, line: SlowLine, share: int, *options: str) -> CrawlOverLine:
         self._number += 1
         place = self._folder / f"crawl-{self._number}"
-        command = python.command(
+        command = processes.command(
             "gossamer",
             "crawl",
             f"http://{_HOST}{_FIRST}",
@@ -181,7 +181,7 @@ class _Bench:
             "bench@example.org",
         )
         gates = ("--filter", f"store: text({SHARES[share]})", "--traps", "report")
-        environment = {**python.environment(), "GOSSAMER_RUNTIME_KEY": self._key}
+        environment = {**processes.environment(), "GOSSAMER_RUNTIME_KEY": self._key}
         done = subprocess.run(
             [*command, *gates, *options], env=environment, capture_output=True, timeout=_PATIENCE, check=False
         )
@@ -242,15 +242,17 @@ def _runtime(root: Path, folder: Path) -> Iterator[tuple[int, str]]:
     """Port and key of a runtime over a folder."""
     state = ("--state", str(folder / "runtime"))
     admitted = subprocess.run(
-        python.command("gossamer", "runtime", "admit", "bench", *state),
-        env=python.environment(),
+        processes.command("gossamer", "runtime", "admit", "bench", *state),
+        env=processes.environment(),
         capture_output=True,
         check=True,
     )
-    command = python.command(
+    command = processes.command(
         *("gossamer", "runtime", "--serve", f"{_HOST}={root}", "--listen", "127.0.0.1:0", "--weak-isolation", *state)
     )
-    process = subprocess.Popen(command, env=python.environment(), stdout=subprocess.PIPE, stderr=sys.stderr, text=True)
+    process = subprocess.Popen(
+        command, env=processes.environment(), stdout=subprocess.PIPE, stderr=sys.stderr, text=True
+    )
     try:
         assert process.stdout is not None
         told = ""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gossamer.bench.report import BenchReport
-from gossamer.stores.trie.keys import UrlKeys
-from gossamer.stores.trie.queue import TrieTurns
-from gossamer.stores.trie.tree import DiskTrie
+from gossamer.labs.trie.chunks import UrlKeys
+from gossamer.labs.trie.provider import TrieTurns
+from gossamer.labs.trie.tree import DiskTrie
 
 #: Entries of the seed's table, and a million.
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

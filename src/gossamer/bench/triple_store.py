@@ -13,18 +13,17 @@ import msgspec
 import pyoxigraph as oxigraph
 
 from gossamer.bench.report import BenchReport
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Triple, Visit
+from gossamer.engine.files import scratch
 from gossamer.query.following import feed_all, feeds_of
-from gossamer.query.triples.asking import QuestionLimits, ask
-from gossamer.query.triples.copies import current_copy
-from gossamer.query.triples.graphs import PageGraph, lines
-from gossamer.query.triples.questions import SparqlQuestion
-from gossamer.query.triples.store import TripleStore
+from gossamer.rdf.store.asking import QuestionLimits, ask, current_copy
+from gossamer.rdf.store.graphs import PageGraph, lines
+from gossamer.rdf.store.questions import SparqlQuestion
+from gossamer.rdf.store.store import TripleStore
 from gossamer.rdf.terms import STRING, TYPE
-from gossamer.stores.scratch import scratch
-from gossamer.stores.tablelog import TableLog, TableLogSheet
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Triple, Visit
 
 #: Pages of the log: 200,000 triples.
 PAGES = 4_000

@@ -10,8 +10,8 @@ from typing import IO, Any
 import msgspec
 
 from gossamer.bench.peers import pinned
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
+from gossamer.engine import processes
+from gossamer.values.errors import UsageError
 
 #: Where a crawl of a simulated web begins: its largest host, which links to all others.
 SEED = "http://www.amber0.sim/"
@@ -30,9 +30,9 @@ def served(*options: str) -> Iterator[tuple[int, IO[str]]]:
     Raises:
         UsageError: it did not start.
     """
-    command = python.command("gossamer", "simweb", "--port", "0", *options)
+    command = processes.command("gossamer", "simweb", "--port", "0", *options)
     with pinned(max):
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=python.environment())
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=processes.environment())
     assert server.stdout is not None
     try:
         said = server.stdout.readline()
@@ -88,9 +88,9 @@ def subject(
         "later_at": later[0],
         "settings": settings or {},
     }
-    command = python.command("gossamer.bench.subject", msgspec.json.encode(job).decode())
+    command = processes.command("gossamer.bench.subject", msgspec.json.encode(job).decode())
     with pinned(min):
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, env=python.environment())
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, env=processes.environment())
     if done.returncode:
         raise UsageError(f"the crawl to be measured ended with status {done.returncode}; see above")
     told: dict[str, Any] = msgspec.json.decode(done.stdout.splitlines()[-1])

@@ -12,11 +12,11 @@ import click
 
 from gossamer.bench.peers import PROFILES
 from gossamer.bench.report import BenchReport
-from gossamer.flow.sheet import nearest
+from gossamer.engine.files import scratch
+from gossamer.engine.sheet import nearest
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.pages import path_of
 from gossamer.simweb.site import Conditions
-from gossamer.stores.scratch import scratch
 
 #: Benchmark -> what it measures.
 BENCHES = {
@@ -203,8 +203,7 @@ def _write(report: BenchReport, module: ModuleType, plots_folder: str | None, js
 
 def _ranked(module: ModuleType, hosts: int, seed: int) -> object:
     """A simulated web whose importance is known, for the benchmark of orders."""
-    from gossamer.simweb.graph import WebGraph
-    from gossamer.simweb.popularity import importance_of
+    from gossamer.simweb.graph import WebGraph, importance_of
 
     graph = WebGraph(SimWeb(WebSpec(pages=module.PAGES, hosts=hosts, seed=seed)))
     ranks = importance_of(graph)

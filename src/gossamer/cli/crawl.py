@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gossamer.assembly.tuning import allow_open_files, loop_factory, tune_collector
 from gossamer.cli.leaving import Leaving
 from gossamer.cli.options import config_seeds, crawl_options, read_options, read_seed_files, read_sets, resume_options
 from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell, unwritten
-from gossamer.flow.quantities import show_bytes, show_count, show_seconds
+from gossamer.crawl.machine import allow_open_files, loop_factory, tune_collector
+from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
-    from gossamer.assembly.agency.crawl import DividedCrawl
-    from gossamer.assembly.crawl import Crawl
-    from gossamer.assembly.growing import GrowingCrawl
-    from gossamer.assembly.options import CrawlOptions
-    from gossamer.assembly.summary import Summary
-    from gossamer.flow.wiring import Wiring
+    from gossamer.agents.crawl import DividedCrawl
+    from gossamer.agents.growth import GrowingCrawl
+    from gossamer.crawl.crawl import Crawl
+    from gossamer.crawl.options import CrawlOptions
+    from gossamer.crawl.summary import Summary
+    from gossamer.engine.wiring import Wiring
 
     AnyCrawl = Crawl | DividedCrawl | GrowingCrawl
     """A crawl with any number of agents."""
@@ -110,14 +110,14 @@ def crawl(
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
     options, more = read_options(given, config), config_seeds(config)
-    from gossamer.cli.beside import check_dashboard, parted
+    from gossamer.cli.dashboard import check_dashboard, parted
 
     address, behind = parted(dashboard)
     check_dashboard(address)
     with Leaving() as leaving:
-        from gossamer.assembly.bare_seeds import with_schemes
-        from gossamer.assembly.compiling import find_wiring
-        from gossamer.assembly.protocols import hostless
+        from gossamer.crawl.builder import hostless
+        from gossamer.crawl.compiling import find_wiring
+        from gossamer.crawl.seeds import with_schemes
 
         wiring = find_wiring(wiring_name) if wiring_name else None
         seeds = [*behind, *seed, *more, *read_seed_files(seed_files, hostless(wiring))]
@@ -155,7 +155,7 @@ def resume(
     options = read_options(given, config)
     if config_seeds(config):
         raise click.UsageError(f"{config}: a resumed crawl has its seeds already; leave out `seeds`")
-    from gossamer.cli.beside import check_dashboard, parted
+    from gossamer.cli.dashboard import check_dashboard, parted
 
     address, behind = parted(dashboard)
     if behind:
@@ -171,12 +171,12 @@ def _job(
 ) -> "AnyCrawl":
     """The crawl that these options ask for: in this process, until others join, or divided among several from the beginning."""
     if options.resume or options.is_divided:
-        from gossamer.assembly.agency.crawl import DividedCrawl
-        from gossamer.assembly.agency.roster import is_divided
+        from gossamer.agents.crawl import DividedCrawl
+        from gossamer.agents.roster import is_divided
 
         if is_divided(options):
             return DividedCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
-    from gossamer.assembly.growing import GrowingCrawl
+    from gossamer.agents.growth import GrowingCrawl
 
     return GrowingCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
 
@@ -211,10 +211,10 @@ def run_job(
 
 def _tell_urls(job: "AnyCrawl") -> None:
     """Have a line told for each URL. Several agents keep their records to themselves, so that is said instead."""
-    from gossamer.assembly.crawl import Crawl
-    from gossamer.assembly.growing import GrowingCrawl
+    from gossamer.agents.growth import GrowingCrawl
     from gossamer.cli.progress import url_teller
-    from gossamer.stores.rowlog import LOG_PATH
+    from gossamer.crawl.crawl import Crawl
+    from gossamer.storage.logs import LOG_PATH
 
     if isinstance(job, GrowingCrawl):
         job.tell_each(url_teller(job))
@@ -238,7 +238,7 @@ async def run_interruptible(
     """
     import asyncio
 
-    from gossamer.cli.beside import dashboard_beside
+    from gossamer.cli.dashboard import dashboard_beside
     from gossamer.cli.progress import progress_display
 
     loop = asyncio.get_running_loop()
@@ -268,7 +268,7 @@ async def run_interruptible(
 
 def _print_undone(job: "AnyCrawl", summary: "Summary") -> None:
     """What was not done, why, and the command that would do it; then the warnings once more."""
-    from gossamer.assembly.ending import option_name
+    from gossamer.crawl.summary import option_name
 
     lost = summary.outcomes.get("gone_after_retries", 0)
     if lost:
@@ -297,7 +297,7 @@ def _by_rule(cuts: Mapping[str, int]) -> str:
 
 
 def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
-    from gossamer.model.visit import CUTS_OF_PAGES
+    from gossamer.values.visit import CUTS_OF_PAGES
 
     outcomes = ", ".join(
         f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])

@@ -15,19 +15,18 @@ from pathlib import Path
 import click
 import msgspec
 
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import Summary
-from gossamer.assembly.tuning import loop_factory
 from gossamer.cli.crawl import run_interruptible
 from gossamer.cli.leaving import Leaving
 from gossamer.cli.saying import say_json
-from gossamer.flow.quantities import show_bytes, show_seconds
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.machine import loop_factory
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import Summary
+from gossamer.engine.files import scratch
+from gossamer.engine.sheet import build, show_bytes, show_seconds
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import Audit, AuditOptions, audit
-from gossamer.stores.scratch import scratch
+from gossamer.values.errors import UsageError
 
 #: More than half a minute's crawl on a fast machine; the auditor still knows its expected pages at once.
 PAGES, HOSTS = 40_000, 400

@@ -6,12 +6,12 @@ Place in the flow: `gossamer inspect` and `gossamer rdf` take their documents fr
 import mimetypes
 from pathlib import Path
 
-from gossamer.assembly.options import CrawlOptions
-from gossamer.model.errors import UnreadableUrl, UsageError
-from gossamer.model.url import canonical
-from gossamer.model.visit import Response
-from gossamer.operations.fetching import Fetching
-from gossamer.operations.inspecting import answer_of
+from gossamer.analysis.inspecting import answer_of
+from gossamer.crawl.fetching import Fetching
+from gossamer.crawl.options import CrawlOptions
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.url import canonical
+from gossamer.values.visit import Response
 
 #: Name of a document that came by standard input, where no base was given.
 NAMELESS = "about:blank"

@@ -11,8 +11,8 @@ import click
 
 from gossamer.cli.output import tell_damage
 from gossamer.cli.telling import tell, tell_plain
-from gossamer.model.errors import UsageError
-from gossamer.query.export_forms import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS
+from gossamer.query.engine import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS
+from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.query.database import Database
@@ -67,7 +67,7 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     """
     from gossamer.query.convert import convert, sound_index
     from gossamer.query.database import Database
-    from gossamer.query.places import crawl_directory
+    from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
     if form == FOLDER_FORM:
@@ -99,7 +99,7 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
 
 
 def _folder(place: Path, folder: Path) -> int:
-    from gossamer.operations.mirror.writing import write_mirror
+    from gossamer.analysis.mirror_writing import write_mirror
 
     for line in write_mirror(place, folder).told(folder):
         tell_plain(line)
@@ -123,8 +123,8 @@ def _all_of(database: "Database", table: str) -> str:
     Raises:
         UsageError: there is none of this name.
     """
-    from gossamer.flow.sheet import nearest
-    from gossamer.query.item_views import asks_for_items
+    from gossamer.engine.sheet import nearest
+    from gossamer.query.item_tables import asks_for_items
 
     known = database.tables
     if asks_for_items(table):
@@ -157,8 +157,8 @@ def _rows(database: "Database", form: str, table: str, output: str | None, raw: 
 def _triples(place: Path, form: str, output: str | None) -> None:
     import pyoxigraph as oxigraph
 
-    from gossamer.query.triples.copies import current_copy
-    from gossamer.query.triples.graph_forms import all_quads, write_graph
+    from gossamer.rdf.store.asking import current_copy
+    from gossamer.rdf.store.graphs import all_quads, write_graph
 
     with current_copy(place, _PATIENCE) as copy, contextlib.ExitStack() as stack:
         out = sys.stdout
@@ -178,9 +178,9 @@ _LEFT_OUT = {"no_element_name": "RDF/XML cannot name their predicates; the other
 
 def _with_index(place: Path, use: Callable[[Path], None]) -> None:
     """Do something with the index as of now."""
+    from gossamer.engine.files import scratch
     from gossamer.query.convert import index_now
-    from gossamer.query.places import reading
-    from gossamer.stores.scratch import scratch
+    from gossamer.storage.tables.places import reading
 
     with reading(place), scratch() as folder:
         use(index_now(place, Path(folder)))

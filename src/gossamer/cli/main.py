@@ -9,16 +9,16 @@ from typing import Any
 import click
 
 from gossamer._version import __version__
-from gossamer.assembly.tuning import load_without_collecting
 from gossamer.cli.leaving import interruptible, own_process
 from gossamer.cli.saying import guard_terminal
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
+from gossamer.crawl.machine import load_without_collecting
 
 #: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
 COMMANDS = {
     "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
     "resume": ("gossamer.cli.crawl", "Go on with a crawl that was stopped, reached a limit or was killed."),
-    "run": ("gossamer.cli.run", "Crawl with a spider of your own."),
+    "run": ("gossamer.spiders.commands", "Crawl with a spider of your own."),
     "status": ("gossamer.cli.status", "Show how a crawl stands, while it runs and after."),
     "watch": ("gossamer.cli.watch", "Show the overview of a crawl on the terminal, again and again."),
     "dashboard": ("gossamer.cli.dashboard", "Show crawls in the browser, and let a person steer them."),
@@ -29,54 +29,54 @@ COMMANDS = {
     "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
     "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
     "block": ("gossamer.cli.steering", "Send no more requests to hosts or domains."),
-    "exchange": ("gossamer.cli.exchange", "Write the URLs that a crawl owes other agents into files."),
-    "merge": ("gossamer.cli.exchange", "Merge exchange files of other agents into a crawl."),
+    "exchange": ("gossamer.agents.commands", "Write the URLs that a crawl owes other agents into files."),
+    "merge": ("gossamer.agents.commands", "Merge exchange files of other agents into a crawl."),
     "designations": (
-        "gossamer.cli.designations",
+        "gossamer.agents.commands",
         "Show which agent has which domain, or give a domain to another one.",
     ),
     "ask": ("gossamer.cli.steering", "Send a running crawl a request that an installed package defines."),
     "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
-    "traps": ("gossamer.cli.traps", "List URLs that were set aside as likely traps; confirm or release them."),
-    "cat": ("gossamer.cli.cat", "Write an archived document to standard output."),
+    "traps": ("gossamer.cli.why", "List URLs that were set aside as likely traps; confirm or release them."),
+    "cat": ("gossamer.cli.why", "Write an archived document to standard output."),
     "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
-    "report": ("gossamer.cli.report", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
-    "log": ("gossamer.cli.log", "Show one log of a crawl and all its agents, also while it runs."),
-    "changes": ("gossamer.cli.changes", "List the changes of a crawl's pages between visits."),
-    "diff": ("gossamer.cli.changes", "Show how a page differs between two stored versions."),
-    "index": ("gossamer.cli.index", "Make the documents of a crawl searchable."),
-    "search": ("gossamer.cli.search", "Search the documents of a crawl for words and phrases."),
-    "rank": ("gossamer.cli.rank", "Rank the URLs and hosts of a crawl by the links that lead to them."),
-    "sink": ("gossamer.cli.sink", "Check the databases to which a crawl writes rows."),
-    "sparql": ("gossamer.cli.sparql", "Ask the triples of a crawl in SPARQL."),
-    "serve-sparql": ("gossamer.cli.serve_sparql", "Serve the triples of a crawl by the SPARQL protocol."),
+    "report": ("gossamer.cli.query", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
+    "log": ("gossamer.cli.status", "Show one log of a crawl and all its agents, also while it runs."),
+    "changes": ("gossamer.recrawl.commands", "List the changes of a crawl's pages between visits."),
+    "diff": ("gossamer.recrawl.commands", "Show how a page differs between two stored versions."),
+    "index": ("gossamer.search.commands", "Make the documents of a crawl searchable."),
+    "search": ("gossamer.search.commands", "Search the documents of a crawl for words and phrases."),
+    "rank": ("gossamer.cli.query", "Rank the URLs and hosts of a crawl by the links that lead to them."),
+    "sink": ("gossamer.sinks.commands", "Check the databases to which a crawl writes rows."),
+    "sparql": ("gossamer.rdf.commands", "Ask the triples of a crawl in SPARQL."),
+    "serve-sparql": ("gossamer.rdf.commands", "Serve the triples of a crawl by the SPARQL protocol."),
     "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
-    "verify": ("gossamer.cli.verify", "Compare the files of a crawl with the list in its ledger."),
-    "delete": ("gossamer.cli.delete", "Delete everything of a URL, host or domain from a crawl."),
-    "trim": ("gossamer.cli.trim", "Drop old versions of pages that a crawl visited many times."),
-    "reprocess": ("gossamer.cli.reprocess", "Run processors over the stored archive, without a request."),
+    "verify": ("gossamer.cli.upkeep", "Compare the files of a crawl with the list in its ledger."),
+    "delete": ("gossamer.cli.upkeep", "Delete everything of a URL, host or domain from a crawl."),
+    "trim": ("gossamer.cli.upkeep", "Drop old versions of pages that a crawl visited many times."),
+    "reprocess": ("gossamer.cli.upkeep", "Run processors over the stored archive, without a request."),
     "fetch": ("gossamer.cli.fetch", "Fetch one URL, and show outcome, timings and header fields."),
-    "inspect": ("gossamer.cli.inspect", "Show what a crawl would see in documents, as JSON."),
-    "rdf": ("gossamer.cli.rdf", "Write the triples of one page: RDFa, JSON-LD and microdata."),
-    "shell": ("gossamer.cli.shell", "Open a Python prompt with one document, to try selectors and processors."),
+    "inspect": ("gossamer.cli.fetch", "Show what a crawl would see in documents, as JSON."),
+    "rdf": ("gossamer.rdf.commands", "Write the triples of one page: RDFa, JSON-LD and microdata."),
+    "shell": ("gossamer.spiders.commands", "Open a Python prompt with one document, to try selectors and processors."),
     "new": ("gossamer.cli.new", "Begin a spider, processor or filter of your own, with a test that passes."),
     "about": (
-        "gossamer.cli.about",
+        "gossamer.cli.setup",
         "Write a page for site owners that says who crawls, how politely, and how to opt out.",
     ),
     "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
-    "robots": ("gossamer.cli.robots", "Show which URLs a robots.txt allows, and by which rule."),
-    "normalize": ("gossamer.cli.normalize", "Show the canonical form of URLs."),
+    "robots": ("gossamer.cli.urls", "Show which URLs a robots.txt allows, and by which rule."),
+    "normalize": ("gossamer.cli.urls", "Show the canonical form of URLs."),
     "check-filter": (
-        "gossamer.cli.check_filter",
+        "gossamer.cli.topology",
         "Show which URLs a filter expression lets pass, and which part of it decides.",
     ),
-    "runtime": ("gossamer.cli.runtime", "Run mobile crawlers beside the data."),
+    "runtime": ("gossamer.mobile.commands", "Run mobile crawlers beside the data."),
     "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
     "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and report the results."),
     "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
-    "doctor": ("gossamer.cli.doctor", "Check whether anything would hinder a crawl on this machine."),
-    "dev": ("gossamer.cli.dev", "Run developers' chores; this works only in a checkout."),
+    "doctor": ("gossamer.cli.setup", "Check whether anything would hinder a crawl on this machine."),
+    "dev": ("gossamer.cli.setup", "Run developers' chores; this works only in a checkout."),
 }
 
 
@@ -106,7 +106,7 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from gossamer.flow.sheet import nearest
+            from gossamer.engine.sheet import nearest
 
             raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -115,7 +115,7 @@ class _Commands(click.Group):
 def _install_completion(context: click.Context, _: click.Parameter, shell: str | None) -> None:
     if shell is None:
         return
-    from gossamer.cli.completion import install
+    from gossamer.cli.setup import install
 
     click.echo(install(commands, shell))
     context.exit()

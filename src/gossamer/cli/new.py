@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gossamer.cli.telling import tell_plain
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
 
 _PROCESSOR = '''\
 """Takes {name} out of pages.
@@ -55,12 +55,12 @@ and beside the others in `follow = [...]`. Then: gossamer crawl URL --wiring min
 Test it: python -m pytest test_{name}.py
 """
 
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.unit import Provider
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
 
 
 class {kind}(Provider[NoSettings]):
-    """Refuses links to pages for printers. Contract: gossamer.contracts.filtering.UrlFilter."""
+    """Refuses links to pages for printers. Contract: gossamer.expressions.contract.UrlFilter."""
 
     def judge(self, links, source):
         """Returns for each link an empty string, or the name of the rule that refuses it."""
@@ -68,8 +68,8 @@ class {kind}(Provider[NoSettings]):
 '''
 
 _FILTER_TEST = """\
-from gossamer.model.task import Task
-from gossamer.model.visit import Link
+from gossamer.values.task import Task
+from gossamer.values.visit import Link
 from gossamer.testing import check_url_filter
 from {name} import {kind}
 

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.quantities import written
-from gossamer.flow.sheet import Property, build, nearest, properties
-from gossamer.model.errors import UsageError
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import Property, build, nearest, properties, written
+from gossamer.values.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -167,9 +166,8 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 
 
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
-    from gossamer.assembly.bare_seeds import is_bare
-    from gossamer.assembly.given_seeds import read_seeds
-    from gossamer.model.url import plain_host
+    from gossamer.crawl.seeds import is_bare, read_seeds
+    from gossamer.values.url import plain_host
 
     for number, line in enumerate(text.split("\n"), 1):
         seed = line.strip()

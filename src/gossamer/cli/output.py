@@ -1,16 +1,67 @@
-"""Where a command writes its answer, and what it says of tables that it could not read: for `query` and `report` alike."""
+"""Instants as people write them on the command line: a day, a day with a time, or how long ago."""
 
 import contextlib
+import datetime
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gossamer.cli.telling import tell
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.engine import sheet
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.query.noted import Damage
+    from gossamer.storage.tables.manifest import Damage
+
+
+def digits_of(option: str, text: str) -> str:
+    """The digits by which a time names a version of a document, as `20260301` or `2026-03-01T12:00`, in UTC.
+
+    Args:
+        option: its name, for the message.
+        text: what was written.
+
+    Raises:
+        UsageError: it is no time.
+    """
+    digits = "".join(letter for letter in text if letter.isdigit())
+    if not 4 <= len(digits) <= 14 or set(text) - set("0123456789-:/. TZ"):
+        raise UsageError(f"{option} {text}: name a version by its time in UTC, as 20260301 or 2026-03-01T12:00")
+    return digits
+
+
+def instant(option: str, text: str | None) -> datetime.datetime | None:
+    """What an option says.
+
+    Args:
+        option: its name, for the message.
+        text: `2026-03-01`, `2026-03-01T12:00`, both in UTC unless they name a zone, or `7d` for seven days ago; None for none.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return _ago(option, text)
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+def _ago(option: str, text: str) -> datetime.datetime:
+    try:
+        if text[-1:].isdigit():
+            raise ValueError
+        return datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=sheet.parse(text, "s"))
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{option} {text}: write a time, as 2026-03-01, 2026-03-01T12:00, or 7d for a week ago"
+        ) from None
+
+
+# Where a command writes its answer, and what it says of tables that it could not read: for `query` and `report` alike.
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Progress of a crawl on standard error: a live panel on a terminal, one line every ten seconds elsewhere.
 
-Place in the flow: both show the value that `status` shows (:mod:`gossamer.assembly.control.standing`), in the words of
+Place in the flow: both show the value that `status` shows (:mod:`gossamer.crawl.control.standing`), in the words of
 :mod:`gossamer.cli.showing`.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from gossamer.cli.telling import beneath, has_gone, tell_plain
 
 if TYPE_CHECKING:
-    from gossamer.assembly.control.standing import CrawlStanding
     from gossamer.cli.crawl import AnyCrawl
-    from gossamer.model.visit import Record
+    from gossamer.crawl.control.standing import CrawlStanding
+    from gossamer.values.visit import Record
 
 #: Seconds between lines where nobody looks at a terminal.
 LINE_INTERVAL = 10.0
@@ -71,7 +71,7 @@ async def _lines(job: "AnyCrawl") -> None:
 def line_of(now: "CrawlStanding", at: float) -> str:
     """One line of progress; `at` is in seconds since the epoch."""
     from gossamer.cli import showing
-    from gossamer.flow.quantities import show_bytes, show_count, show_seconds
+    from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 
     pieces = [
         show_count(now.pages, "page"),
@@ -91,7 +91,7 @@ def line_of(now: "CrawlStanding", at: float) -> str:
 
 
 async def _panel(job: "AnyCrawl") -> None:
-    from gossamer.cli.panel import Panel, size_of
+    from gossamer.cli.showing import Panel, size_of
 
     def write(text: str) -> None:
         sys.stderr.write(text)
@@ -115,8 +115,8 @@ async def _panel(job: "AnyCrawl") -> None:
 def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
     """Four lines for a terminal of so many columns; `at` is in seconds since the epoch."""
     from gossamer.cli import showing
-    from gossamer.cli.panel import Piece, fitted
-    from gossamer.flow.quantities import show_bytes, show_count, show_seconds
+    from gossamer.cli.showing import Piece, fitted
+    from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 
     waits = [showing.shown_wait(wait, at, now.crawl) for wait in now.waits]
     errors, hosts = showing.shown_errors(now), showing.shown_failing(now)

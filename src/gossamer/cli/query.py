@@ -1,18 +1,24 @@
-"""`gossamer query`: SQL over the tables of a crawl, while it runs and after."""
+"""`gossamer report`: ready-made questions to a crawl, for the terminal, a spreadsheet, a browser or a build."""
 
+import datetime
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from gossamer.cli.output import opened, tell_damage
 from gossamer.cli.telling import tell
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.query.database import Database
+    from gossamer.query.reports import MadeReport
+
+
+# `gossamer query`: SQL over the tables of a crawl, while it runs and after.
 
 #: An empty answer would look like a page without links.
 _NO_LINKS = (
@@ -54,7 +60,7 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
     """
     from gossamer.query.convert import convert
     from gossamer.query.database import Database
-    from gossamer.query.places import crawl_directory
+    from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
     question = sys.stdin.read() if sql == "-" else sql
@@ -84,7 +90,7 @@ def _text(database: "Database", question: str, form: str, output: str | None, ra
 
 
 def _parquet(database: "Database", question: str, output: str | None) -> None:
-    from gossamer.stores.scratch import scratch
+    from gossamer.engine.files import scratch
 
     if output:
         database.write_parquet(question, Path(output))
@@ -98,3 +104,176 @@ def _parquet(database: "Database", question: str, output: str | None) -> None:
             while data := file.read(1 << 20):
                 sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+#: The exit status of a report that found what `--fail-on` names: link checkers end with it, and no other command of ours.
+FOUND = 1
+
+#: Rows of a table that a terminal or a page shows where `--limit` does not say.
+SHOWN = 20
+IN_A_PAGE = 200
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "jsonl", "html"]),
+    default="table",
+    show_default=True,
+    help="Write the report in this format; CSV and JSON lines hold the whole of its first table.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    help="Show at most this many rows of each table [default: 20, in HTML 200; 0 for all].",
+)
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    metavar="NAME",
+    help="Exit with 1 if this report has rows: broken, errors, duplicates, redirects or traps (repeatable).",
+)
+def report(
+    directory: str, names: tuple[str, ...], form: str, output: str | None, limit: int | None, fail_on: tuple[str, ...]
+) -> int:
+    """Report on the crawl in DIR, while it runs or after. Without NAME, list the reports; `all` makes every one.
+
+    \b
+    gossamer report mycrawl broken
+    gossamer report mycrawl broken --fail-on broken -f csv -o broken.csv
+    gossamer report mycrawl all -f html -o report.html
+    """
+    from gossamer.analysis.reporting import REPORTS, TROUBLES, report_names, reporting
+    from gossamer.query.convert import convert
+    from gossamer.storage.tables.places import crawl_directory
+
+    if names and (directory in REPORTS or directory == "all") and not Path(directory).exists():
+        raise UsageError(f"the directory comes first: gossamer report {names[0]} {directory}")
+    place = crawl_directory(directory)
+    if not names and not fail_on:
+        for known, spec in REPORTS.items():
+            print(f"{known:<16} {spec.doc}")
+        return 0
+    _check(fail_on, TROUBLES)
+    asked = report_names(names or fail_on)
+    if form in ("csv", "jsonl") and len(asked) > 1:
+        raise UsageError(f"{form} holds one report; name one, or write HTML with -f html")
+    whole = form in ("csv", "jsonl")
+    most = None if whole or limit == 0 else limit or (IN_A_PAGE if form == "html" else SHOWN)
+    convert(place)
+    with reporting(place) as reporter:
+        # CSV and JSON lines hold the first section, and the exit status goes by it.
+        made = {name: reporter.make(name, most, 1 if whole else None) for name in asked}
+        judged = {name: made.get(name) or reporter.make(name, 0, 1) for name in fail_on}
+        with opened(output) as out:
+            _write(list(made.values()), form, directory, out)
+        status = tell_damage(reporter.damaged)
+    found = {name: one.sections[0].total for name, one in judged.items() if one.sections[0].total}
+    if found:
+        tell(f"--fail-on: {', '.join(f'{name} has {count:,} rows' for name, count in found.items())}")
+    return status or (FOUND if found else 0)
+
+
+def _check(fail_on: Sequence[str], troubles: Sequence[str]) -> None:
+    from gossamer.engine.sheet import nearest
+
+    for name in fail_on:
+        if name not in troubles:
+            raise UsageError(f"--fail-on {name}: name a report that lists trouble{nearest(name, troubles)}")
+
+
+def _write(made: "Sequence[MadeReport]", form: str, directory: str, out: TextIO) -> None:
+    from gossamer.query import printing
+
+    if form == "html":
+        from gossamer.query.report_html import page_of
+
+        when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        out.write(page_of(made, Path(directory).name or directory, when))
+    elif form == "csv":
+        first = made[0].sections[0]
+        printing.write_csv(first.columns, first.rows, out, types=first.types)
+    elif form == "jsonl":
+        printing.write_jsonl(made[0].sections[0].columns, made[0].sections[0].rows, out)
+    else:
+        for report_ in made:
+            _as_text(report_, out)
+
+
+def _as_text(made: "MadeReport", out: TextIO) -> None:
+    from gossamer.query import printing
+
+    for section in made.sections:
+        out.write(f"{section.title}\n\n")
+        if section.rows:
+            printing.write_table(section.columns, section.rows, out)
+        else:
+            out.write("none\n")
+        left = section.total - len(section.rows)
+        out.write(f"and {left:,} more\n\n" if left else "\n")
+
+
+# `gossamer rank`: PageRank of a crawl's links, as tables, and as a file by which another crawl knows what is important.
+
+#: URLs that the file of `--importance` names at most: a crawl that reads it holds them in memory, 150 bytes each.
+MOST_URLS = 100_000
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option(
+    "--importance",
+    metavar="FILE",
+    help="Also write hosts and URLs with their importance from 0 to 1 to this file, for --set "
+    "prioritizer.importance=FILE.",
+)
+@click.option(
+    "--urls",
+    type=click.IntRange(0, 1_000_000),
+    default=MOST_URLS,
+    show_default=True,
+    help="Write at most this many URLs to that file, the highest first.",
+)
+@click.option(
+    "--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most this many URLs and hosts."
+)
+def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
+    """Rank the URLs and hosts of the crawl in DIR by the links that lead to them (PageRank).
+
+    It adds the tables `ranks` (url, host, rank, importance, links_in, links_out) and `host_ranks` (host, rank,
+    site_rank, importance, hosts_in, urls). A host's `rank` is the sum of its URLs' ranks; its `importance` follows from
+    `site_rank`, which counts only links between hosts. Ranks add up to 1. Links marked nofollow, of a page to itself,
+    and to pictures, scripts and styles do not count.
+
+    \b
+    gossamer rank mycrawl
+    gossamer query mycrawl "SELECT url, rank FROM ranks WHERE host = 'example.org' ORDER BY rank DESC LIMIT 10"
+    gossamer rank mycrawl --importance ranks.txt
+    gossamer crawl https://example.org/ --set prioritizer.importance=ranks.txt
+    """
+    from gossamer.query.convert import convert
+    from gossamer.query.database import Database
+    from gossamer.query.printing import write_table
+    from gossamer.query.ranking import importance_lines, rank_crawl
+    from gossamer.storage.tables.places import crawl_directory
+
+    place = crawl_directory(directory)
+    convert(place)
+    counted = rank_crawl(place)
+    if importance is not None:
+        with opened(importance) as out:
+            out.writelines(importance_lines(place, urls))
+    with Database(place) as database, opened(None) as out:
+        out.write(f"{counted.urls:,} URLs, {counted.links:,} links, {counted.rounds} rounds\n\n")
+        for table, name in (("ranks", "url"), ("host_ranks", "host")):
+            answer = database.ask(
+                f"SELECT {name}, rank, importance FROM {table} ORDER BY rank DESC, {name} LIMIT {limit}"
+            )
+            write_table(answer.columns, [(one, f"{rank:.3e}", f"{value:.3f}") for one, rank, value in answer], out)
+            out.write("\n")

@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.options import CrawlOptions
 from gossamer.cli.main import COMMANDS, commands, find_command
-from gossamer.flow import errors as flow_errors
-from gossamer.flow import ports
-from gossamer.flow.component import Component
-from gossamer.flow.sheet import Property, Sheet, properties
-from gossamer.model import errors as model_errors
-from gossamer.model.notes import MEANINGS
-from gossamer.model.outcome import TRAITS, Outcome, Traits
-from gossamer.services.robots.machine import to_mermaid
-from gossamer.services.robots.policies import EFFECTS, EVENTS, POLICIES, RobotsPolicy
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine import ends as ports
+from gossamer.engine import errors as flow_errors
+from gossamer.engine.component import Component
+from gossamer.engine.sheet import Property, Sheet, properties
+from gossamer.frontier.robots.machine import to_mermaid
+from gossamer.frontier.robots.policies import EFFECTS, EVENTS, POLICIES, RobotsPolicy
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
+from gossamer.values import errors as model_errors
+from gossamer.values.outcome import MEANINGS, TRAITS, Outcome, Traits
 
 if TYPE_CHECKING:
-    from gossamer.contracts.tables import ColumnSpec, TableSpec
+    from gossamer.storage.tables.contract import ColumnSpec, TableSpec
 
 
 #: What would begin a tag, if it were not for a person to read.

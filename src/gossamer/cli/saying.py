@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from gossamer.cli.lines import shown
+from gossamer.cli.telling import shown
 
 #: What sets colours, and nothing else: commands show by it what was found, and people's own code may, too.
 _COLOURS = re.compile("(\x1b\\[[0-9;]*m)")
@@ -29,7 +29,7 @@ def say_json(value: object) -> None:
     """Print a value as one line of printable JSON."""
     import msgspec
 
-    from gossamer.stores.printable import printable
+    from gossamer.storage.json_lines import printable
 
     print(printable(msgspec.json.encode(value)).decode(), flush=True)
 

@@ -1,6 +1,6 @@
 """`gossamer pause | continue | stop | checkpoint | set | rewire | block | ask DIR`: steer a crawl that runs in another process.
 
-Each asks over the crawl's control socket (:mod:`gossamer.assembly.control`) and prints what was done. Where no crawl runs,
+Each asks over the crawl's control socket (:mod:`gossamer.crawl.control`) and prints what was done. Where no crawl runs,
 the exit status is 2 and one line says how to go on.
 """
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from gossamer.assembly.control.client import Control, NotRunning, NotSupervised, check_is_crawl
-from gossamer.assembly.control.messages import (
+from gossamer.cli.saying import say_json, say_lines
+from gossamer.crawl.control.client import Control, NotRunning, NotSupervised, check_is_crawl
+from gossamer.crawl.control.messages import (
     MAX_CHANGE,
     BlockHosts,
     Change,
@@ -26,11 +27,10 @@ from gossamer.assembly.control.messages import (
     Undo,
     Unsuspend,
 )
-from gossamer.assembly.control.requests import offered_request
-from gossamer.assembly.control.wire import ControlRequest, Listed, Malformed, Told
-from gossamer.cli.saying import say_json, say_lines
-from gossamer.flow.quantities import written
-from gossamer.model.errors import UsageError
+from gossamer.crawl.control.server import offered_request
+from gossamer.crawl.control.wire import ControlRequest, Listed, Malformed, Told
+from gossamer.engine.sheet import written
+from gossamer.values.errors import UsageError
 
 #: Seconds for a checkpoint, which flushes what the store has in memory, and for a change of the graph, which lets what leaves
 #: finish what it fetches.
@@ -126,7 +126,7 @@ def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> N
 
 
 def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) -> list[str]:
-    from gossamer.assembly.control import resting
+    from gossamer.crawl.control import resting
 
     if lists:
         return resting.checkpoints(directory)
@@ -214,7 +214,7 @@ def block(directory: str, names: Sequence[str]) -> None:
     try:
         _do(directory, BlockHosts(list(names)))
     except NotRunning:
-        from gossamer.assembly.control import resting
+        from gossamer.crawl.control import resting
 
         print(resting.block(path, names))
 

@@ -1,19 +1,143 @@
-"""`gossamer watch DIR`: the overview of a crawl on a terminal, until Ctrl-C."""
+"""The overview of a crawl as lines of a terminal: the numbers of `status`, the problems ranked, and the speed over time.
+
+Place in the flow: :mod:`gossamer.cli.watch` draws it again and again. Everything is text: what strangers wrote is no markup, and
+what would command a terminal is not written.
+"""
 
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
-from gossamer.model.dates import utc_text
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.cli import showing
+from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.query.samples import combined, read_samples, speeds
-from gossamer.stores.tables.samples import FINE
+from gossamer.storage.tables.row_tables import FINE
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.identity import utc_text
 
 if TYPE_CHECKING:
-    from gossamer.operations.watching import CrawlWatch
+    from gossamer.analysis.watching import CrawlWatch
+    from gossamer.crawl.control.standing import CrawlStanding
+
+#: Bars of a plot, from nothing to the most.
+BARS = " ▁▂▃▄▅▆▇█"
+
+#: What draws the eye to a problem, by its severity.
+STYLES = {"halt": "bold red", "loss": "red", "slow": "yellow", "note": "cyan"}
+
+#: Problems, reasons to wait and hosts that are shown: more than fit on most terminals.
+MOST = 8
+
+#: Columns of a title.
+_TITLE = 10
+
+
+def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: float) -> list[Text]:
+    """The lines, each of at most `width` columns.
+
+    Args:
+        now: how the crawl stands.
+        speeds: pages a second, the latest last.
+        width: columns of the terminal.
+        at: seconds since the epoch.
+    """
+    lines = [
+        *_head(now),
+        *_plot(speeds, width),
+        *_problems(now),
+        *_figures(now),
+        *_waits(now, at),
+        *_hosts(now),
+        *_agents(now),
+    ]
+    for line in lines:
+        line.truncate(max(1, width), overflow="ellipsis")
+    return lines
+
+
+def _head(now: "CrawlStanding") -> Iterator[Text]:
+    style = "green" if now.state == "running" else "yellow" if now.is_at_work else "bold"
+    line = Text.assemble((_plain(now.crawl), "bold"), "  ", (now.state, style))
+    left = showing.shown_left(now)
+    line.append(f"  {show_seconds(now.seconds)}" + (f", {left}" if left else ""))
+    yield line
+    speed = showing.shown_speed(now) if now.is_at_work else f"{now.pages_per_second:.1f} pages/s"
+    yield _line("pages", f"{now.pages:,}  {speed}  {now.fetched:,} fetched, {now.unique_documents:,} unique")
+    slots = f"  {now.in_flight:,} of {now.concurrency:,} slots" if now.concurrency else ""
+    yield _line(
+        "queue",
+        f"{now.queued:,} of {now.discovered:,} discovered  {show_count(now.hosts, 'host')}{slots}{showing.shown_links(now)}",
+    )
+
+
+def _plot(speeds: Sequence[float], width: int) -> Iterator[Text]:
+    shown = list(speeds[-max(0, width - _TITLE - 12) :])
+    most = max(shown, default=0.0)
+    if most > 0:
+        bars = "".join(BARS[min(len(BARS) - 1, round(speed / most * (len(BARS) - 1)))] for speed in shown)
+        yield Text.assemble(("pages/s".ljust(_TITLE), "dim"), (bars, "green"), f" {most:.1f}")
+
+
+def _problems(now: "CrawlStanding") -> Iterator[Text]:
+    if not now.problems:
+        yield _line("problems", "none", "green")
+    for number, one in enumerate(now.problems[:MOST]):
+        title = "problems" if number == 0 else ""
+        yield _line(title, f"{one.reason} ({one.evidence})", STYLES[one.severity])
+        if one.command:
+            yield _line("", f"  $ {one.command}", "bold")
+
+
+def _figures(now: "CrawlStanding") -> Iterator[Text]:
+    yield _line("outcomes", showing.shown_outcomes(now) or "none yet")
+    if errors := showing.shown_errors(now):
+        yield _line("errors", errors)
+    memory = f"{show_bytes(now.peak_rss_bytes)} of memory, {now.cpu_seconds:.1f} s of CPU"
+    yield _line("used", f"{show_bytes(now.bytes)} received, {memory}" + (f", {now.busy:.0%} busy" if now.busy else ""))
+    free = [f"{show_bytes(now.disk_free)} free"] if now.disk_free else []
+    yield _line("disk", ", ".join([*free, *map(showing.shown_size, now.sizes)]))
+
+
+def _waits(now: "CrawlStanding", at: float) -> Iterator[Text]:
+    for number, wait in enumerate(now.waits[:MOST]):
+        yield _line("waits" if number == 0 else "", showing.shown_wait(wait, at, now.crawl))
+
+
+def _hosts(now: "CrawlStanding") -> Iterator[Text]:
+    if now.failing:
+        yield _line("failing", showing.shown_failing(now, MOST))
+    if now.slowest:
+        yield _line("slowest", ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:MOST]))
+    if now.slowed:
+        yield _line("slowed", ", ".join(f"{one.host} {show_seconds(one.delay)} ({one.reason})" for one in now.slowed))
+    if now.blocked:
+        yield _line("blocked", ", ".join(now.blocked[:MOST]))
+
+
+def _agents(now: "CrawlStanding") -> Iterator[Text]:
+    for number, one in enumerate(now.each_agent[:MOST]):
+        yield _line("agents" if number == 0 else "", showing.shown_agent(one))
+    if len(now.each_agent) > MOST:
+        yield _line("", f"and {len(now.each_agent) - MOST} more")
+    for number, master in enumerate(now.each_master[:MOST]):
+        yield _line("masters" if number == 0 else "", showing.shown_master(master))
+
+
+def _line(title: str, text: str, style: str = "") -> Text:
+    return Text.assemble((title.ljust(_TITLE), "dim"), (_plain(text), style))
+
+
+def _plain(text: str) -> str:
+    """A text without what a terminal would obey."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in text)
+
+
+# `gossamer watch DIR`: the overview of a crawl on a terminal, until Ctrl-C.
 
 #: Seconds of the past that the plot shows, where the terminal is wide enough.
 PAST = 3_600.0
@@ -39,7 +163,7 @@ def watch(directory: str, interval: float) -> int:
         raise UsageError(
             f"watch draws on a terminal, and standard output is not a terminal; use gossamer status {directory} --watch"
         )
-    from gossamer.operations.watching import CrawlWatch
+    from gossamer.analysis.watching import CrawlWatch
 
     looking = CrawlWatch(Path(directory))
     try:
@@ -55,8 +179,6 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
     from rich.console import Console, Group
     from rich.live import Live
     from rich.text import Text
-
-    from gossamer.cli.overview import overview
 
     console = Console()
     # What cannot be looked at at all is refused before the screen is taken.

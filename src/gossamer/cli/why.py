@@ -1,14 +1,21 @@
 """`gossamer why DIR URL`: the story of one URL, told from ledger, log, filters and robots rules."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.saying import say_json, say_lines
+from gossamer.cli.output import digits_of
+from gossamer.cli.saying import say_bytes, say_json, say_lines
+from gossamer.cli.telling import tell
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.url import canonical
 
 if TYPE_CHECKING:
-    from gossamer.operations.story import Story
+    from gossamer.analysis.why import Story
+    from gossamer.crawl.trap_review import Suspicions
+    from gossamer.storage.archive.reading import ArchivedRecord
 
 
 @click.command()
@@ -22,13 +29,13 @@ def why(directory: str, url: str, as_json: bool) -> None:
     the record in the archive. It works while the crawl runs, and after. Filters and robots.txt judge by their present
     rules.
     """
-    from gossamer.operations.story import story_of
+    from gossamer.analysis.why import story_of
 
     story = story_of(Path(directory), url)
-    say_json(story) if as_json else say_lines(lines_of(story))
+    say_json(story) if as_json else say_lines(story_lines(story))
 
 
-def lines_of(story: "Story") -> list[str]:
+def story_lines(story: "Story") -> list[str]:
     """A story, for people."""
     lines = [f"{story.url}: {story.told}"]
     lines += [f"canonical:  {one.part} {one.given!r} is written {one.canonical!r}" for one in story.normalised]
@@ -68,3 +75,140 @@ def lines_of(story: "Story") -> list[str]:
             + "".join(f", also called {name}" for name in story.host["aliases"])
         )
     return lines
+
+
+# `gossamer traps DIR`: what was set aside and why; a person confirms a trap or releases what is none.
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option(
+    "--confirm", multiple=True, metavar="ID", help="Refuse this family from now on, because it is a trap (repeatable)."
+)
+@click.option(
+    "--release",
+    multiple=True,
+    metavar="ID|all",
+    help="Never suspect this family again, because it is no trap (repeatable).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as_json: bool) -> None:
+    """List the families of URLs that look like traps, with evidence, and hosts with unusually many URLs.
+
+    Such URLs are set aside: they wait behind all others, and the crawl fetches a few of them to see whether they bring
+    anything new. --confirm refuses a family from now on, --release lets the crawl fetch it; both work while the crawl
+    runs, and also apply to later runs.
+
+    \b
+    gossamer traps mycrawl
+    gossamer traps mycrawl --confirm 1f0c2ab39d
+    gossamer resume mycrawl --release all
+    """
+    from gossamer.crawl.control.client import check_is_crawl
+    from gossamer.crawl.trap_review import suspicions_of
+
+    path = Path(directory)
+    check_is_crawl(path)
+    if confirm or release:
+        print(_decide(path, list(confirm), list(release)))
+        return
+    found = suspicions_of(path)
+    say_json(found) if as_json else say_lines(trap_lines(found))
+
+
+def _decide(path: Path, confirm: list[str], release: list[str]) -> str:
+    from gossamer.crawl.control.client import Control, NotRunning
+    from gossamer.crawl.control.messages import Decide
+    from gossamer.crawl.trap_review import decide_at_rest
+
+    try:
+        with Control(path) as control:
+            return control.do(Decide(confirm, release))
+    except NotRunning:
+        decide_at_rest(path, confirm, release)
+        return f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families"
+
+
+def trap_lines(found: "Suspicions") -> list[str]:
+    """What was set aside, for people."""
+    lines = []
+    for one in found.families:
+        lines.append(f"{one.id}  {one.family}: {one.trap}, {one.state}; {one.set_aside} set aside, {one.probes} probed")
+        lines.append(f"            {one.evidence}")
+        lines += [f"            {url}" for url in one.samples]
+    if not found.families:
+        lines.append("nothing is set aside")
+    if found.hosts:
+        lines.append("hosts with unusually many URLs:")
+        lines += [f"  {one.host}: {one.urls} URLs, {one.pages} pages" for one in found.hosts]
+    return lines
+
+
+# `gossamer cat`: the archived document of a URL.
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("url", metavar="URL")
+@click.option(
+    "--headers", is_flag=True, help="Write the answer's status line and header fields, instead of the document."
+)
+@click.option("--raw", is_flag=True, help="Write the record as it is in the archive, with the body as it came.")
+@click.option(
+    "--at", default="", metavar="TIME", help="Write the version that was current at this time, as 20260301 (UTC)."
+)
+def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
+    """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
+
+    The content coding is undone. If a document was fetched again and had not changed, its first record in the archive
+    is read.
+    """
+    from gossamer.query.archive import ArchiveReader
+    from gossamer.storage.tables.manifest import damaged_index, read_notes
+    from gossamer.storage.tables.places import crawl_directory
+
+    digits = digits_of("--at", at) if at else ""
+    try:
+        wanted = canonical(url)
+    except UnreadableUrl as error:
+        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    place = crawl_directory(directory)
+    notes = read_notes(place)
+    if notes is not None and damaged_index(place, notes) is not None:
+        from gossamer.query.convert import (
+            sound_index,  # DuckDB comes with it, and only who has lost the index waits for that
+        )
+
+        tell(sound_index(place))
+    document = ArchiveReader(place).document(wanted, digits)
+    if document.is_kept_out and not (raw or headers):
+        from gossamer.analysis.why.traces import visits_of
+
+        rule = next((row.get("kept_out") for row in reversed(list(visits_of(place, wanted)))), None)
+        raise UsageError(
+            f"{wanted} was fetched, and its body was kept out of the archive{f': {rule}' if rule else ''}; "
+            "--headers writes the header of the answer"
+        )
+    if raw:
+        say_bytes(document.record.raw())
+    else:
+        say_bytes((document.record.head,) if headers else _decoded(wanted, document.source))
+    return 0
+
+
+def _decoded(url: str, record: "ArchivedRecord") -> Iterator[bytes]:
+    """The document without content coding; as it came, with a word on standard error, where that cannot be undone."""
+    from gossamer.documents.content_coding import undone
+    from gossamer.values.body import pieces
+
+    found = undone(record.headers, record.body, MOST)
+    if not found.is_readable:
+        tell(f"{url}: {found.error}; the body is written as it came")
+        return pieces(record.body)
+    if found.error:
+        tell(f"{url}: {found.error}; only the part before the fault is written")
+    return pieces(found.data)
+
+
+#: Most bytes of a decoded document: no page is larger, and a bomb is.
+MOST = 1 << 30

@@ -7,12 +7,11 @@ the reason for which there is none.
 import sys
 from pathlib import Path
 
-from gossamer.model.errors import GossamerError
+from gossamer.values.errors import GossamerError
 
 
 def _main(directory: str, address: str) -> int:
-    from gossamer.dashboard.listening import read_address
-    from gossamer.dashboard.serving import serve
+    from gossamer.dashboard.serving import read_address, serve
 
     try:
         serve([Path(directory)], read_address(address), lambda full, read: print(full, flush=True), is_child=True)

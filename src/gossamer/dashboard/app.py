@@ -6,8 +6,12 @@ everything else is a file of the front end. Work that waits is done in threads (
 
 import asyncio
 import contextlib
+import hashlib
+import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.applications import Starlette
@@ -16,23 +20,71 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.analysis.replaying import REPLAY
+from gossamer.crawl.control.standing import CrawlStanding
 from gossamer.dashboard import describing, of_crawl, rewiring
-from gossamer.dashboard.beside_crawl import ExportAnswers, QuestionAnswers
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
-from gossamer.dashboard.elsewhere import SiteElsewhere, look_elsewhere
-from gossamer.dashboard.front import FrontEnd
-from gossamer.dashboard.guarding import ACCESS
-from gossamer.dashboard.keys import Access
-from gossamer.dashboard.metrics import exposition
-from gossamer.dashboard.replays import Replays
+from gossamer.dashboard.guarding import ACCESS, Access
+from gossamer.dashboard.jobs import StartedCrawl, StartForm, start, start_form
+from gossamer.dashboard.of_crawl import ExportAnswers, QuestionAnswers
+from gossamer.dashboard.questions import Replays, ReportNames, names_of_reports, questions_file, save_questions
+from gossamer.dashboard.remote_crawls import SiteElsewhere, look_elsewhere
 from gossamer.dashboard.sites import ListedSites, entrance, list_sites, save_sites, sites_file
-from gossamer.dashboard.starting import StartedCrawl, StartForm, start, start_form
-from gossamer.dashboard.streaming import Streams
-from gossamer.dashboard.tables import ReportNames, names_of_reports, questions_file, save_questions
-from gossamer.flow.errors import FlowError
-from gossamer.model.errors import GossamerError, UsageError
-from gossamer.operations.replay_addresses import REPLAY
+from gossamer.dashboard.streaming import Streams, exposition
+from gossamer.engine.errors import FlowError
+from gossamer.values.errors import GossamerError, UsageError
+
+# The files of the front end: read once, and sent from memory.
+#
+# Place in the flow: :mod:`app` has their addresses. A browser keeps them and asks whether they are still the same, so that
+# a page that is loaded again costs a line for each file.
+
+#: Where the files lie.
+STATIC = Path(__file__).with_name("static")
+
+#: Kept by a browser, and asked for each time; nothing in them is anybody's secret.
+_KEPT = "no-cache"
+
+
+class _File(NamedTuple):
+    content: bytes
+    media_type: str
+    tag: str
+
+
+class FrontEnd:
+    """All of the files."""
+
+    def __init__(self, folder: Path = STATIC) -> None:
+        """Read them."""
+        self._files = {path.name: _read(path) for path in folder.iterdir() if path.is_file()}
+
+    def __repr__(self) -> str:
+        return f"<FrontEnd: {len(self._files)} files>"
+
+    async def page(self, request: Request) -> Response:
+        """The page that all others are shown in."""
+        return self._answer(request, "index.html")
+
+    async def file(self, request: Request) -> Response:
+        """One file."""
+        return self._answer(request, request.path_params["name"])
+
+    def _answer(self, request: Request, name: str) -> Response:
+        found = self._files.get(name)
+        if found is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, "there is no such file")
+        headers = {"ETag": found.tag, "Cache-Control": _KEPT}
+        if request.headers.get("if-none-match") == found.tag:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+def _read(path: Path) -> _File:
+    content = path.read_bytes()
+    media_type = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
+    return _File(content, media_type or "application/octet-stream", f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+
 
 #: Points of a plot at most: more than a screen has columns for.
 POINTS = 1_000

@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gossamer.assembly.control.host_facts import HostNow
-from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.analysis.watching import CrawlWatch
+from gossamer.crawl.control.host_facts import HostNow
+from gossamer.crawl.control.standing import CrawlStanding
 from gossamer.dashboard.sites import is_own
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.operations.watching import CrawlWatch
 from gossamer.query.host_list import HostList, HostPage
-from gossamer.query.places import CRAWL_FILE
 from gossamer.query.samples import combined, read_samples
-from gossamer.stores.tables.samples import SampleRow
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.storage.tables.row_tables import SampleRow
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 T = TypeVar("T")
 

@@ -6,26 +6,24 @@ from typing import Any
 import msgspec
 
 from gossamer._version import __version__
-from gossamer.assembly.control.instances import UnitInstances
-from gossamer.assembly.control.picture import GraphPicture
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.suspicions import Suspicions
+from gossamer.analysis.hosts import HostPicture
+from gossamer.analysis.replaying import REPLAY, ReplayAsked
+from gossamer.analysis.why import Story
+from gossamer.crawl.control.instances import UnitInstances
+from gossamer.crawl.control.picture import GraphPicture
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.trap_review import Suspicions
 from gossamer.dashboard.asking import ORDERS
 from gossamer.dashboard.crawls import ListedHosts
 from gossamer.dashboard.exporting import Exports, ExportWish, NamedExport
-from gossamer.dashboard.jobs import JobDone, LogTail, Restore
-from gossamer.dashboard.layouts import Layout
+from gossamer.dashboard.jobs import JobDone, LogTail, NewCrawl, Restore, StartedCrawl, StartForm
+from gossamer.dashboard.questions import KeptQuestions, ReportNames
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
-from gossamer.dashboard.sites import KeptSites, ListedSites
-from gossamer.dashboard.starting import NewCrawl, StartedCrawl, StartForm
-from gossamer.dashboard.tables import KeptQuestions, ReportNames
-from gossamer.operations.hosts import HostPicture
-from gossamer.operations.replay_addresses import REPLAY, ReplayAsked
-from gossamer.operations.showing_archived import ArchivedView
-from gossamer.operations.story import Story
-from gossamer.operations.word_questions import Answerable, TripleAnswer
+from gossamer.dashboard.sites import KeptSites, Layout, ListedSites
+from gossamer.query.archived import ArchivedView
 from gossamer.query.host_list import COLUMNS, MOST
-from gossamer.stores.tables.samples import SAMPLES
+from gossamer.query.questions import Answerable, TripleAnswer
+from gossamer.storage.tables.row_tables import SAMPLES
 
 _REF = "#/components/schemas/{name}"
 

@@ -18,9 +18,9 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.flow import python
-from gossamer.model.errors import UsageError
-from gossamer.query.export_forms import EXPORT_FORMS, TABLE_FORMS
+from gossamer.engine import processes
+from gossamer.query.engine import EXPORT_FORMS, TABLE_FORMS
+from gossamer.values.errors import UsageError
 
 #: Exports that are made at once; each may take a core.
 AT_ONCE = 2
@@ -86,7 +86,7 @@ class Exporter:
 
     def listed(self, directory: Path) -> Exports:
         """The exports of a crawl, and what can be made."""
-        from gossamer.stores.tables.catalog import SHIPPED
+        from gossamer.storage.tables.catalog import SHIPPED
 
         folder = folder_of(directory)
         with self._turn:
@@ -175,8 +175,8 @@ class _Making:
         self._said: str | None = None
         table = ["--table", wish.table] if wish.to in TABLE_FORMS else []
         self._child = subprocess.Popen(
-            python.command("gossamer", "export", str(directory), "--to", wish.to, *table, "--output", str(part)),
-            env=python.environment(),
+            processes.command("gossamer", "export", str(directory), "--to", wish.to, *table, "--output", str(part)),
+            env=processes.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

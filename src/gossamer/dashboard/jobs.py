@@ -1,19 +1,103 @@
-"""Jobs from the browser: a crawl at rest goes on, or goes back to a checkpoint; and what the log of a crawl says last.
+"""A new crawl by a form, which is made of the table of options: below the folders that the dashboard shows, and nowhere else.
 
-Place in the flow: :mod:`app` asks here. A crawl that is resumed is a process of its own, as if a person had typed
-`gossamer resume DIR`: it outlives the dashboard. No option is passed on, so that no click names a file or code.
+Place in the flow: :mod:`app` gives the form, and hands what a browser filled in to :func:`start`, which runs `gossamer crawl` with
+it. So whatever the command refuses, as a crawl without a contact, is refused here in its words. A form has no option that names
+files, code or secrets of this machine, or opens its network (decision 100).
 """
 
 import contextlib
+import datetime
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from gossamer.assembly.control.client import Control, NotRunning, check_is_crawl, holder
-from gossamer.dashboard.beginning import CONSOLE, TAIL, begin, said_since
-from gossamer.model.errors import UsageError
-from gossamer.stores.rowlog import LOG_PATH
+from gossamer.crawl.control.client import Control, NotRunning, check_is_crawl, holder
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.seeds import default_directory, read_seeds
+from gossamer.dashboard.crawls import key_of
+from gossamer.engine import processes
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import Property, build, nearest, properties
+from gossamer.storage.logs import LOG_PATH
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import GossamerError, UsageError
+from gossamer.values.url import scheme_of
+
+# Crawls that a click begins: a process of its own, as if a person had typed the command. It outlives the dashboard.
+#
+# Place in the flow: :mod:`jobs` resumes crawls so, :mod:`starting` starts new ones.
+
+#: Seconds that a crawl may take to listen, before the browser is told that it is on its way; and between two looks.
+BEGINNING, _LOOK = 15.0, 0.05
+
+#: Exit statuses of a crawl that did work: it finished, was stopped, or is incomplete.
+WORKED = (0, 3, 4)
+
+#: What a crawl that a click has begun says to its person goes here, inside the crawl directory.
+CONSOLE = "logs/console.log"
+
+#: Bytes of what it said that are read.
+TAIL = 1 << 18
+
+
+class Beginning(NamedTuple):
+    """What became of it so far."""
+
+    process: int
+    is_listening: bool
+    """It is at work, and can be asked."""
+    status: int | None
+    """Its exit status, where it has ended."""
+
+    @property
+    def has_failed(self) -> bool:
+        """It has ended without work."""
+        return self.status is not None and self.status not in WORKED
+
+
+def begin(words: Sequence[str], directory: Path, console: BinaryIO) -> Beginning:
+    """Run `gossamer` with these words until its crawl listens, it ends, or the time is over; it goes on after that.
+
+    Args:
+        words: the command and its options.
+        directory: of the crawl.
+        console: takes what the process says.
+    """
+    child = subprocess.Popen(
+        processes.command("gossamer", *words),
+        env=processes.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=console,
+        stderr=console,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + BEGINNING
+    while child.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(GossamerError), Control(directory, 1.0, changing=0.0):
+            return Beginning(child.pid, True, None)
+        time.sleep(_LOOK)
+    return Beginning(child.pid, False, child.returncode)
+
+
+def said_since(console: Path, begun: int) -> str:
+    """What a process said from a place of the file on."""
+    with console.open("rb") as file:
+        file.seek(begun)
+        return file.read(TAIL).decode("utf-8", "replace").strip()
+
+
+# Jobs from the browser: a crawl at rest goes on, or goes back to a checkpoint; and what the log of a crawl says last.
+#
+# Place in the flow: :mod:`app` asks here. A crawl that is resumed is a process of its own, as if a person had typed
+# `gossamer resume DIR`: it outlives the dashboard. No option is passed on, so that no click names a file or code.
 
 #: Lines of the log that are shown.
 LINES = 200
@@ -82,7 +166,7 @@ def restore(directory: Path, body: bytes) -> JobDone:
         UsageError: no checkpoint is named, or there is none of this name.
         GossamerError: a crawl runs, or the checkpoint cannot be read.
     """
-    from gossamer.assembly.control import resting
+    from gossamer.crawl.control import resting
 
     try:
         name = msgspec.json.decode(body, type=Restore).name
@@ -117,3 +201,183 @@ def _last_lines(path: Path) -> list[bytes]:
             return log.read(TAIL).splitlines()
     except OSError:
         return []
+
+
+#: Options of a crawl that goes on or replaces another, and those that say something only beside an option that names a file, as
+#: `item_key` does beside `items`, and `bring` beside `runtime`.
+NOT_OF_A_FORM = frozenset(
+    ("resume", "overwrite", "accept_loss", "release", "item_columns", "item_key", "item_formulas", "mobile", "bring",
+     "bring_elements", "irrelevant")
+)  # fmt: skip
+
+#: Schemes of seeds: those of servers. A `file:` seed would name files.
+SCHEMES = ("http", "https", "ftp", "gopher")
+
+#: What a new directory may be called.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+Value = str | bool | list[str]
+
+
+class StartOption(msgspec.Struct, frozen=True):
+    """An option of the form."""
+
+    name: str
+    kind: str
+    """Its type in words, as `a whole number`."""
+    default: Any
+    unit: str
+    bounds: str
+    doc: str
+    words: tuple[str, ...]
+    """The words that it takes, where it takes words of a closed list."""
+    is_many: bool
+    """It takes several values."""
+
+
+class StartForm(msgspec.Struct, frozen=True):
+    """The form."""
+
+    folders: list[str]
+    """Where a crawl can be started; empty where the dashboard shows single crawls alone."""
+    options: list[StartOption]
+
+
+class NewCrawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A filled-in form."""
+
+    folder: Annotated[str, msgspec.Meta(max_length=4096)]
+    seeds: Annotated[
+        list[Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]], msgspec.Meta(min_length=1, max_length=1_000)
+    ]
+    name: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    """What its directory is called; empty: as the command calls it."""
+    options: dict[str, Value] = {}
+
+
+class StartedCrawl(msgspec.Struct, frozen=True):
+    """What came of it."""
+
+    done: str
+    key: str
+    """What the crawl is called in addresses; empty where it left nothing."""
+    command: str
+    """The command that does the same."""
+
+
+def start_form(folders: Sequence[Path]) -> StartForm:
+    """The form for crawls in these folders."""
+    return StartForm([str(folder) for folder in folders], [_option(one) for one in offered_options()])
+
+
+def offered_options() -> list[Property]:
+    """The options that a form has."""
+    return [one for one in properties(CrawlOptions) if not one.names and one.name not in NOT_OF_A_FORM]
+
+
+def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
+    """Start a crawl as the form says.
+
+    Raises:
+        UsageError: the form is none, names what it may not, or the command refuses it; says why.
+    """
+    try:
+        form = msgspec.json.decode(body, type=NewCrawl)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"start: {error}") from None
+    _check_seeds(form.seeds)
+    words = _words(form.options)
+    folder = next((one for one in folders if str(one) == form.folder), None)
+    if folder is None:
+        raise UsageError("this dashboard starts crawls in the folders that it shows, and in no other")
+    directory = folder / _name_of(form)
+    line = ["crawl", *words, f"--output={directory}", "--", *form.seeds]
+    return _started(line, directory)
+
+
+def _started(line: Sequence[str], directory: Path) -> StartedCrawl:
+    try:
+        # It is made here, so that of two forms with one name the second is refused, and none is told of the other's crawl.
+        directory.mkdir()
+    except FileExistsError:
+        holds = "holds a crawl" if (directory / CRAWL_FILE).exists() else "is there already"
+        raise UsageError(f"{directory} {holds}; give the new crawl another name") from None
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
+    try:
+        return _begun(line, directory)
+    except UsageError:
+        with contextlib.suppress(OSError):  # it may hold what the command has left there
+            directory.rmdir()
+        raise
+
+
+def _begun(line: Sequence[str], directory: Path) -> StartedCrawl:
+    # The command refuses a directory that holds anything, so that what it says lies beside it until it has begun.
+    number, name = tempfile.mkstemp(prefix=f".{directory.name}-", suffix=".log", dir=directory.parent)
+    beside = Path(name)
+    with os.fdopen(number, "wb") as console:
+        beginning = begin(line, directory, console)
+    command = shlex.join(["gossamer", *line])
+    if (directory / CRAWL_FILE).is_file() and not beginning.has_failed:
+        said = said_since(beside, 0).partition("\n")[0]
+        (directory / CONSOLE).parent.mkdir(exist_ok=True)
+        beside.replace(directory / CONSOLE)
+        done = f"the crawl has ended: {said}" if beginning.status is not None else "the crawl has begun"
+        return StartedCrawl(
+            f"{done}, as process {beginning.process}" if beginning.is_listening else done, key_of(directory), command
+        )
+    if beginning.status is None:
+        return StartedCrawl(f"the crawl is about to begin; its messages are in {beside}", key_of(directory), command)
+    said = said_since(beside, 0)
+    beside.unlink(missing_ok=True)
+    raise UsageError(said or f"gossamer crawl ended with status {beginning.status}")
+
+
+def _option(one: Property) -> StartOption:
+    default = None if one.default is msgspec.NODEFAULT else msgspec.to_builtins(one.default)
+    is_many = one.type.startswith("tuple")
+    return StartOption(one.name, one.kind, default, one.unit, one.bounds, one.doc, one.words, is_many)
+
+
+def _words(given: dict[str, Value]) -> list[str]:
+    """The options as the command line takes them; each value is checked here too, for a message that names its field."""
+    known = {one.name: one for one in offered_options()}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"a form has no option {name!r}{nearest(name, known)}")
+    try:
+        build(CrawlOptions, {name: _plain(known[name], value) for name, value in given.items()})
+    except SettingError as error:
+        raise UsageError(str(error)) from None
+    words: list[str] = []
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words += [option] if value else []
+        else:
+            words += [f"{option}={one}" for one in ([value] if isinstance(value, str) else value)]
+    return words
+
+
+def _plain(one: Property, value: Value) -> Value:
+    if isinstance(value, bool) != (one.type == "bool") or isinstance(value, list) != one.type.startswith("tuple"):
+        raise UsageError(f"{one.name}: is {one.kind}")
+    return value
+
+
+def _check_seeds(seeds: Sequence[str]) -> None:
+    for seed in seeds:
+        scheme = scheme_of(seed) if "://" in seed else ""
+        if scheme not in SCHEMES:
+            raise UsageError(f"seed {seed[:200]!r}: write it in full, as https://example.org/")
+
+
+def _name_of(form: NewCrawl) -> str:
+    today = datetime.datetime.now().astimezone().date()
+    name = form.name.strip() or re.sub(r"[^A-Za-z0-9._-]", "-", default_directory(read_seeds(form.seeds), today))
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"name {name!r}: take letters, digits, dots, hyphens and underscores; begin with a letter or digit"
+        )
+    return name

@@ -6,20 +6,31 @@ Place in the flow: :mod:`app` has the list of addresses. Work that waits is done
 import contextlib
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from starlette.requests import Request
+from starlette.responses import FileResponse, Response
 
-from gossamer.assembly.control.host_facts import HostNow
-from gossamer.assembly.control.instances import UnitInstances
-from gossamer.assembly.control.standing import CrawlStanding
-from gossamer.assembly.suspicions import Suspicions, suspicions_of
+from gossamer.crawl.control.host_facts import HostNow
+from gossamer.crawl.control.instances import UnitInstances
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.trap_review import Suspicions, suspicions_of
 from gossamer.dashboard import asking, jobs, rewiring
 from gossamer.dashboard.crawls import Crawls, ListedHosts
-from gossamer.dashboard.layouts import Layout, layouts_folder, read_layout, write_layout
-from gossamer.dashboard.words import answerable
-from gossamer.model.errors import GossamerError, UsageError
-from gossamer.operations.word_questions import Answerable
+from gossamer.dashboard.exporting import Exporter, Exports
+from gossamer.dashboard.questions import (
+    FARTHEST,
+    HITS,
+    MOST_HITS,
+    SearchConsole,
+    TableConsole,
+    TripleConsole,
+    answerable,
+)
+from gossamer.dashboard.sites import Layout, layouts_folder, read_layout, write_layout
 from gossamer.query.host_list import MOST
-from gossamer.stores.tables.samples import SampleRow
+from gossamer.query.questions import Answerable
+from gossamer.storage.tables.row_tables import SampleRow
+from gossamer.values.errors import GossamerError, UsageError
 
 #: Points of a plot at most: more than a screen has columns for.
 POINTS = 1_000
@@ -73,7 +84,7 @@ async def tell_hosts(request: Request, crawls: Crawls) -> ListedHosts:
 
 async def tell_host(request: Request, crawls: Crawls) -> object:
     """What is known of one host."""
-    from gossamer.operations.hosts import picture_of
+    from gossamer.analysis.hosts import picture_of
 
     shown = await crawls.named(request.path_params["key"])
     name = request.query_params.get("name", "")
@@ -147,7 +158,7 @@ async def do_rewire(request: Request, crawls: Crawls) -> rewiring.Rewired:
 
 async def tell_story(request: Request, crawls: Crawls) -> object:
     """The story of a URL."""
-    from gossamer.operations.story import story_of
+    from gossamer.analysis.why import story_of
 
     shown = await crawls.named(request.path_params["key"])
     url = request.query_params.get("url", "")
@@ -158,7 +169,7 @@ async def tell_story(request: Request, crawls: Crawls) -> object:
 
 async def tell_document(request: Request, crawls: Crawls) -> object:
     """The archived document of a URL."""
-    from gossamer.operations.showing_archived import view_archived
+    from gossamer.query.archived import view_archived
 
     shown, asked = await crawls.named(request.path_params["key"]), request.query_params
     if not asked.get("url"):
@@ -183,3 +194,67 @@ def number_in(request: Request, name: str, usual: float, most: float, least: flo
     if not least <= number <= most:
         raise UsageError(f"{name} has to be a number, {'0 or more' if not least else 'above 0'} and up to {most:g}")
     return number
+
+
+# Answers about one crawl that processes of their own make: to questions, and exports.
+#
+# Place in the flow: :mod:`app` has the list of addresses; those of :mod:`of_crawl` need no such process.
+
+
+class QuestionAnswers:
+    """Answers to questions in SQL, SPARQL and words."""
+
+    def __init__(self) -> None:
+        self._console, self._triples, self._words = TableConsole(), TripleConsole(), SearchConsole()
+
+    def __repr__(self) -> str:
+        return "<QuestionAnswers>"
+
+    async def tell_tables(self, request: Request, crawls: Crawls) -> msgspec.Raw:
+        """Tables that answer a question in SQL, or those of a report."""
+        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        return await self._console.ask(shown.directory, asked.get("sql", ""), asked.get("report", ""))
+
+    async def tell_triples(self, request: Request, crawls: Crawls) -> msgspec.Raw:
+        """The answer to a question in SPARQL."""
+        shown = await crawls.named(request.path_params["key"])
+        return await self._triples.ask(shown.directory, request.query_params.get("query", ""))
+
+    async def tell_words(self, request: Request, crawls: Crawls) -> msgspec.Raw:
+        """Documents that words find."""
+        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        start = int(number_in(request, "start", 0, FARTHEST, least=0))
+        most = int(number_in(request, "limit", HITS, MOST_HITS, least=1))
+        return await self._words.ask(shown.directory, asked, start, most)
+
+
+class ExportAnswers:
+    """Exports that are made, told of, downloaded and removed."""
+
+    def __init__(self) -> None:
+        self.exporter = Exporter()
+
+    def __repr__(self) -> str:
+        return f"<ExportAnswers by {self.exporter!r}>"
+
+    async def tell_exports(self, request: Request, crawls: Crawls) -> Exports:
+        """Its exports, and what can be made."""
+        shown = await crawls.named(request.path_params["key"])
+        return await shown.run(self.exporter.listed, shown.directory)
+
+    async def begin_export(self, request: Request, crawls: Crawls) -> Exports:
+        """Have one made."""
+        shown = await crawls.named(request.path_params["key"])
+        return await shown.run(self.exporter.begin, shown.directory, await request.body())
+
+    async def remove_export(self, request: Request, crawls: Crawls) -> Exports:
+        """Remove one."""
+        shown = await crawls.named(request.path_params["key"])
+        return await shown.run(self.exporter.remove, shown.directory, await request.body())
+
+    async def download(self, request: Request, crawls: Crawls) -> Response:
+        """The file of an export."""
+        shown = await crawls.named(request.path_params["key"])
+        path = await shown.run(self.exporter.file, shown.directory, request.path_params["name"])
+        # Never shown by a browser, whatever a web site wrote into it.
+        return FileResponse(path, media_type="application/octet-stream", filename=path.name)

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 import tomli_w
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.control.client import Control
-from gossamer.assembly.control.messages import MAX_CHANGE, CheckRewire, Rewire
-from gossamer.assembly.control.wire import ControlRequest
-from gossamer.flow.installed import offered
-from gossamer.flow.transports import GROUP
-from gossamer.model.errors import UsageError
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.control.client import Control
+from gossamer.crawl.control.messages import MAX_CHANGE, CheckRewire, Rewire
+from gossamer.crawl.control.wire import ControlRequest
+from gossamer.engine.subjects import offered
+from gossamer.engine.transports import GROUP
+from gossamer.values.errors import UsageError
 
 #: Seconds for a change: what leaves finishes what it fetches first.
 PATIENCE = 300.0

@@ -6,22 +6,87 @@ whose standard input ends with the crawl, and so does it.
 
 import asyncio
 import contextlib
+import importlib.util
+import ipaddress
 import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import uvicorn
 
+from gossamer.crawl.listening import listening_socket
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls
-from gossamer.dashboard.guarding import Guard
-from gossamer.dashboard.keys import keys_file, read_keys
-from gossamer.dashboard.listening import Listening
-from gossamer.dashboard.replays import Replays
+from gossamer.dashboard.guarding import Guard, keys_file, read_keys
+from gossamer.dashboard.questions import Replays
 from gossamer.dashboard.sites import folders, sites_file
-from gossamer.operations.hosting.hurrying import HurriedProtocol
-from gossamer.operations.listening import listening_socket
+from gossamer.mobile.runtime.serving import HurriedProtocol
+from gossamer.values.errors import UsageError
+
+# Where a dashboard may listen: on this machine, or elsewhere where somebody says how that is safe, or that it is meant.
+#
+# Place in the flow: commands read what a person wrote here, before the libraries of the server are loaded; :mod:`serving`
+# listens.
+
+
+def check_installed() -> None:
+    """Refuse where the libraries of the server are missing.
+
+    Raises:
+        UsageError: they are; says how to install them.
+    """
+    if any(importlib.util.find_spec(name) is None for name in ("starlette", "uvicorn")):
+        raise UsageError("the dashboard needs Starlette and uvicorn; install them: pip install 'gossamer[dashboard]'")
+
+
+class Listening(msgspec.Struct, frozen=True):
+    """Where a dashboard listens."""
+
+    name: str = "127.0.0.1"
+    port: int = 0
+    """0: a free one."""
+    certificate: str = ""
+    """A file with the chain of certificates, as PEM; with `key` the dashboard speaks TLS."""
+    key: str = ""
+
+    @property
+    def scheme(self) -> str:
+        """`https` with a certificate."""
+        return "https" if self.certificate else "http"
+
+
+def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bool = False) -> Listening:
+    """Where to listen, as a person wrote it: empty, `PORT`, `HOST` or `HOST:PORT`.
+
+    Raises:
+        UsageError: it is no address, or one that others can reach, and neither TLS nor a word says that this is meant.
+    """
+    name, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not colon and text.isdigit():
+        name, port = "", text
+    elif not colon:
+        name, port = text, ""
+    if port and not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise UsageError(f"{text!r} is not an address to listen at; write HOST:PORT, as 127.0.0.1:8080")
+    if bool(certificate) != bool(key):
+        raise UsageError("a certificate and its key belong together; give both")
+    found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key)
+    if not (_is_loopback(found.name) or certificate or is_open):
+        raise UsageError(
+            f"{found.name} can be reached from other machines, and tokens would travel in the clear; "
+            "give --certificate and --key, or use --without-tls"
+        )
+    return found
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
 
 #: Connections at once: some browsers, each with several.
 MAX_CONNECTIONS = 256

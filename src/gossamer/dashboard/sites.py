@@ -4,18 +4,148 @@ Place in the flow: :mod:`app` reads and writes the list, and :mod:`crawls` shows
 dashboard was started with. :mod:`elsewhere` asks dashboards elsewhere how their crawls stand.
 """
 
+import contextlib
 import os
+import stat
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
 
-from gossamer.dashboard.kept import config_folder, read_kept, write_kept
-from gossamer.model.errors import GossamerError, UsageError
+from gossamer.values.errors import GossamerError, UsageError
+
+# Small files that hold a person's own choices, in `$XDG_CONFIG_HOME/gossamer`: nobody else can read them.
+#
+# Place in the flow: sites (:mod:`sites`) and saved questions (:mod:`tables`) are kept so. A file that cannot be read is an
+# error and not an empty one: the next save would lose what it holds.
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+#: Bytes of such a file that are read: more than what is kept can come to.
+_MOST = 8 << 20
+
+
+def config_folder() -> Path:
+    """The folder of these files: `$XDG_CONFIG_HOME/gossamer`, usually `~/.config/gossamer`."""
+    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(config) / "gossamer"
+
+
+def read_kept(path: Path, kind: type[T]) -> T:
+    """What a file holds; the value without any choice where there is no file.
+
+    Raises:
+        UsageError: the file cannot be read, holds something else, or belongs to another user.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return kind()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            seen = os.fstat(file.fileno())
+            if seen.st_uid != os.getuid() or not stat.S_ISREG(seen.st_mode):
+                raise UsageError(f"{path} does not belong to you; remove it")
+            return msgspec.json.decode(file.read(_MOST), type=kind)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{path} is damaged ({error}); mend it or remove it") from None
+
+
+def write_kept(path: Path, value: msgspec.Struct) -> None:
+    """Put a value in the place of what a file holds, whole or not at all, readable for its owner alone.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # of a process with this number that was killed
+            fresh.unlink()
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(value)))
+        fresh.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+# Where a person has put the units of a graph in its picture: remembered for this user, outside of every crawl.
+#
+# Place in the flow: :mod:`app` reads and writes a layout for the page of the topology.
+
+#: Units of a picture that are remembered, and how far from its middle one may lie.
+MOST_UNITS, FAR = 5_000, 1_000_000
+
+#: Layouts that are kept; the one that was not changed for the longest time goes.
+KEPT = 500
+
+Place = Annotated[float, msgspec.Meta(ge=-FAR, le=FAR)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+
+
+class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A picture as somebody left it."""
+
+    places: Annotated[dict[Name, tuple[Place, Place]], msgspec.Meta(max_length=MOST_UNITS)] = {}
+    """Unit -> x and y."""
+    is_still: bool = False
+    """The picture does not arrange itself."""
+
+
+def layouts_folder() -> Path:
+    """Where layouts lie: `$XDG_STATE_HOME/gossamer/layouts`."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "gossamer" / "layouts"
+
+
+def read_layout(folder: Path, key: str) -> Layout:
+    """The layout of a crawl, by its key; an empty one where none is kept that can be read."""
+    try:
+        return msgspec.json.decode(_file(folder, key).read_bytes(), type=Layout)
+    except (OSError, msgspec.MsgspecError):
+        return Layout()
+
+
+def write_layout(folder: Path, key: str, body: bytes) -> Layout:
+    """Keep a layout, given as JSON.
+
+    Raises:
+        UsageError: it is none, or cannot be kept.
+    """
+    try:
+        layout = msgspec.json.decode(body, type=Layout)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"layout: {error}") from None
+    path = _file(folder, key)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh.write_bytes(msgspec.json.encode(layout))
+        fresh.replace(path)
+        _forget(folder)
+    except OSError as error:
+        raise UsageError(f"the layout cannot be kept in {folder}: {error.strerror}") from None
+    return layout
+
+
+def _file(folder: Path, key: str) -> Path:
+    """A key is made of letters, digits, dots and hyphens (:func:`gossamer.dashboard.crawls.key_of`), and ends with a hash."""
+    return folder / f"{key}.json"
+
+
+def _forget(folder: Path) -> None:
+    files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[KEPT:]:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
 
 #: Sites at most, and characters of a place and of a description.
-MOST, LONGEST, DESCRIBED = 100, 4_000, 500
+MOST_SITES, LONGEST, DESCRIBED = 100, 4_000, 500
 
 
 class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -38,7 +168,7 @@ class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 class KeptSites(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of them."""
 
-    sites: Annotated[list[Site], msgspec.Meta(max_length=MOST)] = []
+    sites: Annotated[list[Site], msgspec.Meta(max_length=MOST_SITES)] = []
 
 
 class ListedSite(msgspec.Struct, frozen=True):

@@ -4,16 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from gossamer.contracts.filtering import Gate, Predicate
+from gossamer.expressions.contract import Gate, Predicate
 from gossamer.expressions.facts import READS, gates_of
-from gossamer.expressions.given import Given
-from gossamer.expressions.parsing import parse
 from gossamer.expressions.predicates import vocabulary
-from gossamer.expressions.scanning import ExpressionError
-from gossamer.expressions.syntax import And, Node, Not, Or, Test, tests
-from gossamer.model.leading import keeps_depth
-from gossamer.model.task import Task
-from gossamer.model.visit import Link
+from gossamer.expressions.syntax import And, ExpressionError, Given, Node, Not, Or, Test, parse, tests
+from gossamer.values.relations import keeps_depth
+from gossamer.values.task import Task
+from gossamer.values.visit import Link
 
 #: URLs whose verdict is remembered: a pattern costs 2 us by way of Python, and the pages of a site repeat their links.
 REMEMBERED_URLS = 32_768

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import re2
 
-from gossamer.contracts.filtering import Predicate
-from gossamer.expressions import parts
-from gossamer.expressions.constraints import DomainConstraint
-from gossamer.expressions.patterns import compile_pattern, compile_words, glob
-from gossamer.flow.errors import UnknownName
-from gossamer.flow.installed import offered
-from gossamer.model.url import host_of, scheme_of
+from gossamer.engine.errors import UnknownName
+from gossamer.engine.subjects import offered
+from gossamer.expressions import facts
+from gossamer.expressions.contract import Predicate
+from gossamer.expressions.patterns import DomainConstraint, compile_pattern, compile_words, glob
+from gossamer.values.url import host_of, scheme_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -60,15 +59,15 @@ def _path(patterns: tuple[str, ...]) -> Test:
     for one in patterns:
         if not one.startswith(("/", "*")):
             raise ValueError(f"a path begins with a slash: write /{one} or **/{one}")
-    return _globs(parts.path, segments=True)(patterns)
+    return _globs(facts.path, segments=True)(patterns)
 
 
 def _extension(values: tuple[str, ...]) -> Test:
     if not values:
-        return lambda url: parts.extension(url) != ""
+        return lambda url: facts.extension(url) != ""
     _check_plain(values, "name each, as extension(jpg, jpeg)")
     wanted = frozenset(value.lower().removeprefix(".") for value in values)
-    return lambda url: parts.extension(url) in wanted
+    return lambda url: facts.extension(url) in wanted
 
 
 def _query(values: tuple[str, ...]) -> Test:
@@ -79,7 +78,7 @@ def _query(values: tuple[str, ...]) -> Test:
     pairs = frozenset(value for value in values if "=" in value)
 
     def test(url: Value) -> bool:
-        return "?" in url and any(one in pairs or one.partition("=")[0] in names for one in parts.parameters(url))
+        return "?" in url and any(one in pairs or one.partition("=")[0] in names for one in facts.parameters(url))
 
     return test
 
@@ -200,7 +199,7 @@ SHIPPED: Mapping[str, Predicate] = {
         fact="url",
         doc="The path without the query, by glob: `*` within a segment, `**` across segments.",
         test=_path,
-        text=parts.path,
+        text=facts.path,
     ),
     "extension": Predicate(
         fact="url", doc="What follows the last dot of the path; alone: there is one.", test=_extension
@@ -209,15 +208,15 @@ SHIPPED: Mapping[str, Predicate] = {
         fact="url",
         doc="A parameter, as `page` or `page=3`; alone: there is a query.",
         test=_query,
-        text=parts.query,
+        text=facts.query,
     ),
     "length": Predicate(fact="url", doc="Bytes of the URL.", number=len, unit="bytes"),
-    "segments": Predicate(fact="url", doc="Segments of the path.", number=lambda url: len(parts.segments(url))),
-    "parameters": Predicate(fact="url", doc="Parameters of the query.", number=lambda url: len(parts.parameters(url))),
+    "segments": Predicate(fact="url", doc="Segments of the path.", number=lambda url: len(facts.segments(url))),
+    "parameters": Predicate(fact="url", doc="Parameters of the query.", number=lambda url: len(facts.parameters(url))),
     "repeats": Predicate(
         fact="url",
         doc="How often the most frequent segment of the path occurs; numbers do not count.",
-        number=parts.repeats,
+        number=facts.repeats,
     ),
     "depth": Predicate(fact="depth", doc="Links from the nearest seed.", number=_itself),
     "relation": Predicate(

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page, folded
 from gossamer.mobile.crawler import (
     MAX_DOCUMENT,
     MAX_SHORT,
@@ -17,12 +19,9 @@ from gossamer.mobile.crawler import (
     BroughtLink,
     BroughtPage,
 )
-from gossamer.model.errors import ParseSkipped
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import HTML_TYPES, Record, Visit
-from gossamer.reading.document import Document
-from gossamer.reading.page import Page
-from gossamer.reading.selecting import folded
+from gossamer.values.errors import ParseSkipped
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import HTML_TYPES, Record, Visit
 
 #: Bytes of a page's elements, and of its items: a selector such as `*` finds a page many times over.
 MAX_PARTS_BYTES = 4 << 20

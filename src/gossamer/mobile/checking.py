@@ -6,13 +6,13 @@ hold for a person's file and for a stranger's bytes.
 
 import re2
 
-from gossamer.contracts.filtering import Gate
+from gossamer.engine.errors import UnknownName
 from gossamer.expressions.compiling import Expression
-from gossamer.expressions.scanning import ExpressionError
-from gossamer.flow.errors import UnknownName
+from gossamer.expressions.contract import Gate
+from gossamer.expressions.syntax import ExpressionError
 from gossamer.mobile.crawler import VERSIONS, MobileCrawler
-from gossamer.model.errors import UnreadableUrl, UsageError
-from gossamer.model.url import canonical, host_of
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.url import canonical, host_of
 
 #: Schemes of seeds: a crawler visits sites.
 SCHEMES = ("http://", "https://")

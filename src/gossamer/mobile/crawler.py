@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from gossamer.expressions.scanning import MAX_CHARACTERS
-from gossamer.model.outcome import ERRORS, Outcome
-from gossamer.model.url import MAX_URL_BYTES
+from gossamer.expressions.syntax import MAX_CHARACTERS
+from gossamer.values.outcome import ERRORS, Outcome
+from gossamer.values.url import MAX_URL_BYTES
 
 #: Versions of the value that this build reads and writes, the newest last.
 VERSIONS = (1,)

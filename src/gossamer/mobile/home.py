@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
-from gossamer.contracts.runtimes import (
+from gossamer.mobile.contract import (
     MAX_WAIT,
     CrawlerStanding,
     FailureReason,
@@ -18,14 +18,13 @@ from gossamer.contracts.runtimes import (
     RuntimeOffer,
     RuntimeRefused,
 )
-from gossamer.mobile.arriving import checked_identity, received
 from gossamer.mobile.crawler import VERSIONS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.judging import Installed
 from gossamer.mobile.running import Fetch, run_crawler
-from gossamer.mobile.wire import frame_of
-from gossamer.model.errors import UsageError
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.mobile.wire import checked_identity, frame_of, received
+from gossamer.values.errors import UsageError
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 #: Batches of one crawler that wait to be acknowledged, about 8 MB each before they are packed; it goes on when one is.
 MAX_HELD = 4

@@ -5,34 +5,38 @@ and `filter` of a stationary crawl do with a page is done here by their own func
 both come to the same links and the same verdicts (decision 81).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.contracts.filtering import Gate, UrlFilter, VisitGate, refusal
-from gossamer.contracts.processing import Processor
+from gossamer.documents.charset import media_type_of
+from gossamer.documents.document import Document
+from gossamer.engine.sheet import nearest
+from gossamer.engine.subjects import offered
 from gossamer.expressions.compiling import Expression
-from gossamer.expressions.pages import OF_PAGES, keep_document
+from gossamer.expressions.contract import Gate, UrlFilter, VisitGate, refusal
+from gossamer.expressions.facts import OF_PAGES, keep_document
 from gossamer.mobile.checking import compiled
 from gossamer.mobile.crawler import MobileCrawler, NamedProcessor
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import canonical
-from gossamer.model.visit import Link, Response, Visit
-from gossamer.reading.document import Document
-from gossamer.reading.sniffing import media_type_of
-from gossamer.stages.links.component import LinkResolver, LinksSheet
-from gossamer.stages.process.feeds import FeedLinks
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.stages.process.leading import before, disowned, refresh_of, with_target
-from gossamer.stages.process.listings import UriList
-from gossamer.stages.process.reading import filled, read
-from gossamer.stages.process.sitemaps import SitemapLinks
-from gossamer.stages.url_filter.judging import judged
-from gossamer.stages.url_filter.nofollow import NofollowFilter
-from gossamer.stages.url_filter.noise import NoiseFilter
-from gossamer.stages.url_filter.scope import SchemeFilter, ScopeFilter, ScopeSheet
+from gossamer.parsing.contract import Processor
+from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.filters import NofollowFilter, judged
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.parsing.links import LinkResolver, LinksSheet
+from gossamer.parsing.noise import NoiseFilter
+from gossamer.parsing.other_links import UriList
+from gossamer.parsing.reading import before, disowned, filled, read, refresh_of, with_target
+from gossamer.parsing.scope import SchemeFilter, ScopeFilter, ScopeSheet
+from gossamer.parsing.sitemaps import SitemapLinks
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import DOCUMENTS, Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import canonical
+from gossamer.values.visit import Link, Response, Visit
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class InstalledProcessor(msgspec.Struct, frozen=True):
@@ -181,4 +185,49 @@ def _by_type(
             )
         for media_type in installed[one].types:
             found[media_type] = (*found.get(media_type, ()), installed[one].processor)
+    return found
+
+
+# Processors that crawlers may name: other packages offer them, and the owner of a runtime allows them by name.
+#
+# Place in the flow: a runtime asks here once, before the first crawler; :mod:`gossamer.mobile.judging` looks a crawler's
+# processors up in the answer. Nothing that a crawler says is imported: names come from the owner, versions are compared.
+
+#: The group of entry points. Each leads to a class with a method `process` (`contracts.processing.Processor`) and the media types
+#: that it reads, in `types`; the version is that of its distribution.
+GROUP = "gossamer.mobile_processors"
+
+
+def allowed_processors(names: Sequence[str]) -> Installed:
+    """The processors of these names, each made once.
+
+    Raises:
+        UsageError: none of that name is installed, or it cannot be used; says what to do.
+    """
+    return processors_of(offered(GROUP), names) if names else {}
+
+
+def processors_of(entries: "Iterable[EntryPoint]", names: Sequence[str]) -> Installed:
+    """The same, out of these entry points.
+
+    Raises:
+        UsageError: as :func:`allowed_processors`.
+    """
+    by_name = {entry.name: entry for entry in entries}
+    found: dict[NamedProcessor, InstalledProcessor] = {}
+    for name in names:
+        if name not in by_name:
+            raise UsageError(f"no processor {name!r} is installed{nearest(name, by_name)}")
+        entry = by_name[name]
+        try:
+            made = entry.load()()
+        except Exception as error:  # it is code of others, and may do anything
+            raise UsageError(f"processor {name!r} cannot be made: {type(error).__name__}: {error}") from None
+        types = getattr(made, "types", ())
+        if not callable(getattr(made, "process", None)) or not types or isinstance(types, str):
+            raise UsageError(
+                f"processor {name!r} has to have a method `process` and media types in `types`: {entry.value}"
+            )
+        version = entry.dist.version if entry.dist is not None else "0"
+        found[NamedProcessor(name, version)] = InstalledProcessor(tuple(types), made)
     return found

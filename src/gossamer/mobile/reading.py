@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.flow import quantities
-from gossamer.flow.quantities import written
-from gossamer.flow.sheet import in_words, nearest
+from gossamer.engine import sheet
+from gossamer.engine.sheet import in_words, nearest, written
 from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.crawler import (
     DIGEST_PATTERN,
@@ -28,7 +27,7 @@ from gossamer.mobile.crawler import (
     TravelLimits,
     WordList,
 )
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
 
 #: Bytes of the largest file: one with all the URLs and lists that a crawler may have.
 MAX_FILE = 32 << 20
@@ -106,7 +105,7 @@ def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:
     for name, unit in _UNITS.items():
         if isinstance(limits.get(name), str):
             try:
-                number = quantities.parse(limits[name], unit)
+                number = sheet.parse(limits[name], unit)
             except ValueError as error:
                 raise CrawlerRefused(f"limits.{name}", str(error)) from None
             read[name] = int(number) if unit == "bytes" else number

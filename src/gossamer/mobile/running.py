@@ -5,11 +5,16 @@ neither opens a file nor a socket. :class:`CrawlerRun` says which URL it wants a
 that has nothing but a pipe; :func:`run_crawler` is the loop over a source.
 """
 
+import heapq
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from gossamer.documents.document import Document
+from gossamer.frontier.contract import LEFT, Traversal
+from gossamer.frontier.order import BreadthFirst, DepthFirst, HostBreadthFirst
 from gossamer.mobile.bringing import brought, headed, size_of, status_of
 from gossamer.mobile.crawler import (
     ERROR_ROW,
@@ -20,16 +25,100 @@ from gossamer.mobile.crawler import (
     IrrelevantRow,
     JourneySummary,
     MobileCrawler,
+    TravelLimits,
 )
-from gossamer.mobile.journey import Itinerary
 from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge
 from gossamer.mobile.wire import BATCH
-from gossamer.model.leading import task_of
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import canonical
-from gossamer.model.visit import Response, Visit, sha1_base32
-from gossamer.reading.document import Document
+from gossamer.values.outcome import Outcome
+from gossamer.values.relations import task_of
+from gossamer.values.task import Task
+from gossamer.values.url import canonical, host_of
+from gossamer.values.visit import Link, Response, Visit, sha1_base32
+
+# Which URL a crawler asks for next: URLs known, waiting and done, in the order of its traversal. Plain code.
+#
+# Place in the flow: :mod:`gossamer.mobile.running` adds what pages lead to, and takes the next task.
+
+#: The shipped traversals that never come to a URL twice, by the names that `--strategy` has for them.
+TRAVERSALS: dict[str, type[BreadthFirst | DepthFirst]] = {
+    "breadth": BreadthFirst,
+    "depth": DepthFirst,
+    "host-breadth": HostBreadthFirst,
+}
+
+#: In the place of a depth: the URL was handed out, or home knows it.
+_DONE = -1
+
+
+class Itinerary:
+    """The URLs of one crawler, each handed out once, on the shortest way that is known when its turn comes."""
+
+    def __init__(self, traversal: str, limits: TravelLimits, known: Iterable[str]) -> None:
+        self._traversal: Traversal = TRAVERSALS[traversal]()
+        self._limits = limits
+        self._depths: dict[str, int] = dict.fromkeys(known, _DONE)
+        self._lanes: dict[int, deque[Task]] = {}
+        self._levels: list[int] = []
+        self.waiting = 0
+        """URLs that wait to be handed out."""
+        self.discovered = 0
+        """URLs that were found, beside those that home knows."""
+
+    def begin(self, seed: str, depth: int = 0) -> None:
+        """Add a seed, whether home knows it or not; `seed` is canonical, and `depth` is the one that home has met it at."""
+        if self._depths.get(seed, _DONE) == _DONE:
+            self._add(Task(seed, host_of(seed), depth))
+
+    def lead(self, source: Task, links: Iterable[Link]) -> dict[str, int]:
+        """Add what a page leads to; how many links a limit kept out, by its name (`depth`, `urls`)."""
+        depths = self._depths
+        # Most links of a page are known, so that a task is made of few.
+        tasks = [
+            task_of(source, link.url, link.relation)
+            for link in links
+            if (before := depths.get(link.url)) is None or before > source.depth
+        ]
+        followed = self._traversal.follow(tasks, source)
+        out: dict[str, int] = {LEFT: len(tasks) - len(followed)} if len(followed) < len(tasks) else {}
+        for task in followed:
+            before = depths.get(task.url)
+            if before is not None and before <= task.depth:
+                continue
+            if self._limits.depth is not None and task.depth > self._limits.depth:
+                out["depth"] = out.get("depth", 0) + 1
+            elif before is None and self.discovered >= self._limits.urls:
+                out["urls"] = out.get("urls", 0) + 1
+            else:
+                self._add(task)
+        return out
+
+    def _add(self, task: Task) -> None:
+        if self._depths.get(task.url, _DONE) == _DONE:
+            self.waiting += 1
+            self.discovered += 1
+        self._depths[task.url] = task.depth
+        level = self._traversal.level(task, 0)
+        if level not in self._lanes:
+            self._lanes[level] = deque()
+            heapq.heappush(self._levels, level)
+        self._lanes[level].append(task)
+
+    def next(self) -> Task | None:
+        """The task whose turn it is; None where none waits."""
+        while self._levels:
+            level = self._levels[0]
+            lane = self._lanes[level]
+            while lane:
+                task = lane.popleft()
+                # A shorter way was found: the task for that one stands, or stood, in another place.
+                if self._depths[task.url] == task.depth:
+                    self._depths[task.url] = _DONE
+                    self.waiting -= 1
+                    return task
+            heapq.heappop(self._levels)
+            del self._lanes[level]
+        return None
+
 
 #: Rules of refused links that are counted by name; what strangers write can make more of them, which are one.
 MAX_RULES = 200

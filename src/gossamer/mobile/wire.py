@@ -11,6 +11,7 @@ unpacked within a bound whatever its head claims, and types, bounds and version 
     length  = bytes of the frame, 4 bytes, big end first
 """
 
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
@@ -18,10 +19,11 @@ from typing import BinaryIO, Literal, TypeVar
 
 import msgspec
 
-from gossamer.contracts.runtimes import MAX_FRAME
 from gossamer.mobile.checking import CrawlerRefused, check_crawler
+from gossamer.mobile.contract import IDENTITY_PATTERN, MAX_CRAWLER, MAX_FRAME, RefusalReason, RuntimeRefused
 from gossamer.mobile.crawler import VERSION, VERSIONS, CrawlerBatch, MobileCrawler
-from gossamer.model.zstd import zstd
+from gossamer.mobile.judging import Installed
+from gossamer.values.body import zstd
 
 #: What the bytes of a crawler begin with.
 MAGIC = b"GSMC"
@@ -202,3 +204,49 @@ def _read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
     if len(frame) < length:
         raise BytesRefused("cut", "the bytes end within a frame")
     return kind, frame
+
+
+# A crawler that somebody sends, from bytes to a value that may run, or a refusal by the names of `contracts.runtimes`.
+#
+# Place in the flow: every runtime asks here before it takes a crawler.
+
+_IDENTITY = re.compile(IDENTITY_PATTERN)
+
+#: What the reader of bytes refuses by other names is invalid to a sender.
+_NAMED: dict[str, RefusalReason] = {"version": "version", "too_large": "too_large"}
+
+
+def checked_identity(identity: str) -> str:
+    """The identity of a journey.
+
+    Raises:
+        RuntimeRefused: it is none.
+    """
+    if _IDENTITY.match(identity) is None:
+        raise RuntimeRefused("invalid", f"{identity[:80]!r} is not the identity of a crawler")
+    return identity
+
+
+def received(data: bytes, installed: Installed) -> MobileCrawler:
+    """The crawler that bytes hold, checked; it has no results.
+
+    Args:
+        data: as somebody sent it.
+        installed: processors that programs may name.
+
+    Raises:
+        RuntimeRefused: it cannot run here.
+    """
+    if len(data) > MAX_CRAWLER:
+        raise RuntimeRefused("too_large", f"a crawler of {len(data)} bytes; {MAX_CRAWLER} are the most")
+    stream = BytesIO(data)
+    try:
+        crawler, _ = read_from(stream)
+    except BytesRefused as refused:
+        raise RuntimeRefused(_NAMED.get(refused.reason, "invalid"), str(refused)) from None
+    if stream.read(1):
+        raise RuntimeRefused("invalid", "results follow the crawler; send it without them")
+    for one in crawler.program.processors:
+        if one not in installed:
+            raise RuntimeRefused("processors", f"processor {one.name!r} {one.version} is not installed here")
+    return crawler

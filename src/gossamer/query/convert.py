@@ -12,10 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.contracts.tables import TableSpec
-from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.engine import ParquetWriter, select_table
-from gossamer.query.noted import (
+from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, tables_of, tables_that_ship
+from gossamer.storage.archive.cdxj import INDEX, merge, write_run
+from gossamer.storage.checksums import changing, noted
+from gossamer.storage.tables.contract import TableSpec
+from gossamer.storage.tables.manifest import (
     Damage,
     Notes,
     damaged_index,
@@ -25,7 +27,7 @@ from gossamer.query.noted import (
     with_tables,
     write_notes,
 )
-from gossamer.query.places import (
+from gossamer.storage.tables.places import (
     TABLES,
     TableManifest,
     converting,
@@ -36,10 +38,8 @@ from gossamer.query.places import (
     table_files,
     write_manifest,
 )
-from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, tables_of, tables_that_ship
-from gossamer.stores.cdxj import INDEX, merge, write_run
-from gossamer.stores.segments import Segment, closed_segments, mark_closed, segments
-from gossamer.stores.sums import changing, noted
+from gossamer.storage.tables.segments import Segment, closed_segments, mark_closed, segments
+from gossamer.values.errors import CrawlDirectoryError
 
 #: Bytes of a segment after which DuckDB is opened anew: it keeps some 70 MB of such a one, and opening costs a small table more
 #: than the table itself.
@@ -176,7 +176,7 @@ def write_index(directory: Path) -> Converted:
 
 def _again(directory: Path, workspace: Path) -> tuple[list[Path], int]:
     """Runs made from the archive, and how many gaps it has."""
-    from gossamer.query.indexing import runs_of  # the ledger's libraries: only a damaged crawl pays for them
+    from gossamer.query.archive import runs_of  # the ledger's libraries: only a damaged crawl pays for them
 
     gaps: list[str] = []
     return runs_of(directory, workspace, lambda file, gap: gaps.append(file)), len(gaps)

@@ -14,13 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gossamer.flow.sheet import nearest
-from gossamer.model.errors import CrawlDirectoryError, UsageError
+from gossamer.engine.files import scratch
+from gossamer.engine.sheet import nearest
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
-from gossamer.query.item_views import asks_for_items, make_item_views
-from gossamer.query.noted import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
-from gossamer.query.places import TABLES, reading, table_files, table_names
+from gossamer.query.item_tables import asks_for_items, make_item_views
+from gossamer.query.latest_visits import find_superseded, is_noted, note_once
 from gossamer.query.schema import (
     EVERY,
     FIRST_COPIES,
@@ -32,12 +31,13 @@ from gossamer.query.schema import (
     tables_of,
     with_copies,
 )
-from gossamer.query.superseding import find_superseded, is_noted, note_once
 from gossamer.query.views import DERIVED, MACROS, VIEWS
-from gossamer.stores.crawl_identity import crawl_id
-from gossamer.stores.scratch import scratch
-from gossamer.stores.segments import segments
-from gossamer.stores.tables.copies import COPIES
+from gossamer.storage.recovery import crawl_id
+from gossamer.storage.tables.manifest import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
+from gossamer.storage.tables.places import TABLES, reading, table_files, table_names
+from gossamer.storage.tables.row_tables import COPIES
+from gossamer.storage.tables.segments import segments
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: What a question may take of memory; beyond, it spills to the disk.
 MEMORY = "1GB"

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import _duckdb
 
-from gossamer.contracts.tables import TableSpec
-from gossamer.model.errors import UsageError
+from gossamer.engine.files import scratch, too_little_memory
 from gossamer.query.schema import empty, select_from_log
-from gossamer.stores.scratch import scratch, too_little_memory
+from gossamer.storage.tables.contract import TableSpec
+from gossamer.storage.tables.places import INDEX_DIRECTORY, TRIPLES, has_rows
+from gossamer.values.errors import UsageError
 
 Connection = _duckdb.DuckDBPyConnection
 Error = _duckdb.Error
@@ -115,3 +116,61 @@ class ParquetWriter:
         fresh = target.with_name(f"{target.name}.new")
         self._connection.execute(f"COPY ({sql}) TO '{self.link(target.parent) / fresh.name}' ({PARQUET})")
         return fresh
+
+
+# Which derived stores a crawl has, by the names of its files: no library of such a store is loaded to say so.
+#
+# Place in the flow: commands, the processes that answer, and the dashboard ask here before they open the index or the triples.
+
+#: The file beside those of tantivy that notes the format of an index.
+INDEX_FORMAT_FILE = "gossamer.json"
+
+
+def index_path(directory: Path) -> Path:
+    """Where the index of a crawl lies."""
+    return directory / INDEX_DIRECTORY
+
+
+def has_index(directory: Path) -> bool:
+    """Whether a crawl has an index, of whatever version."""
+    return (index_path(directory) / INDEX_FORMAT_FILE).exists()
+
+
+def check_index(directory: Path) -> None:
+    """Refuse a crawl that keeps no index.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not has_index(directory):
+        raise UsageError(f"{directory} has no index; make one with: gossamer index {directory}")
+
+
+def check_triples(directory: Path) -> None:
+    """Refuse a crawl that keeps no triples.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not ((directory / TRIPLES).is_dir() or has_rows(directory, "triples")):
+        raise UsageError(
+            f"{directory} keeps no triples; crawl with --rdf, or make them of what it archived: "
+            f"gossamer reprocess {directory} --rdf"
+        )
+
+
+# The forms in which a crawl is exported: their names, and how files of them end.
+#
+# Place in the flow: `gossamer export` and the dashboard's form take these and no others.
+
+#: Forms of the triples of a crawl (`--rdf`), and how their files end.
+TRIPLE_FORMS = {"nquads": ".nq", "turtle": ".ttl", "jsonld": ".jsonld", "rdfxml": ".rdf"}
+
+#: Forms that write one table.
+TABLE_FORMS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
+
+#: The copy to browse, which is a folder.
+FOLDER_FORM = "folder"
+
+#: All of them, and how their files end.
+EXPORT_FORMS = {"wacz": ".wacz", **TABLE_FORMS, "cdxj": ".cdxj", "urls": ".txt", FOLDER_FORM: "", **TRIPLE_FORMS}

@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gossamer.contracts.feeding import FeedMark
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.outcome import ERRORS
+from gossamer.engine.files import scratch
 from gossamer.query.engine import Connection, Error, connect
 from gossamer.query.feeds import Feed
-from gossamer.query.places import reading
 from gossamer.query.schema import IS_PAGE, words
-from gossamer.stores.scratch import scratch
+from gossamer.storage.tables.feeds import FeedMark
+from gossamer.storage.tables.places import reading
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.outcome import ERRORS
 
 #: Columns that are shown and sorted by; hosts come sorted by name.
 COLUMNS = ("host", "pages", "errors", "delay", "robots_state", "ip", "last_seen")

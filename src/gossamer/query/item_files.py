@@ -1,6 +1,6 @@
 """Item files: what processors take out of pages, in a file beside the crawl.
 
-Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.contracts.feeding`). A note in the crawl directory says how
+Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.storage.tables.feeds`). A note in the crawl directory says how
 far the file is whole; what a kill leaves behind that is cut off when the file is opened again, and its rows come once more.
 JSON lines and CSV grow while the crawl runs. Of the other forms the rows are kept beside the note, and the file is written when
 the crawl stops.
@@ -8,15 +8,65 @@ the crawl stops.
 
 import hashlib
 import os
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
-from gossamer.contracts.feeding import FeedBatch, FeedMark
-from gossamer.query.item_keys import ItemKeys
 from gossamer.query.item_rows import ItemLayout, ItemValues, csv_text, fields_in, items_of, json_text, key_of
-from gossamer.query.places import ITEM_FILE_NOTES
+from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.places import ITEM_FILE_NOTES
+
+# The keys that the items of a file have, so that no two rows share one: a small database beside the file's note.
+#
+# Place in the flow: :mod:`item_files` asks here which items of a batch are new. A key is kept with the place in the file
+# where its batch ends. Keys of a batch that was not finished, since the process was killed, lie behind the end that the
+# note says, and are dropped.
+
+#: Bytes of a key's digest: two different keys among a billion share one with a chance of 1 : 10^20.
+_DIGEST = 16
+
+
+class ItemKeys:
+    """The keys of one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __repr__(self) -> str:
+        return f"<ItemKeys {self._path}>"
+
+    def drop_behind(self, end: int) -> None:
+        """Forget the keys of batches that end behind this place of the file."""
+        if self._path.exists():
+            with closing(self._open()) as database, database:
+                database.execute("DELETE FROM keys WHERE until > ?", (end,))
+
+    def known(self, keys: Iterable[bytes]) -> set[bytes]:
+        """Those of some keys that the file has."""
+        with closing(self._open()) as database:
+            return {key for key in keys if _has(database, key)}
+
+    def add(self, keys: Iterable[bytes], end: int) -> None:
+        """Keep the keys of a batch after which the file ends here: all of them, or none where the process is killed."""
+        with closing(self._open()) as database, database:
+            database.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?)", ((_digest(key), end) for key in keys))
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path)
+        database.execute("CREATE TABLE IF NOT EXISTS keys (digest BLOB PRIMARY KEY, until INTEGER) WITHOUT ROWID")
+        return database
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.blake2b(key, digest_size=_DIGEST).digest()
+
+
+def _has(database: sqlite3.Connection, key: bytes) -> bool:
+    return database.execute("SELECT 1 FROM keys WHERE digest = ?", (_digest(key),)).fetchone() is not None
+
 
 #: How files end that grow.
 GROWING = (".jsonl", ".csv")

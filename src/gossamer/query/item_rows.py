@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.model.errors import UsageError
 from gossamer.query.printing import csv_cell, csv_line, json_line
+from gossamer.values.errors import UsageError
 
 #: What every row says beside the item's fields, and what it is called where the item has a field of that name.
 ORIGIN = {"kind": "item_kind", "url": "page_url", "visit": "item_visit"}

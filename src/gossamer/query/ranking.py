@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.model.requisites import RELATIONS
 from gossamer.query.database import Database
-from gossamer.query.places import RANKS, TABLES
 from gossamer.query.schema import mark_of, words
-from gossamer.stores.sums import changing
+from gossamer.storage.checksums import changing
+from gossamer.storage.tables.places import RANKS, TABLES
+from gossamer.values.relations import RELATIONS
 
 #: The chance that a reader follows a link rather than begins anywhere (the paper's).
 DAMPING = 0.85

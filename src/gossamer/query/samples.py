@@ -1,7 +1,7 @@
 """The samples of a crawl, as plots need them: out of the log of the run that writes, and out of the tables of earlier ones.
 
 Place in the flow: `watch` and the dashboard read here. SQL sees the same rows as the table `samples`
-(:mod:`gossamer.stores.tables.samples`); here a look at the last minutes costs no SQL.
+(:mod:`gossamer.storage.tables.row_tables`); here a look at the last minutes costs no SQL.
 """
 
 import itertools
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.engine.files import scratch
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Error, connect, select_table
-from gossamer.query.noted import is_parquet
-from gossamer.query.places import reading, table_files
 from gossamer.query.schema import lasting
-from gossamer.stores.scratch import scratch
-from gossamer.stores.segments import Segment, segments
-from gossamer.stores.tables.samples import FINE, SAMPLES, SampleRow
+from gossamer.storage.tables.manifest import is_parquet
+from gossamer.storage.tables.places import reading, table_files
+from gossamer.storage.tables.row_tables import FINE, SAMPLES, SampleRow
+from gossamer.storage.tables.segments import Segment, segments
 
 #: Bytes at the end of a log that are read for recent samples: more than a day of them.
 TAIL = 8 << 20

@@ -8,15 +8,13 @@ each URL.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gossamer.contracts.tables import VISIT, ColumnSpec, TableSpec
-from gossamer.model.change import PageChange
-from gossamer.model.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
-from gossamer.model.requesting import WITH_COOKIES
-from gossamer.model.visit import HTML_TYPES
-from gossamer.stores.segments import declared
-from gossamer.stores.tables.catalog import shipped
-from gossamer.stores.tables.host_notes import HOST_NOTES
-from gossamer.stores.tables.samples import COARSE, FINE_FOR, SAMPLES
+from gossamer.storage.tables.catalog import shipped
+from gossamer.storage.tables.contract import VISIT, ColumnSpec, TableSpec
+from gossamer.storage.tables.row_tables import COARSE, FINE_FOR, HOST_NOTES, SAMPLES
+from gossamer.storage.tables.segments import declared
+from gossamer.values.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
+from gossamer.values.request_identity import WITH_COOKIES
+from gossamer.values.visit import HTML_TYPES, PageChange
 
 #: What is added to the name of a table for the view that has the rows of every visit.
 EVERY = "_all"

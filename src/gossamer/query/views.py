@@ -5,9 +5,9 @@ Place in the flow: :class:`gossamer.query.database.Database` makes them beside t
 
 import msgspec
 
-from gossamer.model.change import PageChange
-from gossamer.model.outcome import ERRORS, Outcome
 from gossamer.query.schema import TELLS, host_of, mark_of, words
+from gossamer.values.outcome import ERRORS, Outcome
+from gossamer.values.visit import PageChange
 
 #: What a link leads to when it is broken: a dead link is an answer of the server, everything else a failure.
 BROKEN = ERRORS | {Outcome.CLIENT_ERROR}

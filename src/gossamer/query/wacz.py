@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from gossamer._version import __version__
-from gossamer.model.errors import CrawlDirectoryError
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
-from gossamer.stores.cdxj import IndexEntry, instant_of, read_line
-from gossamer.stores.warc import WARC_DIRECTORY
-from gossamer.stores.warc_scanning import Gap, gaps
+from gossamer.storage.archive.cdxj import IndexEntry, instant_of, read_line
+from gossamer.storage.archive.reading import Gap, gaps
+from gossamer.storage.archive.warc import WARC_DIRECTORY
+from gossamer.values.errors import CrawlDirectoryError
 
 VERSION = "1.1.1"
 

@@ -4,12 +4,121 @@ Place in the flow: the reader of a page (:mod:`rdfa`) asks here for each element
 elements in it. Nothing is remembered here from one element to the next.
 """
 
+import re
 from collections.abc import Mapping
+from enum import StrEnum
 
-from gossamer.rdf.frames import HostLanguage
-from gossamer.rdf.initial import PREFIXES
+from gossamer.rdf.elements import Content, XmlContent
 from gossamer.rdf.names import Names, declared, is_name, resolved
-from gossamer.rdf.terms import MAX_IRI, USES_VOCABULARY, Gathered
+from gossamer.rdf.terms import HTML_LITERAL, MAX_IRI, USES_VOCABULARY, XML_LITERAL, XSD, Gathered, literal
+from gossamer.rdf.vocabularies import PREFIXES, TERMS, XHTML_TERMS
+
+# Literals of RDFa: plain, typed, times of HTML, and markup.
+
+#: Value, datatype and language of an object.
+Value = tuple[str, str, str]
+
+#: Datatypes whose value is the markup in the element.
+MARKUP = frozenset([XML_LITERAL, HTML_LITERAL])
+
+#: Characters of the longest time; nothing longer is looked at.
+MAX_TIME = 100
+
+_ZONE = r"(?:Z|[+-]\d\d:\d\d)?"
+# HTML+RDFa 1.1, section 3.1: the first that matches is the datatype.
+_TIMES = [
+    (f"{XSD}{name}", re.compile(pattern))
+    for name, pattern in (
+        ("duration", r"-?P(?=.)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"),
+        ("dateTime", rf"-?\d{{4,}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?{_ZONE}"),
+        ("date", rf"-?\d{{4,}}-\d\d-\d\d{_ZONE}"),
+        ("time", rf"\d\d:\d\d:\d\d(?:\.\d+)?{_ZONE}"),
+        ("gYearMonth", rf"-?\d{{4,}}-\d\d{_ZONE}"),
+        ("gYear", rf"-?\d{{4,}}{_ZONE}"),
+    )
+]
+
+
+def typed(text: str, datatype: str, language: str) -> Value:
+    """A literal of a datatype, or a plain one where there is none."""
+    return (text, datatype, "") if datatype else literal(text, language)
+
+
+def time(text: str, language: str) -> Value:
+    """A literal of the first datatype of times whose form it has, or a plain one."""
+    if len(text) <= MAX_TIME:
+        for datatype, form in _TIMES:
+            if form.fullmatch(text):
+                return text, datatype, ""
+    return literal(text, language)
+
+
+def written(content: Content, datatype: str, namespaces: Mapping[str, str]) -> Value:
+    """The markup in an element, with the namespaces declared that are known around it."""
+    markup = content.markup(namespaces) if isinstance(content, XmlContent) else content.inner_html
+    return markup or "", datatype, ""
+
+
+# What a reader of RDFa remembers while it is within an element: the evaluation context and local values of RDFa Core (7.5).
+
+
+class HostLanguage(StrEnum):
+    """The language in which RDFa stands."""
+
+    HTML = "html"
+    XHTML1 = "xhtml1"
+    XHTML5 = "xhtml5"
+
+
+#: What a page knows before it says anything; shared, so that what many pages say is looked up once.
+INITIAL = {
+    HostLanguage.HTML: Names(PREFIXES, TERMS),
+    HostLanguage.XHTML1: Names(PREFIXES, XHTML_TERMS),
+    HostLanguage.XHTML5: Names(PREFIXES, XHTML_TERMS),
+}
+
+
+class List:
+    """Items of a property with `inlist`."""
+
+    __slots__ = ("items",)
+
+    def __init__(self) -> None:
+        self.items: list[Value] = []
+
+
+class Frame:
+    """The evaluation context of what stands in one element."""
+
+    __slots__ = ("depth", "incomplete", "language", "lists", "names", "object", "owns", "subject")
+
+    def __init__(
+        self, depth: int, names: Names, language: str, subject: str, current: str, lists: dict[str, List]
+    ) -> None:
+        self.depth = depth
+        self.names = names
+        self.language = language
+        self.subject = subject
+        self.object = current
+        #: Lists of the object, by property.
+        self.lists = lists
+        #: Lists that end with the element, each with its subject; those of the subject stand before those of the object.
+        self.owns: list[tuple[str, dict[str, List]]] = []
+        #: Predicates that wait for what stands in the element: with a list, backwards, or forwards.
+        self.incomplete: list[tuple[str, List | None, bool]] = []
+
+
+class Step:
+    """What the attributes of one element name: the local values of the processing sequence."""
+
+    __slots__ = ("new", "resource", "skip", "typed")
+
+    def __init__(self) -> None:
+        self.new: str | None = None
+        self.typed: str | None = None
+        self.resource: str | None = None
+        self.skip = False
+
 
 #: Attributes of an element: name -> value, None where it has only a name.
 Attributes = Mapping[str, str | None]

@@ -5,10 +5,29 @@ force, term by term, for each object that has one of its own, and for each name 
 reads terms that stand for each other by recursion, which ends the process where there are thousands.
 """
 
+import re
 from typing import Any
 
-from gossamer.rdf import schema_org
+from gossamer.rdf.schema_org_terms import ALIASES, PREFIXES, TYPED, VERSION
 from gossamer.rdf.terms import MAX_IRI, Gathered, TooDear
+
+# The JSON-LD context of schema.org, as far as it says anything: every other term is its own name behind :data:`VOCABULARY`.
+#
+# The terms are those of one version, which :mod:`~gossamer.rdf.schema_org_terms` names; `./gossamer dev schema-org` takes
+# another.
+
+__all__ = ["ALIASES", "COERCED", "NAME", "PREFIXES", "VERSION", "VOCABULARY"]
+
+VOCABULARY = "http://schema.org/"
+
+#: How pages name the context.
+NAME = re.compile(
+    r"https?://(?:www\.)?schema\.org(?:/(?:docs/jsonldcontext\.json(?:ld)?|version/[^/]+/schemaorgcontext\.jsonld)?)?#?",
+    re.IGNORECASE,
+)
+
+#: Term -> the datatype of its strings, `@id` for links.
+COERCED = {term: kind for kind, terms in TYPED.items() for term in terms.split()}
 
 #: Objects and lists in each other (fault 62).
 MAX_DEPTH = 200
@@ -64,7 +83,7 @@ def _known(context: Any, schema: dict[str, Any], gathered: Gathered) -> Any:
         return [_known(part, schema, gathered) for part in context]
     if not isinstance(context, str):
         return context
-    if schema_org.NAME.fullmatch(context.strip()):
+    if NAME.fullmatch(context.strip()):
         return schema
     gathered.warn("UnknownContext", context)
     return {}
@@ -72,11 +91,11 @@ def _known(context: Any, schema: dict[str, Any], gathered: Gathered) -> Any:
 
 def _schema_org(used: set[str], script: bytes) -> dict[str, Any]:
     """Schema.org's context, with the terms that are used."""
-    context: dict[str, Any] = {"@vocab": schema_org.VOCABULARY}
-    context |= {alias: stands_for for alias, stands_for in schema_org.ALIASES.items() if alias in used}
-    for term in used & schema_org.COERCED.keys():
-        context[term] = {"@id": schema_org.VOCABULARY + term, "@type": schema_org.COERCED[term]}
-    for prefix, iri in schema_org.PREFIXES.items():
+    context: dict[str, Any] = {"@vocab": VOCABULARY}
+    context |= {alias: stands_for for alias, stands_for in ALIASES.items() if alias in used}
+    for term in used & COERCED.keys():
+        context[term] = {"@id": VOCABULARY + term, "@type": COERCED[term]}
+    for prefix, iri in PREFIXES.items():
         if b'"%s:' % prefix.encode() in script:
             context[prefix] = iri
     return context

@@ -11,8 +11,101 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import islice
 
-from gossamer.model.visit import Triple
+import msgspec
+import re2
+
+from gossamer.documents import skim as signs
+from gossamer.documents.document import Document
+from gossamer.documents.markup import attributes
+from gossamer.documents.skim import MAX_PECULIAR, MAX_REMEMBERED, Tag
 from gossamer.rdf.terms import USES_VOCABULARY, XHV
+from gossamer.values.visit import Triple
+
+# Whether a page can hold structured data, and where: asked before anything is parsed, because most pages hold none.
+#
+# JSON-LD stands in scripts and OpenGraph in `meta` elements, which the skim took one by one; the same tags stand on page
+# after page of a site, and what they show is remembered. Attributes of RDFa and microdata may stand on any element: behind
+# the head, the search by which the skim goes through the page finds the first of them or shows that there are none, at no
+# cost of its own. It errs to the safe side: a page that writes *of* such attributes is looked at more closely, and nothing
+# is found.
+
+_BYTES = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+_BYTES.never_capture = True
+_BYTES.case_sensitive = False
+# What stands before the name of an attribute: `data-property` and `xmlns:rev` are others, and documentation is full of them.
+_OF_RDFA = re2.compile(rb"[\t\n\f\r /\"'](?:" + signs.RDFA + b")", _BYTES)
+_ITEM = b"itemscope"
+_OF_MICRODATA = re2.compile(_ITEM, _BYTES)
+_LD_JSON = b"ld+json"
+
+# What one tag, or several, may show.
+_RDFA, _MICRODATA = 1, 2
+
+
+class Sign(msgspec.Struct, frozen=True):
+    """What a page can hold."""
+
+    json_ld: list[Tag]
+    """Its scripts of that type."""
+    rdfa: bool
+    microdata: bool
+    head_only: bool
+    """What there may be of RDFa and microdata stands before the body."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """There is nothing to read."""
+        return not (self.json_ld or self.rdfa or self.microdata)
+
+
+def everything(document: Document) -> Sign:
+    """What stands for no sign at all: the page may hold anything, anywhere."""
+    return Sign(_scripts(document), rdfa=True, microdata=True, head_only=False)
+
+
+def _scripts(document: Document) -> list[Tag]:
+    return [
+        tag
+        for tag in document.skim.tags
+        if tag.name == b"script"
+        and tag.raw
+        and (_known_json_ld if len(tag.raw) <= MAX_REMEMBERED else _is_json_ld)(tag.raw)
+    ]
+
+
+def sign_of(document: Document) -> Sign:
+    """What a page shows of structured data before it is parsed."""
+    markup, skim = document.markup, document.skim
+    scripts = _scripts(document)
+    if skim.has_sign:
+        rdfa, microdata = _OF_RDFA.search(markup) is not None, _OF_MICRODATA.search(markup) is not None
+        return Sign(scripts, rdfa=rdfa, microdata=microdata, head_only=False)
+    if len(skim.in_head) < MAX_PECULIAR:
+        tags = skim.in_head
+    else:
+        tags = [markup[: skim.head_end]]  # hostile, or very odd: one search is cheaper than one for each tag
+    shown = 0
+    for raw in tags:
+        shown |= _known_shown(raw) if len(raw) <= MAX_REMEMBERED else _shown(raw)
+    return Sign(scripts, rdfa=bool(shown & _RDFA), microdata=bool(shown & _MICRODATA), head_only=True)
+
+
+def _shown(raw: bytes) -> int:
+    """What the attributes of a tag show."""
+    return (_RDFA if _OF_RDFA.search(raw) is not None else 0) | (_MICRODATA if _ITEM in raw.lower() else 0)
+
+
+def _is_json_ld(raw: bytes) -> bool:
+    """Whether a script has that type, which some frameworks write with a reference for the plus sign."""
+    lowered = raw.lower()
+    if _LD_JSON in lowered:
+        return True
+    return b"json" in lowered and b"&" in lowered and "ld+json" in attributes(raw).get("type", "").lower()
+
+
+_known_shown = lru_cache(maxsize=4_096)(_shown)
+_known_json_ld = lru_cache(maxsize=1_024)(_is_json_ld)
 
 #: `meta` elements that speak to browsers and to single services, and say nothing of the page.
 FOR_BROWSERS = tuple(
@@ -86,7 +179,7 @@ DROPPED = frozenset(
 #: Default vocabularies of one page in which link types are looked for; pages have one or two.
 MAX_VOCABULARIES = 50
 #: Characters of the vocabularies of a page up to which it is remembered what they make of link types.
-MAX_REMEMBERED = 500
+MAX_REMEMBERED_NAMES = 500
 
 
 def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter[str]) -> list[Triple]:
@@ -102,7 +195,7 @@ def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter
         return triples
     used = (value for _, predicate, value, _, _ in triples if predicate == USES_VOCABULARY)
     vocabularies = [XHV, *islice(used, MAX_VOCABULARIES)]
-    is_usual = sum(map(len, vocabularies)) < MAX_REMEMBERED
+    is_usual = sum(map(len, vocabularies)) < MAX_REMEMBERED_NAMES
     of_links = (_remembered if is_usual else _link_types)(frozenset(rules), frozenset(vocabularies))
     kept: list[Triple] = []
     for triple in triples:

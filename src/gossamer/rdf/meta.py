@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import msgspec
 
+from gossamer.documents.skim import MAX_REMEMBERED, Tag
 from gossamer.rdf.names import resolved
-from gossamer.reading.skim import MAX_REMEMBERED, Tag
 
 #: Values of one page that are kept.
 MAX_VALUES = 1_000

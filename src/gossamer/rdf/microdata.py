@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from gossamer.rdf.attributes import Value, time, typed
+from gossamer.rdf.elements import Content, Element
 from gossamer.rdf.names import resolved
-from gossamer.rdf.nodes import Content, Element
 from gossamer.rdf.rdfa import MAX_NESTED_TEXTS
 from gossamer.rdf.terms import MAX_IRI, TYPE, XSD, Full, Gathered, clean_iri
-from gossamer.rdf.values import Value, time, typed
 
 #: Steps from one element to the next, in all items of a page: an element may be referred to by all of them.
 MAX_STEPS = 500_000

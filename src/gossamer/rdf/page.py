@@ -1,7 +1,7 @@
 """The structured data of one page.
 
 Place in the flow: the processor `structured-data`, `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a
-document. It asks the :mod:`~gossamer.rdf.sign` what the page can hold, reads that, and nothing more.
+document. It asks the :mod:`~gossamer.rdf.filtering` what the page can hold, reads that, and nothing more.
 """
 
 import re
@@ -10,23 +10,20 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from gossamer.model.errors import ParseSkipped
-from gossamer.model.visit import XHTML, Triple
-from gossamer.rdf.filtering import DROPPED, dropping
-from gossamer.rdf.frames import HostLanguage
-from gossamer.rdf.head import head_elements
+from gossamer.documents import charset
+from gossamer.documents.document import Document
+from gossamer.documents.xml import NotXhtml, numbered
+from gossamer.rdf.attributes import HostLanguage
+from gossamer.rdf.elements import Element, NotXml, head_elements, html_elements, xml_elements
+from gossamer.rdf.filtering import DROPPED, Sign, dropping, everything, sign_of
 from gossamer.rdf.jsonld import read_json_ld
 from gossamer.rdf.meta import MetaItem, meta_items
 from gossamer.rdf.microdata import Items
-from gossamer.rdf.nodes import Element, NotXml, html_elements, xml_elements
-from gossamer.rdf.patterns import copy_patterns, expand
 from gossamer.rdf.rdfa import Reader
-from gossamer.rdf.sign import Sign, everything, sign_of
-from gossamer.rdf.terms import MAX_IRI, Full, Gathered, Warned
-from gossamer.rdf.vocabularies import VOCABULARIES
-from gossamer.reading import charset
-from gossamer.reading.document import Document
-from gossamer.reading.xhtml import NotXhtml, numbered
+from gossamer.rdf.terms import MAX_IRI, RDFA, STRING, TYPE, Full, Gathered, Warned
+from gossamer.rdf.vocabularies import VOCABULARIES, copy_patterns, expand
+from gossamer.values.errors import ParseSkipped
+from gossamer.values.visit import XHTML, Triple
 
 _XHTML1 = re.compile(rb"<!DOCTYPE[^>]*-//W3C//DTD XHTML")
 #: Bytes in which a DOCTYPE is looked for.
@@ -134,3 +131,38 @@ def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[Ho
     if plain is not None:
         return HostLanguage.HTML, plain
     return HostLanguage.HTML, html_elements(document.tree)
+
+
+# The processor graph: what a reader of RDFa did not understand, as triples (RDFa Core 1.1, section 7.6).
+
+_DESCRIPTION = "http://purl.org/dc/terms/description"
+
+#: Kinds of warnings that RDFa has classes for, and the class above each.
+CLASSES = {
+    "DocumentError": "Error",
+    "PrefixRedefinition": "Warning",
+    "UnresolvedCURIE": "Warning",
+    "UnresolvedTerm": "Warning",
+    "VocabReferenceError": "Warning",
+}
+
+
+def processor_graph(gathered: Gathered, page: str) -> list[Triple]:
+    """The warnings of a page that were kept.
+
+    Args:
+        gathered: what the page gave.
+        page: its URL.
+    """
+    triples: list[Triple] = []
+    for number, warned in enumerate(gathered.warnings, 1):
+        if warned.kind not in CLASSES:
+            continue
+        node = f"_:w{number}"
+        triples += [
+            (node, TYPE, f"{RDFA}{warned.kind}", "", ""),
+            (node, TYPE, f"{RDFA}{CLASSES[warned.kind]}", "", ""),
+            (node, _DESCRIPTION, warned.about, STRING, ""),
+            (node, f"{RDFA}context", page, "", ""),
+        ]
+    return triples

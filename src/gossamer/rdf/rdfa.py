@@ -1,6 +1,6 @@
 """RDFa 1.1: the processing sequence of RDFa Core (section 7.5) with the rules of HTML+RDFa and XHTML+RDFa, in one pass.
 
-The elements come in document order (:mod:`gossamer.rdf.nodes`). An element that says something becomes a *frame*, the
+The elements come in document order (:mod:`gossamer.rdf.elements`). An element that says something becomes a *frame*, the
 evaluation context of what stands in it. One that has nothing but a link (`href`, `src`) says something only to elements in
 it, so it waits until one comes.
 """
@@ -8,10 +8,22 @@ it, so it waits until one comes.
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from gossamer.rdf.attributes import AttributeReader, Attributes
-from gossamer.rdf.frames import INITIAL, Frame, HostLanguage, List, Step
+from gossamer.rdf.attributes import (
+    INITIAL,
+    MARKUP,
+    AttributeReader,
+    Attributes,
+    Frame,
+    HostLanguage,
+    List,
+    Step,
+    Value,
+    time,
+    typed,
+    written,
+)
+from gossamer.rdf.elements import Content, Element
 from gossamer.rdf.names import Names, resolved
-from gossamer.rdf.nodes import Content, Element
 from gossamer.rdf.terms import (
     FIRST,
     NIL,
@@ -21,7 +33,6 @@ from gossamer.rdf.terms import (
     Gathered,
     literal,
 )
-from gossamer.rdf.values import MARKUP, Value, time, typed, written
 
 #: Literals made of the text of elements that lie in each other: each reads the text of all within it again.
 MAX_NESTED_TEXTS = 32

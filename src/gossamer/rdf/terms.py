@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from gossamer.model.errors import ReadApart
-from gossamer.model.visit import Triple
+from gossamer.values.errors import ReadApart
+from gossamer.values.visit import Triple
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFA = "http://www.w3.org/ns/rdfa#"

@@ -8,11 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.model.visit import Triple
-from gossamer.rdf.initial import PREFIXES
-from gossamer.rdf.terms import STRING, clean_iri
+from gossamer.rdf.meta import MetaItem
+from gossamer.rdf.page import StructuredData
+from gossamer.rdf.terms import STRING, TYPE, clean_iri
+from gossamer.rdf.vocabularies import PREFIXES
+from gossamer.values.visit import Triple
 
 #: By the word that a person gives.
 FORMATS = {
@@ -104,3 +107,32 @@ def _turtle(match: re.Match[str]) -> str:
 def _json(match: re.Match[str]) -> str:
     character = match[0]
     return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+# The structured data of a page by subject, as `gossamer inspect` shows it.
+
+
+class Thing(msgspec.Struct, frozen=True):
+    """All that a page says of one subject."""
+
+    kind: str
+    """Always `triples`."""
+    subject: str
+    """An IRI, or a blank node, which begins with `_:`."""
+    types: list[str]
+    properties: dict[str, list[str]]
+    """IRIs and texts, by IRI of the property."""
+
+
+def told(data: StructuredData) -> list[MetaItem | Thing]:
+    """The items of a page, then its subjects in the order in which they come."""
+    things: dict[str, Thing] = {}
+    for subject, predicate, value, _, _ in data.triples:
+        thing = things.get(subject)
+        if thing is None:
+            thing = things[subject] = Thing("triples", subject, [], {})
+        if predicate == TYPE:
+            thing.types.append(value)
+        else:
+            thing.properties.setdefault(predicate, []).append(value)
+    return [*data.items, *things.values()]

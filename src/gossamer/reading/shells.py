@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from gossamer.model.visit import Found
-from gossamer.reading.skim import Skim
-from gossamer.reading.words import texts_of, without
+from gossamer.documents.skim import Skim
+from gossamer.documents.terms import texts_of, without
+from gossamer.values.visit import Found
 
 #: Words and links below which a page is a shell by itself, where a root is empty, and where a `noscript` asks for JavaScript.
 BARE_WORDS, BARE_LINKS = 30, 3

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gossamer.flow import python
+from gossamer.engine import processes as python
 from gossamer.simweb.spec import ServeOptions, WebSpec
 
 #: Seconds that a process has to end when its input has.

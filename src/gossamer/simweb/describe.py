@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb.changes import DAY, INTERVALS
-from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.graph import WebGraph, indegrees
 from gossamer.simweb.hosts import LANGUAGES, ROBOTS_KINDS, UTF8_SHARE, VALIDATORS, SimHost
 from gossamer.simweb.pages import PageKind, path_of
-from gossamer.simweb.popularity import indegrees
 from gossamer.simweb.site import Conditions, SimWeb
 
 SAMPLE: Final = 2_000

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from gossamer.simweb import robots
-from gossamer.simweb.arrays import CHUNK, Ints, Mask, Numbers, first_of_each
+from gossamer.simweb.draws import CHUNK, Ints, Mask, Numbers, first_of_each
 from gossamer.simweb.graph import GraphError, WebGraph
 from gossamer.simweb.hosts import SimHost
 from gossamer.simweb.pages import DIRECTORY, PageKind, path_of

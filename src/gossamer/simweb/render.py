@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from gossamer.simweb import draws, text, traps
 from gossamer.simweb.hosts import SimHost, SimHosts
 from gossamer.simweb.pages import EXTERNAL_BLOCKS, LOCAL_BLOCKS, Pages, path_of, size_class
-from gossamer.simweb.statements import markup_of
+from gossamer.simweb.text import markup_of
 
 IMAGES: Final = 64
 """Different images of a host; each page shows two."""

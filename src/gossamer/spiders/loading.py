@@ -7,17 +7,24 @@ those of the crawl.
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
-from gossamer.flow.errors import FlowError
-from gossamer.model.errors import UsageError
-from gossamer.model.raised import raised
-from gossamer.spiders.handlers import HandlerTable
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
+from gossamer.engine.errors import FlowError
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.parsing.contract import TOO_MANY_FINDINGS
+from gossamer.spiders.handlers import Gathering, HandlerPlan, HandlerTable, TooManyFinds
+from gossamer.spiders.running import gather
 from gossamer.spiders.sessions import Sessions
+from gossamer.values.errors import UsageError
+from gossamer.values.items import raised
+from gossamer.values.visit import Record
 
 #: The name of the module that a file becomes: not `__main__`, so that what stands under that name's guard is not run.
 MODULE = "gossamer_spider"
@@ -126,3 +133,54 @@ def _executed(module: ModuleType, source: bytes, file: str) -> SpiderLoaded | No
         told = raised("", error)
         raise UsageError(f"{told.place or file}: {told.error}") from None
     return None
+
+
+# A handler in a process of its own: `run="process"`. That process loads the spider's file, and asks its handler.
+#
+# Place in the flow: a parser process (:mod:`gossamer.parsing.parser`) makes this processor by its name. It can be killed when
+# the handler hangs, and computes on a core of its own.
+
+
+class FileHandlerSheet(Sheet, frozen=True):
+    """Settings of :class:`FileHandler`: the handler that it runs."""
+
+    file: Annotated[str, setting("The file of the spider.", names="code")] = ""
+    handler: Annotated[str, setting("The name of the handler.")] = ""
+    labels: Annotated[tuple[str, ...], setting("The labels that the spider answers to.")] = ()
+    keeps_sessions: Annotated[bool, setting("Take requests that name a session.")] = False
+
+
+class FileHandler(Provider[FileHandlerSheet]):
+    """Runs one handler of a spider's file. Contract: `processing.Processor`."""
+
+    def __init__(self, sheet: FileHandlerSheet | None = None) -> None:
+        super().__init__(sheet)
+        self.name = f"handler {self.sheet.handler!r}"
+        self._plan = _plan(self.sheet)
+
+    def process(self, document: Document) -> Iterable[Any]:
+        """Return the results of the handler."""
+        labels = frozenset(self.sheet.labels)
+        gathering = Gathering(document.url, labels, keeps_sessions=self.sheet.keeps_sessions)
+        failure: Exception | None = None
+        page = Page(Record(document.visit), document=document, labels=labels)
+        try:
+            gather(self._plan, page, gathering)
+        except TooManyFinds:
+            document.missed = document.missed or TOO_MANY_FINDINGS
+        except Exception as error:
+            failure = error
+        handled = gathering.handled()
+        yield from (*handled.found, *handled.items, *handled.orders)
+        if page.session.is_retired:
+            yield page.session
+        if failure is not None:  # after what came before it, which is kept
+            raise failure
+
+
+def _plan(sheet: FileHandlerSheet) -> HandlerPlan:
+    spider, _ = load(sheet.file)
+    plan: HandlerPlan | None = spider.handlers.named(sheet.handler)
+    if plan is None:
+        raise UsageError(f"{sheet.file} has no handler {sheet.handler!r} when it is loaded again")
+    return plan

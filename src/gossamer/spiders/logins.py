@@ -13,20 +13,23 @@ from typing import Any
 
 import msgspec
 
-from gossamer.contracts.spiders import Ask, Entered, Grant
-from gossamer.flow.errors import ComponentFailed
-from gossamer.model.errors import UnreadableUrl, UsageError
-from gossamer.model.mime import sniff
-from gossamer.model.outcome import Outcome
-from gossamer.model.raised import raised
-from gossamer.model.request import Request
-from gossamer.model.requesting import redirected, requested
-from gossamer.model.task import Task
-from gossamer.model.url import canonical, host_of, scheme_of, site_of
-from gossamer.model.visit import Record, Response, Visit
-from gossamer.reading.page import Page
-from gossamer.reading.queries import in_charset
+from gossamer.documents.charset import in_charset
+from gossamer.documents.page import Page
+from gossamer.engine.ends import Uses
+from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.parsing.contract import Ask, Entered, Grant, LogIns, LogInSender
 from gossamer.spiders.handlers import place_of_function
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.items import raised
+from gossamer.values.media_type import sniff_media_type
+from gossamer.values.outcome import Outcome
+from gossamer.values.request import Request
+from gossamer.values.request_identity import redirected, requested
+from gossamer.values.task import ROBOTS, Task
+from gossamer.values.url import canonical, host_of, scheme_of, site_of
+from gossamer.values.visit import Record, Response, Visit
 
 #: Redirects that one request of a log-in follows: as many as browsers do.
 _MOST_REDIRECTS = 20
@@ -111,7 +114,7 @@ class Session:
 
 
 def _page(task: Task, response: Response) -> Page:
-    visit = Visit(task=task, response=response, mime=sniff(response.content, response.content_type))
+    visit = Visit(task=task, response=response, mime=sniff_media_type(response.content, response.content_type))
     return Page(Record(visit))
 
 
@@ -260,3 +263,32 @@ async def _run(plan: LogInPlan, ask: Ask, name: str) -> Session:
 
 def _failure(plan: LogInPlan, place: str, reason: str) -> ComponentFailed:
     return ComponentFailed(f"{place}: the log-in at {plan.url} failed: {reason}")
+
+
+# A protocol module in front of another: it runs the log-in of a host before the first page of that host.
+#
+# Place in the flow: the fetch component gives it the tasks of a spider that logs in; the module behind it fetches them.
+
+
+class EnteringModule(Provider[NoSettings]):
+    """Logs in to a site first, then fetches with the module behind it. Implements
+    `contracts.fetching.RequestSender`."""
+
+    behind: Uses[LogInSender]
+    logins: Uses[LogIns]
+
+    async def fetch(self, task: Task) -> Response:
+        """See the contract. Raises ComponentFailed where the log-in fails."""
+        await self._enter(task)
+        return await self.behind.fetch(task)
+
+    async def send(self, task: Task) -> Response:
+        """See the contract. Raises as :meth:`fetch`."""
+        await self._enter(task)
+        return await self.behind.send(task)
+
+    async def _enter(self, task: Task) -> None:
+        """The task has its host's turn, which the log-in uses meanwhile."""
+        if task.relation != ROBOTS:
+            session = "" if task.request is None else task.request.session
+            await self.logins.enter(task.url, self.behind.send, self.behind, self.behind.grant, session)

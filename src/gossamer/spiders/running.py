@@ -1,7 +1,7 @@
 """The provider that runs a spider's handlers: in the loop, in threads, or by naming what runs them in another process.
 
 Place in the flow: the process stage asks it for each visit. Mistakes of handlers end here: an exception, a missed deadline
-or a value that cannot be kept becomes a :class:`~gossamer.model.visit.Raised` in the visit, and costs nothing else.
+or a value that cannot be kept becomes a :class:`~gossamer.values.visit.Raised` in the visit, and costs nothing else.
 """
 
 import asyncio
@@ -10,28 +10,24 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from gossamer.contracts.processing import TOO_MANY_FINDINGS
-from gossamer.contracts.spiders import Ask, Elsewhere, Entered, Grant, Handled, Rulings
-from gossamer.flow.errors import ComponentFailed
-from gossamer.flow.ports import Uses
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.flow.unit import Provider
-from gossamer.model.errors import ParseSkipped, UsageError
-from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.raised import raised, shown_file
-from gossamer.model.request import LoggedOut, Retry
-from gossamer.model.requesting import Requested
-from gossamer.model.ruling import What
-from gossamer.model.task import Task
-from gossamer.model.visit import Record, Response, Visit, answer_of, given_up, of_request
-from gossamer.reading.document import Document
-from gossamer.reading.page import Page
-from gossamer.spiders.gathering import Gathering, TooManyFinds
-from gossamer.spiders.handlers import HandlerPlan, HandlerTable
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
+from gossamer.engine.ends import Uses
+from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.parsing.contract import TOO_MANY_FINDINGS, Ask, Elsewhere, Entered, Grant, Handled, Rulings
+from gossamer.spiders.handlers import Gathering, HandlerPlan, HandlerTable, TooManyFinds
 from gossamer.spiders.logins import Entrances, LogInTable
 from gossamer.spiders.sessions import NO_SESSIONS, SessionPool
-from gossamer.spiders.threads import Hanging, Threads, TooManyHang
-from gossamer.spiders.watch import LoopWatch
+from gossamer.spiders.threads import Hanging, LoopWatch, Threads, TooManyHang
+from gossamer.values.errors import ParseSkipped, UsageError
+from gossamer.values.items import raised, shown_file
+from gossamer.values.outcome import DOCUMENTS, Outcome
+from gossamer.values.request import LoggedOut, Retry
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import Task, What
+from gossamer.values.visit import Record, Response, Visit, answer_of, given_up, of_request
 
 #: Outcomes that are no failure, and no document either.
 _NEITHER = frozenset((Outcome.REDIRECT, Outcome.NOT_MODIFIED))
@@ -151,7 +147,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
             "labels": sorted(self.table.labels),
             "keeps_sessions": bool(self.pool.count),
         }
-        return Elsewhere(plan.who, plan.place, "gossamer.spiders.apart", "FileHandler", sheet, plan.deadline)
+        return Elsewhere(plan.who, plan.place, "gossamer.spiders.loading", "FileHandler", sheet, plan.deadline)
 
     def _plan_of(self, visit: Visit) -> HandlerPlan | None:
         request, response = visit.task.request, visit.response

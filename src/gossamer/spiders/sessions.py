@@ -10,11 +10,16 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from gossamer.contracts.spiders import SessionHealth
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.fetcher.contract import RequestSender
+from gossamer.parsing.contract import LogInSender, SessionHealth, SessionTurns
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import ROBOTS, Task
+from gossamer.values.visit import Response
 
 #: Sessions in turn, and those that a program names beside them: each holds cookies in memory.
 MOST_SESSIONS = 1000
@@ -181,3 +186,41 @@ class SessionPool:
         """Return the health of the sessions; those that were retired most often come first."""
         ranked = sorted(self._members.items(), key=lambda pair: -pair[1].retired)[:most]
         return [SessionHealth(name, member.asked, member.retired) for name, member in ranked]
+
+
+# A protocol module in front of another: it says which session of a spider asks for a page.
+#
+# Place in the flow: the fetch component gives it the tasks of a spider that keeps sessions; the modules behind it log the
+# session in, and send the task with the session's cookies, by the session's proxy.
+
+_PLAIN = requested()
+
+
+class RotatingModule(Provider[NoSettings]):
+    """Fetches with the module behind it, each task in a session. Implements `contracts.fetching.RequestSender`."""
+
+    behind: Uses[RequestSender]
+    keeper: Uses[LogInSender]
+    """What keeps the cookies of sessions."""
+    sessions: Uses[SessionTurns]
+
+    async def fetch(self, task: Task) -> Response:
+        """See the contract."""
+        return await self.send(task)
+
+    async def send(self, task: Task) -> Response:
+        """See the contract."""
+        session = "" if task.relation == ROBOTS else self.sessions.session_for(task)
+        if not session:
+            return await self._sent(task)
+        for name in self.sessions.take_retired():
+            self.keeper.renew(name)
+        own = msgspec.structs.replace(task.request or _PLAIN, session=session)
+        response = await self._sent(msgspec.structs.replace(task, request=own))
+        self.sessions.answered(session, task, response)
+        return msgspec.structs.replace(response, session=session)
+
+    async def _sent(self, task: Task) -> Response:
+        if task.request is None or task.request.is_plain:
+            return await self.behind.fetch(task)
+        return await self.behind.send(task)

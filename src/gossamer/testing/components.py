@@ -18,7 +18,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from gossamer.flow.component import (
+from gossamer.engine.batches import Aside, ErrorPolicy, forget
+from gossamer.engine.component import (
     AsynchronousFilter,
     Component,
     Consumer,
@@ -27,12 +28,10 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.connector import DEFAULT_CAPACITY, Connector
-from gossamer.flow.ends import In, Out
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.performing import Aside, ErrorPolicy, forget
-from gossamer.flow.ports import declared
-from gossamer.flow.runner import Runner
+from gossamer.engine.connector import DEFAULT_CAPACITY, Connector
+from gossamer.engine.ends import In, Out, declared
+from gossamer.engine.local import LocalConnector
+from gossamer.engine.runner import Runner
 
 Make = Callable[[], Component[Any]]
 

@@ -1,4 +1,4 @@
-"""`check_connector` checks the promises of :mod:`gossamer.flow.connector` for a connector of your own.
+"""`check_connector` checks the promises of :mod:`gossamer.engine.connector` for a connector of your own.
 
 ::
 
@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gossamer.flow.connector import Connector, Statistics
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import Closed, EndOfItems, WrongItem
+from gossamer.engine.connector import Connector, Statistics
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import Closed, EndOfItems, WrongItem
 
 #: How often over a connector is filled, so that producers must be suspended.
 _TIMES = 3

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.flow.errors import FlowError
-from gossamer.flow.remote.addresses import stop_listening
+from gossamer.engine.errors import FlowError
+from gossamer.engine.remote.addresses import stop_listening
 
 #: Requests of a client that never ends are cut off here: the fake web is a server, too. A body may have a mebibyte.
 _MOST_BUFFERED = (1 << 20) + 256 * 1024

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark, FeedPlace
-from gossamer.contracts.tables import VISIT, RowSource, Table
-from gossamer.model.visit import Item, Link, Raised, Visit
-from gossamer.testing.storing import hostile_visits, unanswered, visit
+from gossamer.storage.tables.contract import VISIT, RowSource, Table
+from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark, FeedPlace
+from gossamer.testing.storage import hostile_visits, unanswered, visit
+from gossamer.values.visit import Item, Link, Raised, Visit
 
 #: Rows of a batch, batches of a generation.
 _ROWS, _BATCHES = 3, 2

@@ -8,12 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from gossamer.contracts.fetching import ProtocolModule
-from gossamer.contracts.resolving import Endpoint, Resolver
-from gossamer.model.errors import AddressRefused, ResolutionFailed
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.fetcher.contract import Endpoint, ProtocolModule, Resolver
+from gossamer.values.errors import AddressRefused, ResolutionFailed
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 
 class FetchCase(msgspec.Struct, frozen=True):

@@ -24,13 +24,13 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.flow import python
-from gossamer.flow.component import Consumer, Producer
-from gossamer.flow.ends import In, Out
-from gossamer.flow.remote.links import Exchange
-from gossamer.flow.runner import Runner
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.transports import Opening, open_connector
+from gossamer.engine import processes
+from gossamer.engine.component import Consumer, Producer
+from gossamer.engine.ends import In, Out
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.runner import Runner
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.transports import Opening, open_connector
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS result
@@ -203,8 +203,8 @@ def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> KillReport:
     killed = {"producer": 0, "consumer": 0}
 
     def start(side: str) -> None:
-        command = python.command("gossamer.testing.killing", "--end", side, str(folder))
-        running[side] = subprocess.Popen(command, env=python.environment())
+        command = processes.command("gossamer.testing.killing", "--end", side, str(folder))
+        running[side] = subprocess.Popen(command, env=processes.environment())
 
     try:
         start("producer")

@@ -13,19 +13,19 @@ from typing import Any
 
 import msgspec
 
-from gossamer.contracts.spiders import Handled
-from gossamer.model.errors import UsageError
-from gossamer.model.mime import sniff
-from gossamer.model.outcome import Outcome
-from gossamer.model.request import asking
-from gossamer.model.task import Task
-from gossamer.model.url import canonical, host_of
-from gossamer.model.visit import Record, Response, Visit
-from gossamer.reading.document import Document
-from gossamer.reading.page import Page
-from gossamer.spiders.gathering import Gathering
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
+from gossamer.parsing.contract import Handled
+from gossamer.spiders.handlers import Gathering
 from gossamer.spiders.loading import Loadable
 from gossamer.spiders.running import in_loop
+from gossamer.values.errors import UsageError
+from gossamer.values.media_type import sniff_media_type
+from gossamer.values.outcome import Outcome
+from gossamer.values.request import asking
+from gossamer.values.task import Task
+from gossamer.values.url import canonical, host_of
+from gossamer.values.visit import Record, Response, Visit
 
 
 def stored_document(
@@ -51,7 +51,7 @@ def stored_document(
     headers = (("content-type", content_type),) if content_type else ()
     address = canonical(url)
     response = Response(Outcome.OK, status=status, headers=headers, body=content)
-    visit = Visit(task=Task(address, host_of(address)), response=response, mime=sniff(content, content_type))
+    visit = Visit(task=Task(address, host_of(address)), response=response, mime=sniff_media_type(content, content_type))
     return Document(visit)
 
 

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from gossamer.assembly.control.adding import added_standing
-from gossamer.assembly.control.sizes import DataSet
-from gossamer.assembly.control.standing import (
+from gossamer.crawl.control.standing import (
     ConnectorFigures,
     CrawlStanding,
     FailingHost,
@@ -12,8 +10,9 @@ from gossamer.assembly.control.standing import (
     SlowHost,
     UnitFigures,
 )
-from gossamer.assembly.control.waits import Wait
-from gossamer.stages.frontier.lingering import RetriesWaiting
+from gossamer.crawl.control.standing_of_agents import added_standing
+from gossamer.crawl.control.waits import DataSet, Wait
+from gossamer.frontier.limits import RetriesWaiting
 
 WHERE = Path("crawl")
 

@@ -7,24 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.agency.crawl import DividedCrawl
-from gossamer.assembly.agency.membership import check_can_change, with_number, with_places, without
-from gossamer.assembly.agency.orders import AgentOrders, agent_wiring, part_of
-from gossamer.assembly.agency.restarts import LONGEST_WAIT, MOST_VAIN, Restarts
-from gossamer.assembly.agency.roster import Roster, is_divided
-from gossamer.assembly.agency.shares import LEAST_BYTES, Borrower, lent
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import MOST_AGENTS, CrawlOptions
-from gossamer.flow.errors import SettingError
-from gossamer.flow.planning import plan
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import ProviderPlan, Wiring
-from gossamer.model.errors import UsageError
-from gossamer.stores.members import write_members
-from gossamer.stores.merged_log import merge_logs
-from gossamer.stores.rowlog import LOG_PATH
+from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.membership import check_can_change, with_number, with_places, without
+from gossamer.agents.orders import AgentOrders, agent_wiring, part_of
+from gossamer.agents.roster import Roster, is_divided
+from gossamer.agents.shares import LEAST_BYTES, Borrower, lent
+from gossamer.agents.supervised import LONGEST_WAIT, MOST_VAIN, Restarts
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import MOST_AGENTS, CrawlOptions
+from gossamer.engine.errors import SettingError
+from gossamer.engine.planning import plan
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import ProviderPlan, Wiring
+from gossamer.storage.logs import LOG_PATH, merge_logs
+from gossamer.storage.recovery import write_members
+from gossamer.values.errors import UsageError
 
 # -- restarts
 

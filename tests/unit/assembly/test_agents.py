@@ -2,14 +2,14 @@
 
 import pytest
 
-from gossamer.assembly.agents import with_agents
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.errors import WiringError
-from gossamer.flow.planning import plan
-from gossamer.flow.wiring import ComponentPlan, Wiring, with_settings
-from gossamer.model.errors import UsageError
+from gossamer.agents.wiring import with_agents
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.errors import WiringError
+from gossamer.engine.planning import plan
+from gossamer.engine.wiring import ComponentPlan, Wiring, with_settings
+from gossamer.values.errors import UsageError
 
 AGENTS = ("agent-00", "agent-01", "agent-02")
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.agency.balance import IDLE, LASTING, LEAST, Balance, evened
-from gossamer.assembly.agency.membership import with_capacities
-from gossamer.assembly.growth import AGAIN, BUSY, EACH, WORTH, Growth, Load, RestSpacing
-from gossamer.model.agents import at_work, member
+from gossamer.agents.growth import AGAIN, BUSY, EACH, WORTH, Growth, Load, RestSpacing
+from gossamer.agents.joining import IDLE, LASTING, LEAST, Balance, evened
+from gossamer.agents.membership import with_capacities
+from gossamer.values.agents import at_work, member
 
 BUSY_ONE = Load(busy=0.95, domains=400, seconds_left=600.0)
 IDLE_ONE = Load(busy=0.05)

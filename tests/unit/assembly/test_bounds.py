@@ -7,15 +7,15 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import SETTINGS, compile_wiring
-from gossamer.assembly.host_settings import HOST_SETTINGS, HostOptions
-from gossamer.assembly.live import settings_of
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.errors import SettingError
-from gossamer.flow.planning import plan
-from gossamer.flow.sheet import Sheet, properties
-from gossamer.model.errors import UsageError
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import SETTINGS, compile_wiring
+from gossamer.crawl.identity import HOST_SETTINGS, HostOptions
+from gossamer.crawl.live import settings_of
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.errors import SettingError
+from gossamer.engine.planning import plan
+from gossamer.engine.sheet import Sheet, properties
+from gossamer.values.errors import UsageError
 
 #: Weights, which may be negative: they turn an order round.
 OF_ANY_SIGN = {("WeightSheet", "depth"), ("WeightSheet", "site"), ("WeightSheet", "page"), ("RandomWalkSheet", "seed")}

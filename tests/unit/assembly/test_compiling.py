@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.assembly.compiling import RULES, SETTINGS, compile_wiring, shipped
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.errors import FlowError
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import Wiring
-from gossamer.model.errors import UsageError
-from gossamer.model.normal import chosen
+from gossamer.crawl.compiling import RULES, SETTINGS, compile_wiring, shipped
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.errors import FlowError
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import Wiring
+from gossamer.values.errors import UsageError
+from gossamer.values.url_normalization import chosen
 
 SEEDS = ["http://a.test/"]
 

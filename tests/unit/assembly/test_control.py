@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.control import places, wire
-from gossamer.assembly.control.client import Control, NotRunning, SteeringRefused
-from gossamer.assembly.control.messages import (
+from gossamer.crawl.control import wire
+from gossamer.crawl.control import wire as places
+from gossamer.crawl.control.client import Control, NotRunning, SteeringRefused
+from gossamer.crawl.control.messages import (
     BlockHosts,
     Change,
     CheckChange,
@@ -35,12 +36,11 @@ from gossamer.assembly.control.messages import (
     Undo,
     Why,
 )
-from gossamer.assembly.control.requests import read_request
-from gossamer.assembly.control.server import ControlServer
-from gossamer.assembly.control.wire import Answered, ControlRequest, Done, Listed, Malformed, Told
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.stores.ledger.lock import ProcessLock
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.crawl.control.server import ControlServer, read_request
+from gossamer.crawl.control.wire import Answered, ControlRequest, Done, Listed, Malformed, Told
+from gossamer.storage.ledger.opening import ProcessLock
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 

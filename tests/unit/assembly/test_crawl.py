@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.component import Consumer
-from gossamer.flow.errors import FlowError
-from gossamer.flow.ports import In
-from gossamer.flow.sheet import NoSettings
-from gossamer.model.errors import UsageError
-from gossamer.model.visit import Record
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.errors import FlowError
+from gossamer.engine.sheet import NoSettings
+from gossamer.values.errors import UsageError
+from gossamer.values.visit import Record
 
 
 class Reader(Consumer[NoSettings]):

@@ -5,7 +5,7 @@ import contextlib
 from math import inf
 from typing import Any
 
-from gossamer.assembly.crawl_work import BEYOND, LOOK_AT_LIMITS, CrawlWork
+from gossamer.crawl.work import BEYOND, LOOK_AT_LIMITS, CrawlWork
 from gossamer.testing.clock import FakeClock
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.crawlers import compile_with_crawlers, copies_of, crawlers_of, gathered
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.planning import plan
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import Wiring
-from gossamer.model.errors import UsageError
+from gossamer.agents.crawlers import compile_with_crawlers, copies_of, crawlers_of, gathered
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.planning import plan
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import Wiring
+from gossamer.values.errors import UsageError
 
 SEEDS = ["http://a.test/"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gossamer.assembly.following import Following
-from gossamer.assembly.options import CrawlOptions
-from gossamer.query.places import FOLLOWING_INDEX
+from gossamer.crawl.followers import Following
+from gossamer.crawl.options import CrawlOptions
+from gossamer.storage.tables.places import FOLLOWING_INDEX
 
 
 @contextlib.contextmanager

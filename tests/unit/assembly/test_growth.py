@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly import machine
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.growth import AGAIN, BUSY, CALM, EACH, LASTING, WORTH, Growth, Load, bounded, together, why_fixed
-from gossamer.assembly.machine import AGENT_MEMORY, room_for_agents
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.planning import plan
-from gossamer.flow.sheet import build
-from gossamer.stages.frontier.sheet import FrontierSheet
+from gossamer.agents.growth import AGAIN, BUSY, CALM, EACH, LASTING, WORTH, Growth, Load, bounded, together, why_fixed
+from gossamer.crawl import machine
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.machine import AGENT_MEMORY, room_for_agents
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.planning import plan
+from gossamer.engine.sheet import build
+from gossamer.frontier.sheet import FrontierSheet
 
 LOADED = Load(busy=0.95, domains=400, seconds_left=600.0)
 

@@ -4,13 +4,13 @@ from typing import Any, cast
 
 import pytest
 
-from gossamer.assembly.agency.lent_rates import LentRates
-from gossamer.assembly.units_at_work import UnitsAtWork
-from gossamer.model.errors import DiskFull
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.agents.agent import LentRates
+from gossamer.crawl.figures import UnitsAtWork
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.values.errors import DiskFull
 
 TWO = ("agent-00", "agent-01")
 

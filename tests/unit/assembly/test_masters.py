@@ -9,31 +9,38 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.assembly.agency.assigning import assign, check_shared, forget_wishes, read_wishes
-from gossamer.assembly.agency.handing import DividedByTable, TableMoves, give_now, mail_waits
-from gossamer.assembly.agency.lost_table import is_table_lost, make_table_again
-from gossamer.assembly.agency.roster import Roster
-from gossamer.assembly.agents import with_agents
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.errors import WiringError
-from gossamer.flow.planning import plan
-from gossamer.flow.sheet import build
-from gossamer.flow.wiring import ProviderPlan, Wiring, with_settings
-from gossamer.model.agents import member
-from gossamer.model.digest_claims import digest_names
-from gossamer.model.domains import domain_point
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.services.designation.policies import ByPlace, LeastLoaded
-from gossamer.services.designation.ring import Ring
-from gossamer.services.designation.shared import loads
-from gossamer.stores.exchange.held import hold_again
-from gossamer.stores.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
-from gossamer.stores.ledger.opening import share_secret
-from gossamer.stores.members import members_of, write_members
-from gossamer.stores.shared_state import SHARED, SharedFile
+from gossamer.agents.designations import loads
+from gossamer.agents.handing_over import (
+    DividedByTable,
+    TableMoves,
+    assign,
+    check_shared,
+    forget_wishes,
+    give_now,
+    mail_waits,
+    read_wishes,
+)
+from gossamer.agents.held_domains import hold_again
+from gossamer.agents.master import is_table_lost, make_table_again
+from gossamer.agents.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
+from gossamer.agents.policies import ByPlace, LeastLoaded
+from gossamer.agents.ring import Ring
+from gossamer.agents.roster import Roster
+from gossamer.agents.shared_state import SHARED, SharedFile
+from gossamer.agents.wiring import with_agents
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.errors import WiringError
+from gossamer.engine.planning import plan
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import ProviderPlan, Wiring, with_settings
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.recovery import members_of, write_members
+from gossamer.values.agents import digest_names, member
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.hosts import domain_point
 
 AGENTS = ("agent-00", "agent-01", "agent-02")
 

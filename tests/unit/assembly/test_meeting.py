@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from gossamer.assembly.agency.meeting import ALONE, Solitude, Unheard, living, meeting
-from gossamer.stores.ledger.lock import ProcessLock
+from gossamer.agents.rendezvous import ALONE, Solitude, Unheard, living, meeting
+from gossamer.storage.ledger.opening import ProcessLock
 
 
 def test_an_agent_that_nobody_asks_for_news_stops_after_a_time() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.compiling import compile_wiring
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.sheet import build
-from gossamer.model.errors import UsageError
+from gossamer.crawl.compiling import compile_wiring
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import build
+from gossamer.values.errors import UsageError
 
 #: Each option that no crawler can obey, with some value.
 REFUSED: dict[str, Any] = {

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import compile_wiring, shipped
-from gossamer.assembly.olden import completed
-from gossamer.assembly.options import CrawlOptions
-from gossamer.flow.errors import WiringError
-from gossamer.flow.planning import plan
-from gossamer.flow.wiring import ComponentPlan, ProviderPlan, Wiring
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import compile_wiring, shipped
+from gossamer.crawl.old_wirings import completed
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.errors import WiringError
+from gossamer.engine.planning import plan
+from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
 
 
 def changed(table: str, name: str, **fields: object) -> Wiring:

@@ -5,15 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.kept import read_wiring
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.place import CrawlPlace
-from gossamer.flow.planning import plan
-from gossamer.flow.wiring import Wiring, write
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.query.places import CRAWL_FILE
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.directory import CrawlPlace, read_wiring
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.planning import plan
+from gossamer.engine.wiring import Wiring, write
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 
 def test_a_directory_with_only_an_unfinished_wiring_is_free(tmp_path: Path) -> None:

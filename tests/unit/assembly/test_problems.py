@@ -6,14 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.assembly.control.agents import AgentStanding
-from gossamer.assembly.control.problem_rules import BUSY, ENOUGH, LITTLE_DISK, RULES, problems_of
-from gossamer.assembly.control.problems import Problem
-from gossamer.assembly.control.sizes import DataSet
-from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowedHost, SlowHost
-from gossamer.assembly.control.waits import Wait
 from gossamer.cli.main import COMMANDS
 from gossamer.cli.status import lines_of
+from gossamer.crawl.control.problems import BUSY, ENOUGH, LITTLE_DISK, RULES, Problem, problems_of
+from gossamer.crawl.control.standing import AgentStanding, CrawlStanding, FailingHost, SlowedHost, SlowHost
+from gossamer.crawl.control.waits import DataSet, Wait
 
 #: A crawl that goes well.
 WELL: dict[str, Any] = {

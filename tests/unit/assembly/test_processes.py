@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.processes import MAX_DEATHS, Fleet
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.errors import ComponentFailed, WiringError
-from gossamer.flow.wiring import Wiring
+from gossamer.crawl.processes import MAX_DEATHS, Fleet
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.errors import ComponentFailed, WiringError
+from gossamer.engine.wiring import Wiring
 
 
 class Dying(Fleet):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.assembly.pulse import SLOW, WATCHED, Counts, Pulse
+from gossamer.crawl.pulse import SLOW, WATCHED, Counts, Pulse
 from gossamer.testing import FakeClock
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.assembly.agency.rates import ENOUGH, LEAST, LOOSE, WINDOW, RateShares, divided
-from gossamer.services.politeness.whole_crawl import RateUse
+from gossamer.agents.shares import ENOUGH, LEAST, LOOSE, WINDOW, RateShares, divided
+from gossamer.frontier.politeness.whole_crawl import RateUse
 
 #: Units a second of an even part.
 PART = 100.0

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control import resting
-from gossamer.flow import python
-from gossamer.flow.crashing import VARIABLE
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.members import members_of, write_members
+from gossamer.crawl.control import resting
+from gossamer.engine import processes
+from gossamer.engine.process_limits import VARIABLE
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.recovery import members_of, write_members
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 AGENTS = ("agent-00", "agent-01")
 
@@ -45,8 +45,8 @@ def directory(tmp_path: Path) -> Path:
 
 def test_a_return_that_was_killed_is_finished_before_the_crawl_goes_on(directory: Path) -> None:
     (directory / "crawl.toml").touch()
-    command = python.command("gossamer", "checkpoint", str(directory), "--restore", "one")
-    killed = subprocess.run(command, env={**python.environment(), VARIABLE: "restoring:1"}, check=False)
+    command = processes.command("gossamer", "checkpoint", str(directory), "--restore", "one")
+    killed = subprocess.run(command, env={**processes.environment(), VARIABLE: "restoring:1"}, check=False)
     assert killed.returncode == -9
     assert sorted(counted(directory)) == [1, 2], "one of them has gone back"
     with pytest.raises(CrawlDirectoryError, match="--restore one"):

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.rewired import CHANGES, KEPT, read_changes, write_changes
-from gossamer.flow.difference import Difference, changed
-from gossamer.flow.wiring import Wiring
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.live import CHANGES, KEPT, read_changes, write_changes
+from gossamer.engine.wiring import Difference, Wiring, changed
 
 CACHE = (
     '[providers.recent]\nuse = "recently-seen"\nproviders = { behind = "seen" }\n'

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gossamer.assembly.run_lines import WARNINGS, RunLines
+from gossamer.crawl.work import WARNINGS, RunLines
 
 
 def test_lines_of_a_run_at_work_are_said_once_more_and_all_others_once(tmp_path: Path) -> None:

@@ -7,18 +7,18 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.seeds import check_addresses
 from gossamer.cli.options import read_config, read_seed_files
-from gossamer.flow.errors import WiringError
-from gossamer.flow.sheet import build
-from gossamer.model.errors import ResolutionFailed, UsageError
-from gossamer.services.cares import DnsResolver
-from gossamer.stages.fetch.cookies import CookieJar
-from gossamer.stages.fetch.given import fill
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.seeds import check_addresses
+from gossamer.engine.errors import WiringError
+from gossamer.engine.sheet import build
+from gossamer.fetcher.cares import DnsResolver
+from gossamer.fetcher.cookies import CookieJar
+from gossamer.fetcher.secrets import fill
+from gossamer.values.errors import ResolutionFailed, UsageError
 
 
 class Nowhere(DnsResolver):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gossamer.assembly.control.sizes import DataSet, data_sets, walked_sizes
+from gossamer.crawl.control.waits import DataSet, data_sets, walked_sizes
 
 
 def put(path: Path, size: int) -> None:

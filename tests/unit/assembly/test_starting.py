@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from gossamer.assembly.agency.starting import Starter
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.agents.supervised import Starter
+from gossamer.testing.clock import HUNG_AFTER
 
 
 def test_a_process_that_was_prepared_begins_by_a_word_and_the_others_end(tmp_path: Path) -> None:

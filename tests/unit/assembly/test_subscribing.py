@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.assembly.compiling import shipped
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.subscribing import with_subscriber
-from gossamer.flow.component import Consumer
-from gossamer.flow.errors import WiringError
-from gossamer.flow.ports import In
-from gossamer.flow.sheet import NoSettings, build
-from gossamer.model.visit import Record
-from gossamer.stages.tally import Tally
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.subscribing import with_subscriber
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.errors import WiringError
+from gossamer.engine.sheet import NoSettings, build
+from gossamer.storage.commit.records import Tally
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.visit import Record
 
 
 def test_several_subscribers_see_every_record(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 import gossamer
-from gossamer.assembly.tuning import COLLECT_AFTER, collecting_seldom
+from gossamer.crawl.machine import COLLECT_AFTER, collecting_seldom
 from gossamer.testing.fakeweb import FakeWeb
 
 

@@ -26,8 +26,8 @@ def test_every_module_of_a_crawl_belongs_to_a_part(layer: str) -> None:
 
 
 def test_helpers_belong_to_their_callers() -> None:
-    assert part_of("gossamer.model.url") is None
-    assert part_of("gossamer.flow.runner") is None
+    assert part_of("gossamer.values.url") is None
+    assert part_of("gossamer.engine.runner") is None
     assert part_of("importlib._bootstrap") == part_of("importlib")
 
 

@@ -12,7 +12,7 @@ from gossamer.bench.exchange import plots, run
 from gossamer.bench.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, lines_svg, series_of
 from gossamer.bench.recently import generations_table, saved, second_chance_table, thesis_table, zipf
 from gossamer.bench.report import FigureTable
-from gossamer.model.domains import registered_domain
+from gossamer.values.hosts import registered_domain
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
 from gossamer.bench.recrawling import simulated
 from gossamer.bench.rules import by_scaled_waits, in_due_order
-from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet, NutchAdaptive
+from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, NutchAdaptive
 
 DAY = 86_400.0
 

@@ -4,7 +4,7 @@ import pytest
 
 from gossamer.bench.pace import MINUTE, bucket, crawl, figures, flaky, obedient
 from gossamer.bench.servers import BrokenPages, FailsAtRandom, Flaky, Moody, Overloaded, TokenBucket
-from gossamer.model.outcome import Outcome
+from gossamer.values.outcome import Outcome
 
 HALF = 30 * MINUTE
 

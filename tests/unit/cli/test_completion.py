@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.cli.completion import PLACES
 from gossamer.cli.main import main
+from gossamer.cli.setup import PLACES
 
 
 @pytest.mark.parametrize("shell", sorted(PLACES))

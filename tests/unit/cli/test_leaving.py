@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.leaving import interruptible
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 

@@ -3,11 +3,18 @@
 import pytest
 from rich.cells import cell_len
 
-from gossamer.assembly.control.agents import AgentStanding, MasterStanding, agent_standing
-from gossamer.assembly.control.problem_rules import problems_of
-from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowedHost, SlowHost
-from gossamer.assembly.control.waits import Wait
-from gossamer.cli.overview import BARS, overview
+from gossamer.cli.watch import BARS, overview
+from gossamer.crawl.control.problems import problems_of
+from gossamer.crawl.control.standing import (
+    AgentStanding,
+    CrawlStanding,
+    FailingHost,
+    MasterStanding,
+    SlowedHost,
+    SlowHost,
+    agent_standing,
+)
+from gossamer.crawl.control.waits import Wait
 
 
 def standing(name: str = "mycrawl") -> CrawlStanding:

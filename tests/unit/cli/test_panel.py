@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.control.sizes import DataSet
-from gossamer.assembly.control.standing import CrawlStanding, FailingHost, SlowHost
-from gossamer.assembly.control.waits import Wait
-from gossamer.cli.panel import Panel, cut, fitted, size_of
 from gossamer.cli.progress import line_of, panel_lines
-from gossamer.cli.showing import shown_wait
+from gossamer.cli.showing import Panel, cut, fitted, shown_wait, size_of
+from gossamer.crawl.control.standing import CrawlStanding, FailingHost, SlowHost
+from gossamer.crawl.control.waits import DataSet, Wait
 
 AT = 1_700_000_000.0
 

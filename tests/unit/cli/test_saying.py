@@ -16,7 +16,7 @@ import pytest
 import gossamer.cli
 from gossamer.cli import saying
 from gossamer.cli.saying import say_bytes, say_json, say_lines, seen
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
 
 #: ESC, DEL, a command of C1, marks that turn the direction of writing, and characters that nobody sees.
 HOSTILE = "\x00\x07\x08\x1b]0;owned\x07\x7f\x9b31m\u202e\u2066\u200f\u2028\u200b\ufeff\ue000\U000e0041"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.cli.times import digits_of
-from gossamer.model.errors import UsageError
+from gossamer.cli.output import digits_of
+from gossamer.values.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.assembly.control.standing import CrawlStanding
+from gossamer.crawl.control.standing import CrawlStanding
 from gossamer.dashboard.crawls import LISTS, Crawls, NoSuchCrawl, ShownCrawl, find_crawls, key_of
 from gossamer.dashboard.streaming import Streams
-from gossamer.model.errors import CrawlDirectoryError
+from gossamer.values.errors import CrawlDirectoryError
 
 
 def crawl(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gossamer.dashboard.front import FrontEnd
+from gossamer.dashboard.app import FrontEnd
 
 
 @pytest.fixture

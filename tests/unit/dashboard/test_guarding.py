@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from gossamer.dashboard.guarding import ACCESS, HEADERS, MAX_BODY, MAX_SESSIONS, MAX_TARGET, Guard
-from gossamer.dashboard.keys import Access, Keys, read_keys
-from gossamer.dashboard.listening import read_address
-from gossamer.model.errors import UsageError
+from gossamer.dashboard.guarding import (
+    ACCESS,
+    HEADERS,
+    MAX_BODY,
+    MAX_SESSIONS,
+    MAX_TARGET,
+    Access,
+    Guard,
+    Keys,
+    read_keys,
+)
+from gossamer.dashboard.serving import read_address
+from gossamer.values.errors import UsageError
 
 PORT = 4321
 HOST = f"127.0.0.1:{PORT}"

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.dashboard.layouts import KEPT, Layout, read_layout, write_layout
-from gossamer.model.errors import UsageError
+from gossamer.dashboard.sites import KEPT, Layout, read_layout, write_layout
+from gossamer.values.errors import UsageError
 
 
 def test_a_layout_is_as_it_was_left(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from gossamer.dashboard.crawls import Crawls
-from gossamer.dashboard.kept import config_folder
+from gossamer.dashboard.questions import names_of_reports, save_questions
 from gossamer.dashboard.sites import (
     ListedSite,
     ListedSites,
+    config_folder,
     entrance,
     folders,
     is_own,
@@ -20,8 +21,7 @@ from gossamer.dashboard.sites import (
     save_sites,
     sites_file,
 )
-from gossamer.dashboard.tables import names_of_reports, save_questions
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
 
 
 def sites(*pairs: tuple[str, str]) -> bytes:

@@ -5,12 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.assembly.options import CrawlOptions
-from gossamer.dashboard.beginning import CONSOLE
-from gossamer.dashboard.starting import NOT_OF_A_FORM, offered_options, start
-from gossamer.flow.sheet import properties
-from gossamer.model.errors import UsageError
-from gossamer.query.places import CRAWL_FILE
+from gossamer.crawl.options import CrawlOptions
+from gossamer.dashboard.jobs import CONSOLE, NOT_OF_A_FORM, offered_options, start
+from gossamer.engine.sheet import properties
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import UsageError
 
 #: Options whose values are texts of the person's own, and name nothing of this machine. A new one is judged before it comes here.
 TEXTS = {

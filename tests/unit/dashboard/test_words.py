@@ -10,12 +10,11 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from gossamer.cli.main import main
-from gossamer.dashboard.children import KilledChildren
-from gossamer.dashboard.words import SearchConsole, TripleConsole, answerable
-from gossamer.model.errors import UsageError
-from gossamer.operations.triple_answers import CELL, answer
-from gossamer.operations.word_questions import TripleQuestion
+from gossamer.dashboard.questions import KilledChildren, SearchConsole, TripleConsole, answerable
+from gossamer.query.questions import TripleQuestion
+from gossamer.rdf.store.answers import CELL, answer
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.errors import UsageError
 
 #: A product whose name would like to be a script and is too long for a cell, and a page of words.
 PAGES = {
@@ -104,6 +103,6 @@ def test_a_crawl_without_index_and_triples_says_how_to_have_them(crawl: Path, tm
 
 
 def test_the_advice_to_a_person_whose_answer_takes_too_long_fits_what_was_asked(tmp_path: Path) -> None:
-    endless = KilledChildren("gossamer.operations.search_answers", 0.0, 1, "look at the text instead")
+    endless = KilledChildren("gossamer.search.indexing", 0.0, 1, "look at the text instead")
     with pytest.raises(UsageError, match="there was no answer within 0 seconds; look at the text instead"):
         asyncio.run(endless.ask(tmp_path, b"{}"))

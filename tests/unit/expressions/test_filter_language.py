@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.contracts.filtering import Predicate
+from gossamer.engine.errors import SettingError, UnknownName
 from gossamer.expressions.compiling import Expression, explain
+from gossamer.expressions.contract import Predicate
 from gossamer.expressions.facts import gates_of
-from gossamer.expressions.parsing import MAX_NESTING, parse
 from gossamer.expressions.predicates import SHIPPED, words_of
-from gossamer.expressions.scanning import ExpressionError
-from gossamer.flow.errors import SettingError, UnknownName
-from gossamer.model.task import Task
-from gossamer.model.visit import Link
-from gossamer.stages.url_filter.constraints import DomainConstraint
-from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet, by_gate
-from gossamer.testing.storing import visit
+from gossamer.expressions.syntax import MAX_NESTING, ExpressionError, parse
+from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet, by_gate
+from gossamer.parsing.filters import DomainConstraint
+from gossamer.testing.storage import visit
+from gossamer.values.task import Task
+from gossamer.values.visit import Link
 
 PAGE = Task("http://a.test/", host="a.test", depth=1)
 

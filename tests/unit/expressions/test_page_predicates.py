@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.cli.main import commands
-from gossamer.contracts.filtering import VisitGate
+from gossamer.documents.document import Document
+from gossamer.documents.terms import keywords
+from gossamer.engine.errors import SettingError
 from gossamer.expressions.compiling import Expression
-from gossamer.expressions.pages import facts_of, keep_document
+from gossamer.expressions.contract import VisitGate
+from gossamer.expressions.facts import facts_of, keep_document
 from gossamer.expressions.patterns import compile_words
 from gossamer.expressions.predicates import SHIPPED
-from gossamer.expressions.scanning import ExpressionError
-from gossamer.flow.errors import SettingError
-from gossamer.model.visit import Link, Visit
-from gossamer.reading.document import Document
-from gossamer.reading.keywords import keywords
-from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
-from gossamer.testing.storing import visit
+from gossamer.expressions.syntax import ExpressionError
+from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Link, Visit
 
 CLINIC = b"""<html><head><title>Heart disease: advice for patients</title>
 <script type="application/ld+json">{"@context": "https://schema.org", "@type": "MedicalWebPage", "name": "Heart"}</script>

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import Consumer
-from gossamer.flow.ends import In
-from gossamer.flow.errors import UnknownName, WiringError
-from gossamer.flow.unit import Provider
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.errors import UnknownName, WiringError
+from gossamer.engine.unit import Provider
 
 MODULE = """
-from gossamer.flow.component import Consumer
-from gossamer.flow.ends import In
-from gossamer.flow.unit import Provider
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.unit import Provider
 
 class Keep(Consumer):
     inbox: In[int]

@@ -9,17 +9,15 @@ from typing import Any, Protocol
 import msgspec
 import pytest
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
-from gossamer.flow.difference import Difference, changed
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import ComponentFailed, FlowError, WiringError
-from gossamer.flow.graph import Graph
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import Uses
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import Wiring, parse
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.errors import ComponentFailed, FlowError, WiringError
+from gossamer.engine.graph import Graph
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import Difference, Wiring, changed, parse
 
 TOTAL = 400
 

@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.flow.confining.landlock import landlock_version
-from gossamer.flow.confining.walls import LAYERS, Layer, Walls, confine
+from gossamer.engine.confinement import LAYERS, Layer, Walls, confine, landlock_version
 
 # The children use nothing that another thread of the parent could hold.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

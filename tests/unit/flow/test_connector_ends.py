@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.flow.connector import Statistics, class_of
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import Closed, EndOfItems, WiringError
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.receipt import Receipt, current
+from gossamer.engine.connector import Statistics, class_of
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import Closed, EndOfItems, WiringError
+from gossamer.engine.gate import Receipt, current
+from gossamer.engine.local import LocalConnector
 
 
 def connector(name: str = "arrow", capacity: int = 4) -> LocalConnector[int]:

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.component import Consumer, Filter
-from gossamer.flow.connector import Statistics
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import EndOfItems, WiringError, WrongItem
-from gossamer.flow.fused import FusedConnector
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.runner import Runner
+from gossamer.engine.component import Consumer, Filter
+from gossamer.engine.connector import Statistics
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import EndOfItems, WiringError, WrongItem
+from gossamer.engine.local import FusedConnector, LocalConnector
+from gossamer.engine.runner import Runner
 
 
 class Slow(Consumer):

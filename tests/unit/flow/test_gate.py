@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from gossamer.flow.gate import Gate
+from gossamer.engine.gate import Gate
 
 
 async def turns(count: int = 20) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.flow.component import Component, Consumer, Filter
-from gossamer.flow.errors import WiringError
-from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, start_order, used_names
-from gossamer.flow.sheet import NoSettings, Sheet
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.engine.component import Component, Consumer, Filter
+from gossamer.engine.errors import WiringError
+from gossamer.engine.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, start_order, used_names
+from gossamer.engine.sheet import NoSettings, Sheet
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 
 
 def component(

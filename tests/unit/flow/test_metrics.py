@@ -1,6 +1,6 @@
 """Metrics are read as a value, without disturbing the unit."""
 
-from gossamer.flow.metrics import Metrics
+from gossamer.engine.unit import Metrics
 
 
 def test_a_snapshot_has_counters_and_gauges_and_does_not_change_later() -> None:

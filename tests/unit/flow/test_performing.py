@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import ComponentFailed
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.performing import ErrorPolicy
-from gossamer.flow.receipt import Receipt
+from gossamer.engine.batches import ErrorPolicy
+from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.gate import Receipt
+from gossamer.engine.local import LocalConnector
 from gossamer.testing import Stand
 
 RESTART = ErrorPolicy("restart", 3)

@@ -5,16 +5,15 @@ from typing import Protocol
 
 import pytest
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import WiringError
-from gossamer.flow.graph import Graph
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import Uses, UsesMany
-from gossamer.flow.sheet import Sheet
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import parse
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
+from gossamer.engine.ends import In, Out, Uses, UsesMany
+from gossamer.engine.errors import WiringError
+from gossamer.engine.graph import Graph
+from gossamer.engine.planning import plan
+from gossamer.engine.sheet import Sheet
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import parse
 
 
 class Resolver(Protocol):

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from gossamer.flow.component import Consumer
-from gossamer.flow.ends import In
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
 from gossamer.testing import FakeClock, Stand
 
 

@@ -4,10 +4,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from gossamer.flow.component import Filter
-from gossamer.flow.errors import WiringError
-from gossamer.flow.ports import In, Out, Uses, UsesMany, declared
-from gossamer.flow.unit import Provider
+from gossamer.engine.component import Filter
+from gossamer.engine.ends import In, Out, Uses, UsesMany, declared
+from gossamer.engine.errors import WiringError
+from gossamer.engine.unit import Provider
 
 
 class Reads(Protocol):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.flow import quantities
-from gossamer.flow.quantities import written
+from gossamer.engine import sheet
+from gossamer.engine.sheet import written
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from gossamer.flow.quantities import written
     ],
 )
 def test_a_quantity_counts_in_the_base_unit(text: str, unit: str, number: float) -> None:
-    assert quantities.parse(text, unit) == number
+    assert sheet.parse(text, unit) == number
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_quantity_counts_in_the_base_unit(text: str, unit: str, number: float)
 )
 def test_what_is_no_quantity_is_refused_with_an_example(text: str, unit: str, advice: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity; write") as caught:
-        quantities.parse(text, unit)
+        sheet.parse(text, unit)
     assert str(caught.value) == f"{text!r} is not a quantity; write {advice}"
 
 
@@ -61,7 +61,7 @@ def test_what_is_no_quantity_is_refused_with_an_example(text: str, unit: str, ad
     [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (999_990, "1.0 MB"), (2.5e9, "2.5 GB"), (7e12, "7.0 TB")],
 )
 def test_sizes_are_shown_short(count: float, shown: str) -> None:
-    assert quantities.show_bytes(count) == shown
+    assert sheet.show_bytes(count) == shown
 
 
 @pytest.mark.parametrize(
@@ -76,25 +76,25 @@ def test_sizes_are_shown_short(count: float, shown: str) -> None:
     ],
 )
 def test_durations_are_shown_short(seconds: float, shown: str) -> None:
-    assert quantities.show_seconds(seconds) == shown
+    assert sheet.show_seconds(seconds) == shown
 
 
 @given(st.floats(0, 1e15))
 def test_a_size_that_is_shown_reads_back_as_nearly_the_same(count: float) -> None:
-    shown = quantities.show_bytes(count)
-    assert quantities.parse(shown, "bytes") == pytest.approx(count, rel=0.06, abs=0.5)
+    shown = sheet.show_bytes(count)
+    assert sheet.parse(shown, "bytes") == pytest.approx(count, rel=0.06, abs=0.5)
 
 
 @given(st.floats(0, 1e7))
 def test_a_duration_that_is_shown_reads_back_as_nearly_the_same(seconds: float) -> None:
-    shown = quantities.show_seconds(seconds)
-    assert quantities.parse(shown, "s") == pytest.approx(seconds, rel=0.02, abs=0.06)
+    shown = sheet.show_seconds(seconds)
+    assert sheet.parse(shown, "s") == pytest.approx(seconds, rel=0.02, abs=0.06)
 
 
 @given(st.text(max_size=20), st.sampled_from(["s", "bytes", "bytes/s", "requests", ""]))
 def test_any_text_is_a_number_or_is_refused_with_advice(text: str, unit: str) -> None:
     try:
-        assert isinstance(quantities.parse(text, unit), int | float)
+        assert isinstance(sheet.parse(text, unit), int | float)
     except ValueError as error:
         assert "write" in str(error)  # noqa: PT017  # either is right, but nothing else
 

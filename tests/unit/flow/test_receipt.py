@@ -1,6 +1,6 @@
 """Receipts complete once, when the last holder lets go."""
 
-from gossamer.flow.receipt import Receipt, joint
+from gossamer.engine.gate import Receipt, joint
 
 
 def test_a_receipt_completes_with_its_last_holder() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.flow import render
-from gossamer.flow.component import Consumer, Producer
-from gossamer.flow.ends import In, Out
-from gossamer.flow.graph import ComponentNode, ConnectorNode, Graph, ProviderNode
-from gossamer.flow.sheet import Sheet
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import ComponentPlan, ConnectorPlan, Wiring
+from gossamer.engine import drawing
+from gossamer.engine.component import Consumer, Producer
+from gossamer.engine.ends import In, Out
+from gossamer.engine.graph import ComponentNode, ConnectorNode, Graph, ProviderNode
+from gossamer.engine.sheet import Sheet
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, Wiring
 
 
 class CountSheet(Sheet, frozen=True):
@@ -63,7 +63,7 @@ GRAPH = Graph(
 
 
 @pytest.mark.parametrize(
-    "form", [render.to_text, render.to_dot, render.to_mermaid, lambda graph: json.dumps(render.to_json(graph))]
+    "form", [drawing.to_text, drawing.to_dot, drawing.to_mermaid, lambda graph: json.dumps(drawing.to_json(graph))]
 )
 def test_every_unit_and_connector_is_mentioned(form: Any) -> None:
     shown = form(GRAPH)
@@ -72,7 +72,7 @@ def test_every_unit_and_connector_is_mentioned(form: Any) -> None:
 
 
 def test_text_tells_pools_instances_arrows_and_users() -> None:
-    assert render.to_text(GRAPH).splitlines() == [
+    assert drawing.to_text(GRAPH).splitlines() == [
         "components and connectors",
         "  a-b (producer) - Counts up.",
         "    outbox --[the-numbers: int, local:]--> end, a_b",
@@ -84,7 +84,7 @@ def test_text_tells_pools_instances_arrows_and_users() -> None:
 
 
 def test_dot_draws_arrows_and_uses() -> None:
-    shown = render.to_dot(GRAPH)
+    shown = drawing.to_dot(GRAPH)
     assert '"a-b" -> "end" [label="the-numbers"];' in shown
     assert '"a-b" -> "a_b" [label="the-numbers"];' in shown
     assert '"end" -> "disk" [style=dashed, arrowhead=open];' in shown
@@ -92,14 +92,14 @@ def test_dot_draws_arrows_and_uses() -> None:
 
 
 def test_mermaid_gives_each_unit_an_identifier_of_its_own() -> None:
-    shown = render.to_mermaid(GRAPH)
+    shown = drawing.to_mermaid(GRAPH)
     identifiers = re.findall(r"^  (\w+)[(\[]", shown, re.MULTILINE)
     assert len(identifiers) == len(set(identifiers)) == 4
     assert "u_a_0b -- the-numbers --> u_a__b" in shown
 
 
 def test_json_is_plain_data_with_settings_and_ends() -> None:
-    told = render.to_json(GRAPH)
+    told = drawing.to_json(GRAPH)
     assert json.loads(msgspec.json.encode(told)) == told
     assert told["components"]["a-b"]["settings"] == {"count": 3}
     assert told["components"]["a-b"]["doc"] == "Counts up."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.component import (
+from gossamer.engine.component import (
     AsynchronousFilter,
     Component,
     Consumer,
@@ -15,10 +15,10 @@ from gossamer.flow.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import ComponentFailed
-from gossamer.flow.receipt import Receipt
-from gossamer.flow.runner import Runner
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.gate import Receipt
+from gossamer.engine.runner import Runner
 from gossamer.testing import Stand
 
 

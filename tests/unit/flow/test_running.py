@@ -6,16 +6,15 @@ from typing import Annotated, Any, Protocol
 
 import pytest
 
-from gossamer.flow.catalog import Catalog
-from gossamer.flow.component import Consumer, Filter, Producer
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import ComponentFailed, FlowError, SettingError, UnknownName, WiringError
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import Uses
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import Sheet, setting
-from gossamer.flow.unit import Provider, Unit
-from gossamer.flow.wiring import parse
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import Consumer, Filter, Producer
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.errors import ComponentFailed, FlowError, SettingError, UnknownName, WiringError
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider, Unit
+from gossamer.engine.wiring import parse
 from gossamer.testing import FakeClock
 
 LOG: list[str] = []

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import HIDDEN, NoSettings, Sheet, build, change, nearest, properties, setting, shown
-from gossamer.flow.unit import Unit
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import HIDDEN, NoSettings, Sheet, build, change, nearest, properties, setting, shown
+from gossamer.engine.unit import Unit
 
 
 class FetchSheet(Sheet, frozen=True):

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.errors import UnknownName, WiringError
-from gossamer.flow.fused import FusedConnector
-from gossamer.flow.local import LocalConnector
-from gossamer.flow.remote.connector import RemoteConnector
-from gossamer.flow.remote.links import Exchange
-from gossamer.flow.transports import Opening, known_schemes, open_connector
+from gossamer.engine.errors import UnknownName, WiringError
+from gossamer.engine.local import FusedConnector, LocalConnector
+from gossamer.engine.remote.connector import RemoteConnector
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.transports import Opening, known_schemes, open_connector
 
 
 def opened(address: str, **more: Any) -> Any:

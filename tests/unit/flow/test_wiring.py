@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.flow.errors import WiringError
-from gossamer.flow.wiring import (
+from gossamer.engine.errors import WiringError
+from gossamer.engine.wiring import (
     ComponentPlan,
     ConnectorPlan,
     ProviderPlan,

@@ -10,14 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, ProcessLimits, walls_here
-from gossamer.mobile.confined.messages import MadeBatch
+from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.crawler import BringRules, CrawlerBatch, CrawlerFacts, MobileCrawler, MobileProgram
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.wire import to_bytes, unpacked
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 pytestmark = pytest.mark.slow
 
@@ -140,8 +139,8 @@ def test_the_owner_is_told_which_walls_hold() -> None:
 #: The beginning of a program in the place of the process: it shuts itself in, and then does as it likes.
 HEAD = """
 import os, socket, sys
-from gossamer.flow.confining.walls import Walls, confine
-from gossamer.mobile.confined.messages import *
+from gossamer.engine.confinement import Walls, confine
+from gossamer.mobile.confined.keeper import *
 import msgspec
 pipe = socket.socket(fileno=0)
 reader = pipe.makefile("rb")

@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.mobile.crawler import MobileCrawler
 from gossamer.mobile.reading import MAX_FILE, parse_crawler, read_crawler
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
 
 GOOD = """\
 name = "health"

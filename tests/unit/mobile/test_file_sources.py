@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.contracts.sourcing import Withheld
-from gossamer.mobile.sources.files import FileSource
-from gossamer.mobile.sources.paths import forbidden
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Response
-from gossamer.testing.sourcing import HOSTILE_PATHS
+from gossamer.mobile.contract import Withheld
+from gossamer.mobile.sources.files import FileSource, forbidden
+from gossamer.testing.mobile import HOSTILE_PATHS
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Response
 
 SITE = "http://example.test"
 SECRET = b"SECRET of the owner"

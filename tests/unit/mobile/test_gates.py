@@ -6,16 +6,16 @@ from functools import partial
 
 import pytest
 
-from gossamer.contracts.sourcing import Withheld
 from gossamer.expressions.compiling import Expression
+from gossamer.frontier.robots.provider import ObeyRobots
+from gossamer.mobile.contract import Withheld
+from gossamer.mobile.sources.files import names_of
 from gossamer.mobile.sources.gate import MAX_EXAMPLES, MAX_SITES, REASONS, GatedPages, ServedSite
 from gossamer.mobile.sources.owner import OwnerLimits
-from gossamer.mobile.sources.paths import names_of
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
-from gossamer.services.robots.provider import ObeyRobots
 from gossamer.testing import FakeClock
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 HOME = "https://example.org/"
 

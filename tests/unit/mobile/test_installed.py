@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from gossamer.documents.document import Document
 from gossamer.mobile.crawler import NamedProcessor
-from gossamer.mobile.installed import GROUP, allowed_processors, processors_of
-from gossamer.model.errors import UsageError
-from gossamer.model.visit import Item
-from gossamer.reading.document import Document
+from gossamer.mobile.judging import GROUP, allowed_processors, processors_of
+from gossamer.values.errors import UsageError
+from gossamer.values.visit import Item
 
 
 class Words:

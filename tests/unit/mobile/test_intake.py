@@ -18,11 +18,11 @@ from gossamer.mobile.crawler import (
     NamedProcessor,
     TravelLimits,
 )
-from gossamer.mobile.managing.book import CrawlerRecord
-from gossamer.mobile.managing.intake import BatchRefused, KnownAtHome, check_batch, visits_of
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Visit, sha1_base32
+from gossamer.mobile.manager.book import CrawlerRecord
+from gossamer.mobile.manager.intake import BatchRefused, KnownAtHome, check_batch, visits_of
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Visit, sha1_base32
 
 HOST = "a.test"
 BYTES = b"<title>A</title>"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.mobile.sources.owner import OwnerSheet, parse_sheet, read_sheet
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
 
 SHEET = """
 refuse = ['path("/private/**")']

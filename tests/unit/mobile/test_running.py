@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.documents.document import Document
 from gossamer.mobile.crawler import (
     BringRules,
     BroughtPage,
@@ -21,11 +22,10 @@ from gossamer.mobile.judging import InstalledProcessor
 from gossamer.mobile.reading import parse_crawler
 from gossamer.mobile.running import CrawlerRun, run_crawler
 from gossamer.mobile.wire import BATCH, from_bytes, to_bytes
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome, of_status
-from gossamer.model.task import Task
-from gossamer.model.visit import Item, Response, sha1_base32
-from gossamer.reading.document import Document
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome, of_status
+from gossamer.values.task import Task
+from gossamer.values.visit import Item, Response, sha1_base32
 
 Pages = Mapping[str, str | Response]
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.mobile.managing.keys import KEY, RuntimeKey, runtime_key
-from gossamer.mobile.managing.links import ConfiguredRuntimes, RuntimesSheet
-from gossamer.mobile.managing.making import CrawlerTemplate, crawler_for
-from gossamer.mobile.managing.sending import is_worth_sending
-from gossamer.model.errors import UsageError
-from gossamer.model.task import Task
+from gossamer.mobile.manager.away import is_worth_sending
+from gossamer.mobile.manager.links import ConfiguredRuntimes, RuntimesSheet
+from gossamer.mobile.manager.settling import CrawlerTemplate, crawler_for
+from gossamer.mobile.manager.sheet import KEY, RuntimeKey, runtime_key
+from gossamer.values.errors import UsageError
+from gossamer.values.task import Task
 
 ADDRESS = "http://127.0.0.1:8643"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.model.aside import Family
+from gossamer.values.task import Family
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.flow.connector import class_of
-from gossamer.flow.errors import BrokenFrame
-from gossamer.flow.remote.codec import Codec
-from gossamer.model import body as bodies
-from gossamer.model.body import BodyWriter, StoredBody
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit, sha1_base32
-from gossamer.reading.document import Document
+from gossamer.documents.document import Document
+from gossamer.engine.connector import class_of
+from gossamer.engine.errors import BrokenFrame
+from gossamer.engine.remote.messages import Codec
+from gossamer.values import body as bodies
+from gossamer.values.body import BodyWriter, StoredBody
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit, sha1_base32
 
 
 def written(data: bytes, threshold: int, *, step: int = 1000, directory: str = "") -> bodies.Body:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.claims import Said, frequency_of, kind_of, said, time_of
+from gossamer.values.change_hints import Said, frequency_of, kind_of, said, time_of
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 from publicsuffixlist import PublicSuffixList
 
-from gossamer.model.domains import below_suffix, domain_rule, registered_domain
-from gossamer.model.errors import UsageError
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import below_suffix, domain_rule, registered_domain
 
 #: Hosts of each kind of rule, and of none.
 HOSTS = [

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.model.host_table import HostTable
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import HostTable
 
 
 def test_a_name_wins_then_the_longest_pattern() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.items import UnwritableItem, as_item, number_in, plain
-from gossamer.model.visit import Item
+from gossamer.values.items import UnwritableItem, as_item, number_in, plain
+from gossamer.values.visit import Item
 
 
 @dataclasses.dataclass

@@ -2,11 +2,10 @@
 
 import pytest
 
-from gossamer.model.change import JudgedBy, PageChange
-from gossamer.model.known import MAX_VALIDATOR, KnownPage, after, compared
-from gossamer.model.outcome import Outcome, of_status
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit
+from gossamer.values.outcome import Outcome, of_status
+from gossamer.values.page_history import MAX_VALIDATOR, KnownPage, after, compared
+from gossamer.values.task import Task
+from gossamer.values.visit import JudgedBy, PageChange, Response, Visit
 
 KNOWN = KnownPage(visited_at=1.0, changed_at=1.0, digest="D", simhash=0b1111, etag='"v"')
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.mime import is_odd, of_fields, sniff
+from gossamer.values.media_type import is_odd, of_fields, sniff_media_type
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 ZIP = b"PK\x03\x04\x14\x00\x00\x00"
@@ -36,7 +36,7 @@ PAGE = b"<!doctype html><title>t</title>"
     ],
 )
 def test_a_server_that_says_nothing_is_helped(claim: str, content: bytes, mime: str) -> None:
-    assert sniff(content, claim) == mime
+    assert sniff_media_type(content, claim) == mime
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_server_that_says_nothing_is_helped(claim: str, content: bytes, mime: 
 def test_a_server_that_says_something_is_believed_as_far_as_the_standard_goes(
     content: bytes, claim: str, mime: str
 ) -> None:
-    assert sniff(content, claim) == mime
+    assert sniff_media_type(content, claim) == mime
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_a_server_that_says_something_is_believed_as_far_as_the_standard_goes(
     ],
 )
 def test_html_is_what_does_not_begin_as_something_else(content: bytes, mime: str) -> None:
-    assert sniff(content, "text/html") == mime
+    assert sniff_media_type(content, "text/html") == mime
 
 
 def test_a_server_that_asks_to_be_believed_is_believed_where_it_says_something() -> None:
-    assert sniff(PAGE, "application/octet-stream", nosniff=True) == "application/octet-stream"
-    assert sniff(PNG, "text/plain", nosniff=True) == "text/plain"
-    assert sniff(PAGE, "", nosniff=True) == "text/html"
+    assert sniff_media_type(PAGE, "application/octet-stream", nosniff=True) == "application/octet-stream"
+    assert sniff_media_type(PNG, "text/plain", nosniff=True) == "text/plain"
+    assert sniff_media_type(PAGE, "", nosniff=True) == "text/html"
 
 
 @given(st.binary(max_size=2000), st.sampled_from(["", "text/html", "text/plain", "image/png", "video/mp4", "x/y"]))
 def test_any_bytes_have_a_type(content: bytes, claim: str) -> None:
-    mime = sniff(content, claim)
+    mime = sniff_media_type(content, claim)
     assert mime and mime == mime.lower() and "/" in mime
 
 
@@ -133,7 +133,7 @@ def test_the_last_media_type_that_is_one_counts(values: list[str], claim: str) -
 def test_a_page_under_a_type_that_is_none_is_a_page(claim: str) -> None:
     fields = [("content-type", claim)]
     assert is_odd(fields)
-    assert sniff(PAGE, of_fields(fields)) == "text/html"
+    assert sniff_media_type(PAGE, of_fields(fields)) == "text/html"
 
 
 def test_a_type_that_is_written_once_is_not_odd() -> None:

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from gossamer.model.normal import STEPS, USUAL, Normaliser, Step, read_parameters
-from gossamer.model.url import canonical
-from gossamer.stages.links.lists import shipped_parameters
+from gossamer.parsing.links import shipped_parameters
+from gossamer.values.url import canonical
+from gossamer.values.url_normalization import STEPS, USUAL, Normaliser, Step, read_parameters
 
 ALL = Normaliser(STEPS, shipped_parameters())
 PLAIN = Normaliser(USUAL, shipped_parameters())

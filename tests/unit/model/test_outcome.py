@@ -1,7 +1,7 @@
 """The traits of outcomes: every outcome has them, and they fit each other."""
 
-from gossamer.model.outcome import ANSWERED, DOCUMENTS, ERRORS, TRAITS, TRANSIENT, Outcome, of_status
 from gossamer.query.schema import HOSTS_VIEW
+from gossamer.values.outcome import ANSWERED, DOCUMENTS, ERRORS, TRAITS, TRANSIENT, Outcome, of_status
 
 
 def test_every_outcome_has_traits_and_none_is_named_twice() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.model.request import LONGEST_RETRY, LoggedOut, Request, Retry, asking, unpacked
-from gossamer.model.requesting import MAX_BODY, MAX_DATA
+from gossamer.values.errors import UsageError
+from gossamer.values.request import LONGEST_RETRY, LoggedOut, Request, Retry, asking, unpacked
+from gossamer.values.request_identity import MAX_BODY, MAX_DATA
 
 
 def sent(**parts: Any) -> Any:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.model.errors import UnreadableUrl, UrlTooLong
-from gossamer.model.url import MAX_TEXT, canonical, endpoint_of, host_of, is_machine, path_of, site_of
+from gossamer.values.errors import UnreadableUrl, UrlTooLong
+from gossamer.values.url import MAX_TEXT, canonical, endpoint_of, host_of, is_machine, path_of, site_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.analysis.doctor import Finding, examine
 from gossamer.cli.main import main
-from gossamer.operations.doctor import Finding, examine
 from gossamer.testing.fakeweb import FakeWeb
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.operations.replay_addresses import REPLAY, ReplayAddresses, ReplayAsked
+from gossamer.analysis.replaying import REPLAY, ReplayAddresses, ReplayAsked
 
 ASKED = ReplayAsked("crawl-1", "http://a.test/?a=1&b=%26#x", "20260301120000", 1_000)
 ADDRESSES = ReplayAddresses(b"s" * 32)

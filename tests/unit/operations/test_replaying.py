@@ -3,8 +3,8 @@
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.operations.mirror.rewriting import changed_html
-from gossamer.operations.replaying import NOWHERE, disarm
+from gossamer.analysis.mirror import changed_html
+from gossamer.analysis.replaying import NOWHERE, disarm
 
 
 def ready(page: str) -> str:

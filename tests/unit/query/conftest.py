@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.visit import Item, Link, Visit
-from gossamer.query.sinks.drivers import connect_sink
-from gossamer.query.sinks.mapping import SinkSpec
-from gossamer.stores.tablelog import TableLog, TableLogSheet
-from gossamer.stores.warc import WarcArchive, WarcSheet
-from gossamer.testing.hanging import HUNG_AFTER
-from gossamer.testing.storing import visit
+from gossamer.sinks.drivers import connect_sink
+from gossamer.sinks.mapping import SinkSpec
+from gossamer.storage.archive.warc import WarcArchive, WarcSheet
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Item, Link, Visit
 
 
 class Kept:

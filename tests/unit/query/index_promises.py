@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from gossamer.contracts.feeding import FeedBatch, FeedConsumer, FeedMark
-from gossamer.query.derived import has_index
-from gossamer.query.search.asking import Search
-from gossamer.query.search.index import SearchIndex
+from gossamer.query.engine import has_index
+from gossamer.search.asking import Search
+from gossamer.search.index import SearchIndex
+from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark
 from gossamer.testing import check_feed_consumer
 
 COLUMNS = (

@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model import body as bodies
-from gossamer.model.body import PIECE, THRESHOLD, StoredBody
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Visit
-from gossamer.operations.indexing import index_crawl
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.search.asking import Search
-from gossamer.testing.storing import visit
+from gossamer.search.asking import Search
+from gossamer.search.indexing import index_crawl
+from gossamer.testing.storage import visit
+from gossamer.values import body as bodies
+from gossamer.values.body import PIECE, THRESHOLD, StoredBody
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

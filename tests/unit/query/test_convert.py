@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.visit import Visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.engine import Error, ParquetWriter
-from gossamer.query.noted import damaged_index, damaged_tables, notes_of
-from gossamer.query.places import TableManifest, manifest, reading, run_file, table_files, write_manifest
-from gossamer.stores.cdxj import INDEX
-from gossamer.stores.segments import segments
+from gossamer.storage.archive.cdxj import INDEX
+from gossamer.storage.tables.manifest import damaged_index, damaged_tables, notes_of
+from gossamer.storage.tables.places import TableManifest, manifest, reading, run_file, table_files, write_manifest
+from gossamer.storage.tables.segments import segments
+from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]
@@ -171,7 +171,7 @@ def test_only_one_process_converts(kept: Open, page: Make) -> None:
     crawl = kept(segment_bytes=1)
     for number in range(2):
         crawl.commit(page(number))
-    from gossamer.query.places import converting as lock
+    from gossamer.storage.tables.places import converting as lock
 
     with lock(crawl.directory, wait=False) as held:
         assert held
@@ -216,7 +216,7 @@ def test_a_torn_line_is_not_read(kept: Open, page: Make) -> None:
 
 
 def test_what_strangers_wrote_stays_in_its_column(kept: Open) -> None:
-    from gossamer.testing.storing import hostile_visits
+    from gossamer.testing.storage import hostile_visits
 
     crawl = kept()
     visits = hostile_visits()

@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import Requested
-from gossamer.model.task import Task
-from gossamer.model.visit import Visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.schema import documented, tables_that_ship
-from gossamer.stores.tables.copies import CopyRow
-from gossamer.stores.tables.host_notes import HostRow
-from gossamer.testing.storing import unanswered
+from gossamer.storage.tables.row_tables import CopyRow, HostRow
+from gossamer.testing.storage import unanswered
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import Task
+from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.feeding import FeedBatch, FeedMark
-from gossamer.model.visit import Visit
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
-from gossamer.query.places import TableManifest as Replaced
-from gossamer.query.places import reading, run_file, table_files, write_manifest
-from gossamer.stores.segments import committed, segments
+from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.places import TableManifest as Replaced
+from gossamer.storage.tables.places import reading, run_file, table_files, write_manifest
+from gossamer.storage.tables.segments import committed, segments
+from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from gossamer.model.errors import UsageError
 from gossamer.query import host_list
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.engine import ParquetWriter
 from gossamer.query.host_list import COLUMNS, MOST, HostList
-from gossamer.query.places import TableManifest, run_file, write_manifest
-from gossamer.stores.tables.host_notes import HostRow
+from gossamer.storage.tables.places import TableManifest, run_file, write_manifest
+from gossamer.storage.tables.row_tables import HostRow
+from gossamer.values.errors import UsageError
 
 AT = "2026-03-01T12:00:00.000000Z"
 

@@ -9,7 +9,6 @@ from typing import ClassVar, NamedTuple, TypedDict
 import msgspec
 import pytest
 
-from gossamer.model.errors import UsageError
 from gossamer.query.item_rows import (
     MOST_COLUMNS,
     ItemLayout,
@@ -22,6 +21,7 @@ from gossamer.query.item_rows import (
     json_text,
     key_of,
 )
+from gossamer.values.errors import UsageError
 
 BOOK = ItemValues("Book", "http://a.test/1", "v1", {"title": "=1+1", "url": "http://a.test/book", "tags": ["x"]})
 NUMBER = ItemValues("n", "http://a.test/2", "v2", 7)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gossamer.query.engine import connect
-from gossamer.query.item_views import asks_for_items, make_item_views
+from gossamer.query.item_tables import asks_for_items, make_item_views
 
 
 def views(tmp: str, items: "list[tuple[str, object]]", question: str) -> "tuple[list[str], list[tuple[object, ...]]]":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gossamer.query.printing import CELL, write_csv, write_jsonl, write_table
-from gossamer.testing.storing import HOSTILE_TEXTS
+from gossamer.testing.storage import HOSTILE_TEXTS
 
 Write = Callable[..., int]
 

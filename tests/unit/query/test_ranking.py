@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.contracts.prioritizing import TaskStanding
-from gossamer.flow.errors import SettingError
-from gossamer.model.task import Task
-from gossamer.model.visit import Link, Visit
+from gossamer.engine.errors import SettingError
+from gossamer.frontier.contract import TaskStanding
+from gossamer.frontier.order import WeightedPrioritizer, WeightSheet
 from gossamer.query.database import Database
 from gossamer.query.ranking import DAMPING, pagerank, rank_crawl
-from gossamer.stages.frontier.prioritizers import WeightedPrioritizer, WeightSheet
+from gossamer.values.task import Task
+from gossamer.values.visit import Link, Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

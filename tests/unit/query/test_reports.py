@@ -10,13 +10,12 @@ import msgspec
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.model.outcome import Outcome
-from gossamer.model.url import host_of
-from gossamer.model.visit import Link, Visit
 from gossamer.query.database import Database
-from gossamer.query.reports.asking import SPECS, make_report
-from gossamer.query.reports.html import page_of
-from gossamer.query.reports.values import MadeReport
+from gossamer.query.report_html import page_of
+from gossamer.query.reports import SPECS, MadeReport, make_report
+from gossamer.values.outcome import Outcome
+from gossamer.values.url import host_of
+from gossamer.values.visit import Link, Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.dates import utc_text
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.stores.tables.samples import COARSE, FINE, FINE_FOR, SAMPLES, SampleRow
+from gossamer.storage.tables.row_tables import COARSE, FINE, FINE_FOR, SAMPLES, SampleRow
+from gossamer.values.identity import utc_text
 
 #: Two days, in seconds.
 SPAN = 2 * FINE_FOR

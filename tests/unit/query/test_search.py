@@ -11,21 +11,21 @@ import msgspec
 import pytest
 import tantivy
 
-from gossamer.assembly.compiling import shipped
 from gossamer.cli.main import main
-from gossamer.flow.wiring import with_settings, write
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Link, Visit
-from gossamer.operations.indexing import index_crawl
+from gossamer.crawl.compiling import shipped
+from gossamer.engine.wiring import with_settings, write
 from gossamer.query.database import Database
-from gossamer.query.derived import has_index, index_path
+from gossamer.query.engine import has_index, index_path
 from gossamer.query.feeds import Feed
-from gossamer.query.places import CRAWL_FILE
 from gossamer.query.ranking import rank_crawl
-from gossamer.query.search.asking import Search, SearchFilters, type_iris
-from gossamer.query.search.fields import parents
-from gossamer.query.search.index import SearchIndex, open_index, remove_index
+from gossamer.search.asking import Search, SearchFilters, type_iris
+from gossamer.search.fields import parents
+from gossamer.search.index import SearchIndex, open_index, remove_index
+from gossamer.search.indexing import index_crawl
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Link, Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -12,21 +12,19 @@ import msgspec
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.contracts.feeding import FeedBatch, FeedMark, FeedPlace, FollowerNote
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Visit
-from gossamer.operations.sinking import check_sinks
 from gossamer.query.convert import convert
-from gossamer.query.following import feed_until
-from gossamer.query.places import SINKS_FILE
-from gossamer.query.retrying import Retried, RetryingFollower
+from gossamer.query.following import Retried, RetryingFollower, feed_until
 from gossamer.query.schema import tables_that_ship
-from gossamer.query.sinks.drivers import connect_sink
-from gossamer.query.sinks.following import sink_follower
-from gossamer.query.sinks.mapping import SinkSpec, SinkTable, named_parameters, read_sinks
-from gossamer.query.sinks.sink import REFUSED, DatabaseSink
+from gossamer.sinks.commands import check_sinks
+from gossamer.sinks.drivers import connect_sink
+from gossamer.sinks.mapping import SinkSpec, SinkTable, named_parameters, read_sinks
+from gossamer.sinks.sink import REFUSED, DatabaseSink, sink_follower
+from gossamer.storage.tables.feeds import FeedBatch, FeedMark, FeedPlace, FollowerNote
+from gossamer.storage.tables.places import SINKS_FILE
 from gossamer.testing import check_feed_consumer
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.contracts.tables import ColumnSpec, TableSpec
 from gossamer.query.engine import connect
+from gossamer.query.feeds import TextRows, is_textual
 from gossamer.query.schema import select_from_log, tables_that_ship
-from gossamer.query.text_rows import TextRows, is_textual
+from gossamer.storage.tables.contract import ColumnSpec, TableSpec
 
 FRAMES = TableSpec(
     "frames",

@@ -11,18 +11,25 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.analysis.following import follow
 from gossamer.cli.main import main
-from gossamer.contracts.feeding import FeedConsumer
-from gossamer.model.errors import UsageError
-from gossamer.model.visit import Visit
-from gossamer.operations.following import follow
 from gossamer.query.following import feed_all, feeds_of
-from gossamer.query.triples.endpoint import RemoteTripleStore, endpoints, register_endpoint
-from gossamer.query.triples.updating import AUTH_VARIABLE, UnfedEndpoint, Updates, check_endpoint
+from gossamer.rdf.store.endpoint import (
+    AUTH_VARIABLE,
+    RemoteTripleStore,
+    UnfedEndpoint,
+    Updates,
+    check_endpoint,
+    endpoints,
+    register_endpoint,
+)
 from gossamer.rdf.terms import STRING
+from gossamer.storage.tables.feeds import FeedConsumer
 from gossamer.testing import check_feed_consumer
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.testing.triple_server import PROGRAM, TripleServer
+from gossamer.values.errors import UsageError
+from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -10,13 +10,13 @@ import msgspec
 import pyoxigraph as oxigraph
 import pytest
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Triple, Visit
 from gossamer.query.convert import convert
 from gossamer.query.following import feed_all, feeds_of
-from gossamer.query.triples.store import TripleStore
+from gossamer.rdf.store.store import TripleStore
 from gossamer.rdf.terms import STRING
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Triple, Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]
@@ -117,7 +117,7 @@ def test_a_store_of_a_machine_that_stopped_is_made_again(crawl: Any, page: Make)
 
 
 def test_a_reprocess_makes_the_store_anew(crawl: Any, page: Make) -> None:
-    from gossamer.query.places import TableManifest, run_file, table_files, write_manifest
+    from gossamer.storage.tables.places import TableManifest, run_file, table_files, write_manifest
 
     commit(crawl, visited(page, 1, 1, "one"), visited(page, 2, 2, "two"), visited(page, 2, 3))
     feed(crawl.directory).close()

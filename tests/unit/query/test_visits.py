@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Item, Link, Visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.schema import mark_of
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Item, Link, Visit
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.feeding import FeedBatch, FeedMark, FeedPlace
-from gossamer.model.change import PageChange
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.operations.sinking import check_sinks
 from gossamer.query.schema import tables_that_ship
-from gossamer.query.sinks.mapping import SinkSecret, SinkSpec, SinkTable, read_sinks
-from gossamer.query.sinks.webhook import MARKS, SIGNATURE, WebhookSink
+from gossamer.sinks.commands import check_sinks
+from gossamer.sinks.mapping import SinkSecret, SinkSpec, SinkTable, read_sinks
+from gossamer.sinks.webhook import MARKS, SIGNATURE, WebhookSink
+from gossamer.storage.tables.feeds import FeedBatch, FeedMark, FeedPlace
 from gossamer.testing import check_feed_consumer
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.visit import PageChange
 
 COLUMNS = ("change", "fetched_at", "url", "visit")
 

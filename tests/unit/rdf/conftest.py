@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit
+from gossamer.documents.document import Document
 from gossamer.rdf.page import StructuredData, structured_data
-from gossamer.reading.document import Document
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit
 
 Reading = Callable[..., StructuredData]
 Saying = Callable[[str], set[tuple[str, str, str]]]

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.errors import ReadApart
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit
+from gossamer.documents.document import Document
 from gossamer.rdf.contexts import MAX_CHAIN
 from gossamer.rdf.page import StructuredData, structured_data
-from gossamer.reading.document import Document
+from gossamer.values.errors import ReadApart
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit
 
 Shape = Callable[[int], str]
 
@@ -65,7 +65,7 @@ def repeated(count: int) -> dict[str, Any]:
 
 def named(count: int) -> list[Any]:
     """The context of schema.org in each of many nodes, which use much of it."""
-    from gossamer.rdf.schema_org import COERCED
+    from gossamer.rdf.contexts import COERCED
 
     return [{"@context": "https://schema.org", term: "v"} for term in sorted(COERCED) for _ in range(count)]
 

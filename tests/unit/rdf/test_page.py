@@ -7,14 +7,13 @@ from typing import Any
 import pyoxigraph as oxigraph
 import pytest
 
-from gossamer.rdf.filtering import DROPPED, dropping
+from gossamer.documents.document import Document
+from gossamer.documents.skim import MAX_PECULIAR, MAX_REMEMBERED
+from gossamer.rdf.filtering import DROPPED, dropping, sign_of
 from gossamer.rdf.meta import MAX_VALUES
 from gossamer.rdf.page import structured_data
-from gossamer.rdf.sign import sign_of
 from gossamer.rdf.terms import STRING, XHV
 from gossamer.rdf.writing import FORMATS, serialized
-from gossamer.reading.document import Document
-from gossamer.reading.skim import MAX_PECULIAR, MAX_REMEMBERED
 
 OPENGRAPH = (
     '<!doctype html><head><title>t</title><meta property="og:title" content="T"><meta name="DC.creator" content="C">'

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyoxigraph as oxigraph
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit
+from gossamer.documents.document import Document
 from gossamer.rdf.page import StructuredData, structured_data
 from gossamer.rdf.writing import quads
-from gossamer.reading.document import Document
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit
 
 PAGES = Path(__file__).with_name("w3c_json_ld_html")
 SITE = "https://w3c.github.io/json-ld-api/tests/html/"

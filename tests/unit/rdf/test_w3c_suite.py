@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pyoxigraph as oxigraph
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Triple, Visit
-from gossamer.rdf.page import structured_data
-from gossamer.rdf.patterns import expand
-from gossamer.rdf.processor import processor_graph
+from gossamer.documents.document import Document
+from gossamer.rdf.page import processor_graph, structured_data
 from gossamer.rdf.terms import Gathered
+from gossamer.rdf.vocabularies import expand
 from gossamer.rdf.writing import quads
-from gossamer.reading.document import Document
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Triple, Visit
 
 SITE = "http://rdfa.info/test-suite/test-cases/"
 CATEGORIES = ("rdfa1.1", "rdfa1.1-lite", "rdfa1.1-proc", "rdfa1.1-vocab")

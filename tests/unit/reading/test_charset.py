@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.reading import legacy
-from gossamer.reading.charset import DETECTED_BYTES, _letters, sniff, to_utf8
+from gossamer.documents import legacy_encodings
+from gossamer.documents.charset import DETECTED_BYTES, _letters, sniff, to_utf8
 
 
 @pytest.mark.parametrize("name", ["tests1.dat", "tests2.dat", "test-yahoo-jp.dat"])
@@ -115,7 +115,7 @@ def test_a_page_that_declares_nothing_is_read_by_its_letters_wherever_they_stand
     name: str, language: str, text: str, far: int
 ) -> None:
     page = b"<!doctype html><head><title>x</title></head>" + b"<p class=a>b</p>" * (far // 16) + b"<p>"
-    page += legacy.encode(text, name, lambda character: b"?") + b"</p>"
+    page += legacy_encodings.encode(text, name, lambda character: b"?") + b"</p>"
     assert to_utf8(page, sniff(page, "text/html")).decode().endswith(f"<p>{text}</p>")
 
 

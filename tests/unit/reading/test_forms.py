@@ -4,11 +4,11 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.model.visit import Record
-from gossamer.reading.forms import Form
-from gossamer.reading.page import Page
+from gossamer.documents.forms import Form
+from gossamer.documents.page import Page
 from gossamer.testing.pages import stored_document
+from gossamer.values.errors import UsageError
+from gossamer.values.visit import Record
 
 
 def form(markup: str | bytes, content_type: str = "text/html; charset=utf-8", selector: str = "form") -> Form:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.reading.language import MIN_LETTERS, detect
+from gossamer.documents.language import MIN_LETTERS, detect
 
 TEXTS = {
     "af": "Die bakker maak sy winkel oop voordat die son opkom, omdat die eerste mense brood kom haal op pad na hulle werk. "

@@ -1,6 +1,6 @@
 """The tokenizer's rules: attributes, references, and where things end."""
 
-from gossamer.reading.markup import TAG, attributes
+from gossamer.documents.markup import TAG, attributes
 
 
 def test_attributes_are_read_as_a_browser_reads_them() -> None:

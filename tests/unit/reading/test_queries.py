@@ -6,18 +6,18 @@ import msgspec
 import pytest
 from webencodings.labels import LABELS
 
-from gossamer.contracts.processing import Processor
-from gossamer.model.url import canonical
-from gossamer.model.visit import Visit
-from gossamer.reading import legacy
-from gossamer.reading.document import Document
-from gossamer.reading.queries import in_charset
-from gossamer.stages.links.component import LinkResolver
-from gossamer.stages.process.feeds import FeedLinks
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.stages.process.reading import filled, read
-from gossamer.stages.process.sitemaps import SitemapLinks
-from gossamer.testing.storing import visit
+from gossamer.documents import legacy_encodings
+from gossamer.documents.charset import in_charset
+from gossamer.documents.document import Document
+from gossamer.parsing.contract import Processor
+from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.parsing.links import LinkResolver
+from gossamer.parsing.reading import filled, read
+from gossamer.parsing.sitemaps import SitemapLinks
+from gossamer.testing.storage import visit
+from gossamer.values.url import canonical
+from gossamer.values.visit import Visit
 
 PAGE = "http://a.test/dir/page"
 
@@ -153,8 +153,8 @@ def test_every_letter_that_an_encoding_writes_it_reads_again(charset: str) -> No
         *range(0x20000, 0x20100),
     ):
         letter = chr(code)
-        encoded = legacy.encode(letter, charset, lambda _: b"")
+        encoded = legacy_encodings.encode(letter, charset, lambda _: b"")
         if encoded and letter not in others:
             written += 1
-            assert legacy.decode(encoded, charset) == letter, hex(code)
+            assert legacy_encodings.decode(encoded, charset) == letter, hex(code)
     assert written > 80

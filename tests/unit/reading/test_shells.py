@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from gossamer.reading.document import Document
+from gossamer.documents.document import Document
+from gossamer.parsing.html import HtmlLinks
 from gossamer.reading.shells import seems_empty
-from gossamer.stages.process.html import HtmlLinks
-from gossamer.testing.storing import visit
+from gossamer.testing.storage import visit
 
 SCRIPT = "<script type=module src=/app.js></script>"
 

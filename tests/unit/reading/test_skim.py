@@ -2,12 +2,12 @@
 
 import pytest
 
-from gossamer.contracts.processing import MAX_FOUND
-from gossamer.reading.document import Document
-from gossamer.reading.markup import MAX_ATTRIBUTES
-from gossamer.reading.skim import MAX_KEPT, MAX_PECULIAR, Skim, Tag
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.testing.storing import visit
+from gossamer.documents.document import Document
+from gossamer.documents.markup import MAX_ATTRIBUTES
+from gossamer.documents.skim import MAX_KEPT, MAX_PECULIAR, Skim, Tag
+from gossamer.parsing.contract import MAX_FOUND
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.testing.storage import visit
 
 
 def hrefs(page: bytes, **settings: bool) -> list[str]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.reading.markup import MAX_ATTRIBUTES
-from gossamer.reading.suspicion import MAX_DEPTH, MAX_TAGS, suspicion
+from gossamer.documents.document import MAX_DEPTH, MAX_TAGS, suspicion
+from gossamer.documents.markup import MAX_ATTRIBUTES
 
 DEEP = 2 * MAX_DEPTH
 

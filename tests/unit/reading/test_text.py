@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.reading import simhash
-from gossamer.reading.document import Document
-from gossamer.reading.language import detect, primary
-from gossamer.reading.lines import lines
-from gossamer.reading.text import GIST, MAX_PART, MAX_TEXT, PART, all_text, main_text
-from gossamer.testing.storing import visit
+from gossamer.documents import terms
+from gossamer.documents.document import Document
+from gossamer.documents.language import detect, primary
+from gossamer.documents.text import GIST, MAX_PART, MAX_TEXT, PART, all_text, lines, main_text
+from gossamer.testing.storage import visit
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
 PROSE += " it is no longer safe for the many people who walk across it every day on their way to work."
@@ -313,63 +312,58 @@ WORDS = [f"word{n}" for n in range(400)]
 
 
 def test_similar_texts_have_near_fingerprints_and_others_do_not() -> None:
-    one = simhash.fingerprint(" ".join(WORDS))
+    one = terms.fingerprint(" ".join(WORDS))
     changed = [
-        simhash.distance(one, simhash.fingerprint(" ".join([*WORDS[:place], "other", *WORDS[place + 1 :]])))
+        terms.distance(one, terms.fingerprint(" ".join([*WORDS[:place], "other", *WORDS[place + 1 :]])))
         for place in range(10, 390, 10)
     ]
-    assert statistics.median(changed) <= simhash.THRESHOLD
+    assert statistics.median(changed) <= terms.THRESHOLD
     assert max(changed) < 10
     for other in (" ".join(reversed(WORDS)), " ".join(f"{word}s" for word in WORDS), PROSE):
-        assert simhash.distance(one, simhash.fingerprint(other)) > 10
+        assert terms.distance(one, terms.fingerprint(other)) > 10
 
 
 def test_a_fingerprint_is_what_its_definition_says() -> None:
     """The same with Python's integers, word by word."""
     words = re.findall(rb"[0-9a-z\x80-\xff]+", SENTENCES["de"].lower().encode())
     hashes = [
-        sum(code * pow(simhash._BASE, place, 1 << 32) for place, code in enumerate(word, 1)) % (1 << 32)
-        for word in words
+        sum(code * pow(terms._BASE, place, 1 << 32) for place, code in enumerate(word, 1)) % (1 << 32) for word in words
     ]
     runs = set()
     for three in zip(hashes, hashes[1:], hashes[2:], strict=False):
-        run = sum(number * factor for number, factor in zip(three, simhash._PLACES, strict=True)) % (1 << 64)
-        run = (run ^ run >> 30) * simhash._MIX[0] % (1 << 64)
-        run = (run ^ run >> 27) * simhash._MIX[1] % (1 << 64)
+        run = sum(number * factor for number, factor in zip(three, terms._PLACES, strict=True)) % (1 << 64)
+        run = (run ^ run >> 30) * terms._MIX[0] % (1 << 64)
+        run = (run ^ run >> 27) * terms._MIX[1] % (1 << 64)
         runs.add(run ^ run >> 31)
     votes = [sum(run >> bit & 1 for run in runs) for bit in range(64)]
     expected = sum(1 << bit for bit, vote in enumerate(votes) if 2 * vote > len(runs))
-    assert simhash.fingerprint(SENTENCES["de"]) == expected
+    assert terms.fingerprint(SENTENCES["de"]) == expected
 
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
-    assert simhash.fingerprint(" ".join(WORDS)) == 0xD5400C50D8CF61CB
+    assert terms.fingerprint(" ".join(WORDS)) == 0xD5400C50D8CF61CB
 
 
 def test_case_punctuation_and_repetition_do_not_matter() -> None:
-    one = simhash.fingerprint(PROSE)
-    assert one == simhash.fingerprint(PROSE.upper().replace(",", " -- "))
-    assert simhash.fingerprint((" ".join(WORDS) + " ") * 2) != 0
+    one = terms.fingerprint(PROSE)
+    assert one == terms.fingerprint(PROSE.upper().replace(",", " -- "))
+    assert terms.fingerprint((" ".join(WORDS) + " ") * 2) != 0
 
 
 def test_a_fingerprint_sees_the_beginning_of_a_long_text() -> None:
     long = " ".join(f"{word}{n}" for n in range(30) for word in WORDS)
-    assert (
-        simhash.fingerprint(long)
-        == simhash.fingerprint(long[: simhash.MAX_BYTES])
-        != simhash.fingerprint(long[:-1000:-1])
-    )
+    assert terms.fingerprint(long) == terms.fingerprint(long[: terms.MAX_BYTES]) != terms.fingerprint(long[:-1000:-1])
 
 
 def test_short_texts_have_none() -> None:
-    assert simhash.fingerprint("not found") == 0
-    assert simhash.fingerprint("") == 0
+    assert terms.fingerprint("not found") == 0
+    assert terms.fingerprint("") == 0
 
 
 def test_texts_without_spaces_have_words_too() -> None:
-    assert simhash.fingerprint(SENTENCES["zh"] * 2) != 0
+    assert terms.fingerprint(SENTENCES["zh"] * 2) != 0
 
 
 @given(st.text(max_size=2000))
 def test_any_text_has_64_bits_at_most(sample: str) -> None:
-    assert 0 <= simhash.fingerprint(sample) < 1 << 64
+    assert 0 <= terms.fingerprint(sample) < 1 << 64

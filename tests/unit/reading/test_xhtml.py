@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from gossamer.model.visit import Visit
-from gossamer.reading.document import Document
-from gossamer.reading.xhtml import MAX_MADE, XHTML, as_html, type_of_xml
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.testing.storing import visit
+from gossamer.documents.document import Document
+from gossamer.documents.xml import MAX_MADE, XHTML, as_html, type_of_xml
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Visit
 
 PUBLIC = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">'
 ROOT = '<html xmlns="http://www.w3.org/1999/xhtml">'

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.reading.xml import events
+from gossamer.documents.xml import events
 
 
 def read(content: bytes) -> list[tuple[str, str]]:

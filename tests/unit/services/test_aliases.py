@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.model.normal import Normaliser, aliases_of
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, Visit, sha1_base32
-from gossamer.services.aliases import NEEDED, PER_DIFFERENCE, AliasBook, AliasSheet, HostAliases
+from gossamer.frontier.traps.aliases import NEEDED, PER_DIFFERENCE, AliasBook, AliasSheet, HostAliases
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url_normalization import Normaliser, aliases_of
+from gossamer.values.visit import Response, Visit, sha1_base32
 
 
 def page(host: str, path: str, text: str = "", address: str = "192.0.2.1") -> Visit:

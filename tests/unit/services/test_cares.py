@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.resolving import Endpoint
-from gossamer.flow.errors import SettingError
-from gossamer.model.errors import AddressRefused, ResolutionFailed
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.services.cares import DnsResolver, DnsSheet
-from gossamer.stages.fetch.http import HttpModule
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.cares import DnsResolver, DnsSheet
+from gossamer.fetcher.contract import Endpoint
+from gossamer.fetcher.http import HttpModule
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.testing.fetching import check_resolver
+from gossamer.values.errors import AddressRefused, ResolutionFailed
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
 
 PUBLIC, OTHER = "93.184.216.34", "93.184.216.35"
 

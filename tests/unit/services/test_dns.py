@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.resolving import Endpoint
-from gossamer.flow.errors import SettingError
-from gossamer.model.errors import AddressRefused, ResolutionFailed
-from gossamer.services.dns import CachedResolver, CachedSheet, ResolverSheet, SystemResolver, table
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.contract import Endpoint
+from gossamer.fetcher.dns import CachedResolver, CachedSheet, ResolverSheet, SystemResolver, table
 from gossamer.testing.clock import FakeClock
+from gossamer.values.errors import AddressRefused, ResolutionFailed
 
 
 class Scripted(SystemResolver):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.services.guard import judge, judge_name, judge_port, kinds, networks, refusal, seeded
+from gossamer.engine.errors import SettingError
+from gossamer.values.addresses import judge, judge_name, judge_port, kinds, networks, refusal, seeded
 
 CLOSED = [
     "127.0.0.1",

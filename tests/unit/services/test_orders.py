@@ -8,15 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.orders import Block, Delay, Order
-from gossamer.model.task import Task
-from gossamer.model.visit import Record
-from gossamer.services.orders import ProcessorOrders
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.frontier.politeness.orders import ProcessorOrders
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.storing import visit
+from gossamer.testing.storage import visit
+from gossamer.values.task import Task
+from gossamer.values.visit import Block, Delay, Order, Record
 
 
 class Side:

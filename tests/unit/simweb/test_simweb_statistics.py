@@ -10,8 +10,7 @@ from click.testing import CliRunner
 from gossamer.cli.main import commands
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.describe import describe, to_json, to_text
-from gossamer.simweb.graph import WebGraph
-from gossamer.simweb.popularity import indegrees
+from gossamer.simweb.graph import WebGraph, indegrees
 
 SPECS = {
     "default": WebSpec(seed=5, pages=60_000, hosts=2000),

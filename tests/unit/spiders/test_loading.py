@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.errors import UsageError
 from gossamer.spiders.loading import MODULE, load
+from gossamer.values.errors import UsageError
 
 HEAD = "import gossamer\nspider = gossamer.Spider('http://a.test/')\n"
 

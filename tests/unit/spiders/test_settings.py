@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.model.requesting import requested
-from gossamer.model.visit import Item, Visit
-from gossamer.reading.document import Document
-from gossamer.reading.page import Page
-from gossamer.spiders.apart import FileHandler, FileHandlerSheet
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
 from gossamer.spiders.handlers import HandlerTable
+from gossamer.spiders.loading import FileHandler, FileHandlerSheet
 from gossamer.spiders.running import SpiderHandlers, SpiderSheet
-from gossamer.testing.hanging import HUNG_AFTER
-from gossamer.testing.storing import visit
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.testing.storage import visit
+from gossamer.values.errors import UsageError
+from gossamer.values.request_identity import requested
+from gossamer.values.visit import Item, Visit
 
 
 def labelled(label: str) -> Visit:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gossamer.spiders.handlers import HandlerTable
-from gossamer.spiders.watch import LoopWatch
+from gossamer.spiders.threads import LoopWatch
 
 Run = Callable[[Any], Any]
 

@@ -5,12 +5,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from gossamer.model.task import Task
-from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.task import Task
 
 
 def task(url: str) -> Task:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.services.politeness.buckets import BURST
-from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.fetch.valve import Valve
+from gossamer.engine.clock import BURST
+from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.intake import Valve
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
 
 SIZE = 200_000
 PAGES = {f"/{number}": FakePage("x" * SIZE) for number in range(4)}

@@ -9,22 +9,21 @@ from typing import Any, ClassVar, cast
 import msgspec
 import pytest
 
-from gossamer.contracts.ledger import Group
-from gossamer.flow.errors import ComponentFailed
-from gossamer.model.kept import HostState
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import Requested
-from gossamer.model.ruling import DONE, GONE, KEEP, Ruling, What
-from gossamer.model.task import Answer, Task
-from gossamer.model.visit import Link, Location, Record, Visit
-from gossamer.stages.commit.component import Commit
-from gossamer.stages.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
-from gossamer.stages.commit.sheet import CommitSheet
-from gossamer.stages.frontier.traversals import HostBreadthFirst
-from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
+from gossamer.engine.errors import ComponentFailed
+from gossamer.frontier.order import HostBreadthFirst
+from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
+from gossamer.storage.commit.component import Commit
+from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
+from gossamer.storage.ledger.contract import Group
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
-from gossamer.testing.storing import visit
+from gossamer.testing.storage import visit
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import DONE, GONE, KEEP, Answer, Ruling, Task, What
+from gossamer.values.visit import Link, Location, Record, Visit
 
 Run = Callable[..., Any]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.model.url import canonical
-from gossamer.stages.fetch.cookies import CookieJar
+from gossamer.fetcher.cookies import CookieJar
+from gossamer.values.url import canonical
 
 #: An instant between the dates that the cases have as past and as future.
 NOW = 1_483_228_800.0

@@ -3,11 +3,10 @@
 import stat
 from pathlib import Path
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Response
-from gossamer.stages.fetch.cookie_log import CookieLog, forget_cookies
-from gossamer.stages.fetch.cookies import CookieJar
-from gossamer.stages.fetch.who import without_cookies
+from gossamer.fetcher.authentication import without_cookies
+from gossamer.fetcher.cookies import CookieJar, CookieLog, forget_cookies
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Response
 
 NOW = 1_700_000_000.0
 URL = "http://a.test/"

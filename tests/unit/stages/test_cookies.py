@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.stages.fetch.cookies import IN_ALL, MAX_FIELD, PER_DOMAIN, CookieJar
+from gossamer.fetcher.cookies import IN_ALL, MAX_FIELD, PER_DOMAIN, CookieJar
 
 NOW = 1_700_000_000.0
 

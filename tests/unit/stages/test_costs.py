@@ -9,16 +9,16 @@ from collections.abc import Callable
 
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import XHTML, Response, Visit
-from gossamer.reading.document import Document
-from gossamer.stages.process.css import CssLinks, CssLinksSheet
-from gossamer.stages.process.feeds import FeedLinks
-from gossamer.stages.process.html import HtmlLinks, HtmlLinksSheet
-from gossamer.stages.process.reading import read
-from gossamer.stages.process.sitemaps import SitemapLinks
-from gossamer.stages.process.structured import StructuredDataProcessor
+from gossamer.documents.document import Document
+from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
+from gossamer.parsing.other_links import CssLinks, CssLinksSheet
+from gossamer.parsing.reading import read
+from gossamer.parsing.sitemaps import SitemapLinks
+from gossamer.rdf.processors import StructuredDataProcessor
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import XHTML, Response, Visit
 
 Shape = Callable[[int], bytes]
 

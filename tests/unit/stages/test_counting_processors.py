@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.reading.document import Document
-from gossamer.stages.process.images import ImageStatistics, measure
-from gossamer.stages.process.tags import TagCounter, TagCounterSheet
-from gossamer.testing.storing import visit
+from gossamer.documents.document import Document
+from gossamer.parsing.statistics import ImageStatistics, TagCounter, TagCounterSheet, measure
+from gossamer.testing.storage import visit
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

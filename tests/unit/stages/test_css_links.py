@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.requisites import CSS_IMPORT, CSS_URL, belongs, redirect_of
-from gossamer.model.visit import Found
-from gossamer.reading.document import Document
-from gossamer.stages.process.css import CssLinks, CssLinksSheet, css_links
-from gossamer.testing.storing import visit
+from gossamer.documents.document import Document
+from gossamer.parsing.other_links import CssLinks, CssLinksSheet, css_links
+from gossamer.testing.storage import visit
+from gossamer.values.relations import CSS_IMPORT, CSS_URL, belongs, redirect_of
+from gossamer.values.visit import Found
 
 
 @pytest.mark.parametrize(

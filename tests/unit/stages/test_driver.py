@@ -9,7 +9,7 @@ from typing import Any
 import pycurl
 import pytest
 
-from gossamer.stages.fetch.driver import Driver, EpollDriver, LoopDriver, driver
+from gossamer.fetcher.driver import Driver, EpollDriver, LoopDriver, driver
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 HAS_EPOLL = hasattr(select, "epoll")

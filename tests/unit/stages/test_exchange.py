@@ -8,31 +8,29 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.assembly.agents import with_agents
-from gossamer.assembly.catalog import catalog
-from gossamer.flow.component import Consumer
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import In
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.wiring import ComponentPlan, Wiring, parse, with_settings
-from gossamer.model.deletion import DeletionTarget
-from gossamer.model.digest_claims import CLAIM, claim_of
-from gossamer.model.kept import document_row
-from gossamer.model.mailed import MAILED
-from gossamer.model.orders import ORDER, Block, Delay, Order
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import Requested
-from gossamer.model.task import Arrived, Task
-from gossamer.model.visit import Record, Visit
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.services.orders import ProcessorOrders
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.stores.exchange.digests import AgentDigests
-from gossamer.stores.exchange.ledger import DividedLedger
-from gossamer.stores.ledger.deleting import delete
-from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.testing.storing import visit
+from gossamer.agents.digests import AgentDigests
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.agents.wiring import with_agents
+from gossamer.crawl.catalog import catalog
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.wiring import ComponentPlan, Wiring, parse, with_settings
+from gossamer.frontier.politeness.orders import ProcessorOrders
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.storage.ledger.deleting import delete
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.mailbox.outbox import DividedLedger
+from gossamer.testing.storage import visit
+from gossamer.values.agents import CLAIM, MAILED, claim_of
+from gossamer.values.hosts import DeletionTarget
+from gossamer.values.ledger_rows import document_row
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import Arrived, Task
+from gossamer.values.visit import ORDER, Block, Delay, Order, Record, Visit
 
 pytestmark = pytest.mark.stores
 

@@ -8,22 +8,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.contracts.processing import Processor
-from gossamer.model.claims import Said
-from gossamer.model.mime import sniff
-from gossamer.model.visit import Found, Item, Visit
-from gossamer.reading.document import Document
-from gossamer.stages.process.feeds import FeedLinks
-from gossamer.stages.process.sitemaps import SitemapLinks, SitemapSheet
-from gossamer.stages.process.text_links import TextLinks
-from gossamer.testing.storing import visit
+from gossamer.documents.document import Document
+from gossamer.parsing.contract import Processor
+from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.other_links import TextLinks
+from gossamer.parsing.sitemaps import SitemapLinks, SitemapSheet
+from gossamer.testing.storage import visit
+from gossamer.values.change_hints import Said
+from gossamer.values.media_type import sniff_media_type
+from gossamer.values.visit import Found, Item, Visit
 
 
 def fetched(body: bytes, mime: str, url: str = "http://a.test/x", relation: str = "a href") -> Visit:
     seen = visit(url, body)
     return msgspec.structs.replace(
         seen,
-        mime=sniff(body, mime),
+        mime=sniff_media_type(body, mime),
         task=msgspec.structs.replace(seen.task, relation=relation),
         response=msgspec.structs.replace(seen.response, headers=(("content-type", mime),)),
     )

@@ -10,20 +10,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gossamer.model.body import StoredBody
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Response
-from gossamer.services.dns import ResolverSheet, SystemResolver
-from gossamer.stages.fetch.file import FileModule, FileSheet
-from gossamer.stages.fetch.ftp import FtpModule, FtpSheet
-from gossamer.stages.fetch.gopher import GopherModule
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.fetch.plain import PlainSheet
+from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.file import FileModule, FileSheet
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule, PlainSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.body import StoredBody
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Response
 
 Module = HttpModule | GopherModule | FtpModule
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.task import Task
-from gossamer.model.visit import Link
-from gossamer.stages.url_filter.patterns import PatternFilter, PatternSheet
-from gossamer.stages.url_filter.scope import SchemeFilter, SchemeSheet, Scope, ScopeFilter, ScopeSheet
+from gossamer.engine.errors import SettingError
+from gossamer.parsing.filters import PatternFilter, PatternSheet
+from gossamer.parsing.scope import SchemeFilter, SchemeSheet, Scope, ScopeFilter, ScopeSheet
+from gossamer.values.task import Task
+from gossamer.values.visit import Link
 
 SEED = "http://a.test/docs/"
 SOURCE = Task(SEED, host="a.test", depth=3)

@@ -6,14 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import requested
-from gossamer.model.task import Task
-from gossamer.stages.frontier.deciding import DecidedTask, Lot, TaskDecisions
-from gossamer.stages.frontier.hosts import FrontierHost
-from gossamer.stages.frontier.unwritten import Unwritten
+from gossamer.frontier.dispatch import DecidedTask, Lot, TaskDecisions, Unwritten
+from gossamer.frontier.host_turns import FrontierHost
+from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.testing.clock import FakeClock
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import Task
 
 TASK = Task("http://a.test/x", "a.test", depth=2)
 

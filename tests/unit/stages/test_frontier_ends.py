@@ -10,24 +10,23 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import requested
-from gossamer.model.ruling import What
-from gossamer.model.task import Answer, Arrived, Committed, Task
-from gossamer.model.url import host_of
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
-from gossamer.services.robots.provider import IgnoreRobots
-from gossamer.stages.frontier.component import Frontier
-from gossamer.stages.frontier.lingering import RetriesWaiting
-from gossamer.stages.frontier.sheet import FrontierSheet
-from gossamer.stages.frontier.traversals import BreadthFirst
-from gossamer.stores.flights import MemoryFlights
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.store import RocksStore
+from gossamer.frontier.component import Frontier
+from gossamer.frontier.limits import RetriesWaiting
+from gossamer.frontier.order import BreadthFirst
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.frontier.robots.provider import IgnoreRobots
+from gossamer.frontier.sheet import FrontierSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.store import RocksStore
+from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import Answer, Arrived, Committed, Task, What
+from gossamer.values.url import host_of
 
 pytestmark = pytest.mark.stores
 

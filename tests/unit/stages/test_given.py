@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.stages.fetch.cookies import CookieJar
-from gossamer.stages.fetch.given import field_of, fill, given_credentials
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.cookies import CookieJar
+from gossamer.fetcher.secrets import field_of, fill, given_credentials
 
 NOW = 1_700_000_000.0
 LATER = int(NOW) + 1000

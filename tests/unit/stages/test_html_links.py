@@ -6,18 +6,17 @@ from html import escape
 import msgspec
 import pytest
 
-from gossamer.contracts.processing import MAX_FOUND
-from gossamer.model.errors import ParseSkipped
-from gossamer.model.requisites import RELATIONS
-from gossamer.model.visit import Found
-from gossamer.reading.document import Document
-from gossamer.reading.link_fields import MAX_FIELD_LINKS
-from gossamer.reading.skim import Skim
-from gossamer.reading.suspicion import MAX_DEPTH
-from gossamer.stages.process.html import MAX_WITHIN, HtmlLinks, HtmlLinksSheet, refresh_target
-from gossamer.stages.process.leading import before
-from gossamer.stages.process.showing import candidates
-from gossamer.testing.storing import visit
+from gossamer.documents.document import MAX_DEPTH, Document
+from gossamer.documents.link_fields import MAX_FIELD_LINKS
+from gossamer.documents.skim import Skim
+from gossamer.parsing.contract import MAX_FOUND
+from gossamer.parsing.html import MAX_WITHIN, HtmlLinks, HtmlLinksSheet, refresh_target
+from gossamer.parsing.reading import before
+from gossamer.parsing.requisites import candidates
+from gossamer.testing.storage import visit
+from gossamer.values.errors import ParseSkipped
+from gossamer.values.relations import RELATIONS
+from gossamer.values.visit import Found
 
 
 def document(page: bytes) -> Document:

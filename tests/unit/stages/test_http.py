@@ -14,18 +14,17 @@ import msgspec
 import pytest
 
 from gossamer import _version
-from gossamer.contracts.resolving import Endpoint
-from gossamer.flow.errors import SettingError
-from gossamer.model.notes import Note
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import requested
-from gossamer.model.task import ROBOTS, Task
-from gossamer.model.visit import Response
-from gossamer.model.zstd import zstd
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.contract import Endpoint
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
+from gossamer.values.body import zstd
+from gossamer.values.outcome import Note, Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import ROBOTS, Task
+from gossamer.values.visit import Response
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 

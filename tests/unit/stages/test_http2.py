@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
 
 h2 = pytest.importorskip("h2", reason="the package h2 is the other side of this test")
 pytest.importorskip("h2.exceptions")

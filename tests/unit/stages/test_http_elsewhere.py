@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.outcome import ANSWERED, Outcome
-from gossamer.model.task import Task
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.outcome import ANSWERED, Outcome
+from gossamer.values.task import Task
 
 _CASE = re.compile(
     r"^#+ (?P<title>[^\n]+)\n(?:(?!^#).)*?<!-- meta=(?P<meta>\{[^\n]*\}) -->\n"

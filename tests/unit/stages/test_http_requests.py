@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.fetching import RequestSender
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import MAX_BODY, requested
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.fetcher.contract import RequestSender
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import MAX_BODY, requested
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 
 def asking(url: str, *arguments: Any, **named: Any) -> Task:

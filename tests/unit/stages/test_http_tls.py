@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
 
 x509 = pytest.importorskip("cryptography.x509", reason="the package cryptography makes the certificates of this test")
 

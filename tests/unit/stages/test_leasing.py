@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.leases import LeasedTask, LeaseRenewal
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer, Task
-from gossamer.model.visit import Response, Visit
-from gossamer.stages.leasing import LeaseUrls, LeaseUrlsSheet, TakeLeases
+from gossamer.agents.leases import LeaseUrls, LeaseUrlsSheet, TakeLeases
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer, LeasedTask, LeaseRenewal, Task
+from gossamer.values.visit import Response, Visit
 
 TASKS = [Task(f"http://h{number}.test/", f"h{number}.test") for number in range(4)]
 

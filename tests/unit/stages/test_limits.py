@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.stages.frontier.limits import CrawlLimits, Progress, may_hand_out, reached
+from gossamer.frontier.limits import CrawlLimits, Progress, may_hand_out, reached
 
 
 @pytest.mark.parametrize(

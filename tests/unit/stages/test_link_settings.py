@@ -4,9 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.model.visit import Found
-from gossamer.stages.links.component import LinkResolver, LinksSheet
-from gossamer.testing.storing import visit
+from gossamer.parsing.links import LinkResolver, LinksSheet
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Found
 
 
 def resolved(sheet: LinksSheet, *hrefs: str) -> list[str]:

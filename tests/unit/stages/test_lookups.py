@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from gossamer.contracts.resolving import Endpoint
-from gossamer.model.errors import AddressRefused, ResolutionFailed
-from gossamer.model.task import Task
-from gossamer.stages.frontier.addresses import HostAddresses
-from gossamer.stages.frontier.hosts import FrontierHost
-from gossamer.stages.frontier.limits import CrawlLimits
-from gossamer.stages.frontier.lingering import Failures
-from gossamer.stages.frontier.lookups import LOOKUPS, Lookups
-from gossamer.stages.frontier.sheet import FrontierSheet
-from gossamer.stages.frontier.stopping import Stopping
+from gossamer.fetcher.contract import Endpoint
+from gossamer.frontier.host_turns import FrontierHost
+from gossamer.frontier.limits import CrawlLimits, Failures, Stopping
+from gossamer.frontier.lookups import LOOKUPS, HostAddresses, Lookups
+from gossamer.frontier.sheet import FrontierSheet
+from gossamer.values.errors import AddressRefused, ResolutionFailed
+from gossamer.values.task import Task
 
 
 class Answers:

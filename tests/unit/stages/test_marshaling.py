@@ -10,35 +10,42 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from gossamer.assembly.catalog import catalog
-from gossamer.contracts.marshaling import DomainCount
-from gossamer.flow.component import Consumer
-from gossamer.flow.errors import SettingError
-from gossamer.flow.planning import plan
-from gossamer.flow.ports import In
-from gossamer.flow.receipt import Receipt, current
-from gossamer.flow.running import RunningGraph
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.unit import Provider
-from gossamer.flow.wiring import parse
-from gossamer.model.agents import Designated, Member
-from gossamer.model.errors import UsageError
-from gossamer.model.orders import ORDER
-from gossamer.model.requesting import Requested
-from gossamer.model.task import Task
-from gossamer.model.url import MAX_URL_BYTES, host_of
-from gossamer.services.designation.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
-from gossamer.services.designation.ring import Ring
-from gossamer.services.designation.table import DesignationSheet, KeptDesignations
-from gossamer.services.host_names import GivenHostNames, HostNamesSheet
-from gossamer.stages.marshaling.component import Marshal, MarshalSheet
-from gossamer.stages.marshaling.steps import named, not_recent, refused, validated
-from gossamer.stages.url_filter.constraints import ConstraintFilter, ConstraintSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.recent_urls import RecentUrlsSheet, RecentUrlTable
+from gossamer.agents.contract import DomainCount
+from gossamer.agents.designations import DesignationSheet, KeptDesignations
+from gossamer.agents.marshaler import (
+    GivenHostNames,
+    HostNamesSheet,
+    Marshal,
+    MarshalSheet,
+    named,
+    not_recent,
+    refused,
+    validated,
+)
+from gossamer.agents.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
+from gossamer.agents.recent_urls import RecentUrlsSheet, RecentUrlTable
+from gossamer.agents.ring import Ring
+from gossamer.crawl.catalog import catalog
+from gossamer.engine.component import Consumer
+from gossamer.engine.ends import In
+from gossamer.engine.errors import SettingError
+from gossamer.engine.gate import Receipt, current
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import parse
+from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing import Stand
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakedns import FakeDns, Zone
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.values.agents import Designated, Member
+from gossamer.values.errors import UsageError
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import Task
+from gossamer.values.url import MAX_URL_BYTES, host_of
+from gossamer.values.visit import ORDER
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from gossamer.model.task import Task
-from gossamer.model.visit import Found, Link, Visit
-from gossamer.stages.near_duplicates import NearDuplicates, NearDuplicatesSheet
-from gossamer.stages.url_filter.nofollow import NofollowFilter, NofollowSheet
-from gossamer.stages.url_filter.scope import ScopeFilter, ScopeSheet
-from gossamer.stores.fingerprints import MemoryFingerprints
-from gossamer.testing.storing import visit
+from gossamer.parsing.duplicates import NearDuplicates, NearDuplicatesSheet
+from gossamer.parsing.filters import NofollowFilter, NofollowSheet
+from gossamer.parsing.scope import ScopeFilter, ScopeSheet
+from gossamer.storage.seen.memory import MemoryFingerprints
+from gossamer.testing.storage import visit
+from gossamer.values.task import Task
+from gossamer.values.visit import Found, Link, Visit
 
 SEED = "http://a.test/"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.task import Task
-from gossamer.model.visit import Link
-from gossamer.stages.url_filter.noise import NoiseFilter, NoiseList, NoiseSheet
+from gossamer.engine.errors import SettingError
+from gossamer.parsing.noise import NoiseFilter, NoiseList, NoiseSheet
+from gossamer.values.task import Task
+from gossamer.values.visit import Link
 
 PAGE = Task("http://www.a.test/", host="www.a.test")
 

@@ -10,19 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.contracts.processing import Processor
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.unit import Provider
-from gossamer.model.body import BodyWriter, StoredBody
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Found, Item, Response, Visit
-from gossamer.reading.document import Document
-from gossamer.reading.suspicion import MAX_DEPTH, MAX_TAGS
-from gossamer.stages.process.component import Process, ProcessSheet
-from gossamer.stages.process.html import HtmlLinks
-from gossamer.testing.storing import visit
+from gossamer.documents.document import MAX_DEPTH, MAX_TAGS, Document
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.parsing.component import Process, ProcessSheet
+from gossamer.parsing.contract import Processor
+from gossamer.parsing.html import HtmlLinks
+from gossamer.testing.storage import visit
+from gossamer.values.body import BodyWriter, StoredBody
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Found, Item, Response, Visit
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -229,9 +228,9 @@ def test_a_processor_that_raises_costs_its_own_findings(run: Run) -> None:
 
 READERS = """
 import hashlib, os
-from gossamer.flow.unit import Provider
-from gossamer.flow.sheet import NoSettings
-from gossamer.model.visit import Item
+from gossamer.engine.unit import Provider
+from gossamer.engine.sheet import NoSettings
+from gossamer.values.visit import Item
 
 class Whole(Provider[NoSettings]):
     divisible = True
@@ -385,9 +384,9 @@ def test_without_parser_processes_a_hostile_page_is_scanned_in_place(run: Run, r
 
 HOSTILE = """
 import os
-from gossamer.flow.unit import Provider
-from gossamer.flow.sheet import NoSettings, Sheet
-from gossamer.model.visit import Found, Item
+from gossamer.engine.unit import Provider
+from gossamer.engine.sheet import NoSettings, Sheet
+from gossamer.values.visit import Found, Item
 
 class Settings(Sheet, frozen=True):
     does: str = "work"

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import requested
-from gossamer.model.task import Task
-from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.fetch.proxies import FIRST_REST, LONGEST_REST, Proxies
-from gossamer.stages.fetch.proxy import addresses
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.proxies import FIRST_REST, LONGEST_REST, Proxies
+from gossamer.fetcher.proxy import addresses
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import Task
 
 THREE = ("http://a.test:1", "http://b.test:2", "http://me:pw@c.test:3")
 

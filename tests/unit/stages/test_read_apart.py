@@ -11,19 +11,19 @@ from typing import Any
 
 import msgspec
 
-from gossamer.contracts.processing import Processor
-from gossamer.flow.sheet import NoSettings
-from gossamer.flow.unit import Provider
-from gossamer.model.errors import ReadApart
-from gossamer.model.visit import Found, Item, Visit
-from gossamer.reading.document import Document
-from gossamer.stages.process.component import Process, ProcessSheet
-from gossamer.stages.process.html import HtmlLinks
-from gossamer.stages.process.marks import MARKS, ReadingMarks
-from gossamer.stages.process.reading import read
-from gossamer.stages.process.sitemaps import SitemapLinks
-from gossamer.stages.process.structured import StructuredDataProcessor
-from gossamer.testing.storing import visit
+from gossamer.documents.document import Document
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.parsing.component import Process, ProcessSheet
+from gossamer.parsing.contract import Processor
+from gossamer.parsing.html import HtmlLinks
+from gossamer.parsing.page_marks import MARKS, ReadingMarks
+from gossamer.parsing.reading import read
+from gossamer.parsing.sitemaps import SitemapLinks
+from gossamer.rdf.processors import StructuredDataProcessor
+from gossamer.testing.storage import visit
+from gossamer.values.errors import ReadApart
+from gossamer.values.visit import Found, Item, Visit
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -134,7 +134,7 @@ def test_a_reader_without_another_process_leaves_out_what_is_dear_and_counts_it(
 #: Ends its process in the midst of a page, as a parser of others can.
 _DIES = """
 import os, sys
-from gossamer.stages.process.marks import ReadingMarks
+from gossamer.parsing.page_marks import ReadingMarks
 marks = ReadingMarks()
 marks.open(sys.argv[1])
 marks.begin("http://a.test/harmless")

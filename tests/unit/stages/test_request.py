@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.stages.fetch.http import HttpModule
-from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.fetch.proxy import Proxy
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.proxy import Proxy
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
 
 
 def test_a_task_with_validators_asks_whether_its_copy_is_still_good(run: Any, fetching: Any) -> None:

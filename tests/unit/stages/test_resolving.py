@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.normal import USUAL, Normaliser
-from gossamer.model.url import canonical
-from gossamer.model.visit import Found, Link
-from gossamer.stages.links.lists import shipped_parameters
-from gossamer.stages.links.resolving import JoinCache, resolve_links
+from gossamer.parsing.links import JoinCache, resolve_links, shipped_parameters
+from gossamer.values.url import canonical
+from gossamer.values.url_normalization import USUAL, Normaliser
+from gossamer.values.visit import Found, Link
 
 PAGE = "http://a.test/dir/page?q"
 

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.contracts.prioritizing import TaskStanding
-from gossamer.flow.errors import SettingError
-from gossamer.model.task import Task
-from gossamer.stages.frontier.prioritizers import WeightedPrioritizer, WeightSheet
-from gossamer.stages.frontier.scores import Scores, read_scores
+from gossamer.engine.errors import SettingError
+from gossamer.frontier.contract import TaskStanding
+from gossamer.frontier.order import Scores, WeightedPrioritizer, WeightSheet, read_scores
+from gossamer.values.task import Task
 
 
 def test_the_most_specific_line_holds() -> None:

@@ -7,17 +7,17 @@ import zlib
 import msgspec
 import pytest
 
-from gossamer.model.mime import sniff
-from gossamer.model.requisites import redirect_of
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Link
-from gossamer.reading.document import Document
-from gossamer.reading.sniffing import media_type_of
-from gossamer.stages.process.reading import Findings, read
-from gossamer.stages.process.sitemaps import SitemapLinks, SitemapSheet
-from gossamer.stages.url_filter.scope import ScopeFilter, ScopeSheet
-from gossamer.testing.storing import visit
+from gossamer.documents.charset import media_type_of
+from gossamer.documents.document import Document
+from gossamer.parsing.reading import Findings, read
+from gossamer.parsing.scope import ScopeFilter, ScopeSheet
+from gossamer.parsing.sitemaps import SitemapLinks, SitemapSheet
+from gossamer.testing.storage import visit
+from gossamer.values.media_type import sniff_media_type
+from gossamer.values.relations import redirect_of
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Link
 
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
@@ -108,9 +108,9 @@ def test_a_page_that_was_named_as_a_sitemap_stays_a_page() -> None:
 @pytest.mark.parametrize("root", ["urlset", "sitemapindex"])
 def test_a_sitemap_is_no_page_though_its_server_says_so(root: str) -> None:
     for start in (b"", b'<?xml version="1.0"?>\n<!-- by hand -->\n', b'<?xml version="1.0"?><!DOCTYPE x>'):
-        assert sniff(start + f"<{root} xmlns='x'><url>".encode(), "text/html") == "application/xml"
-    assert sniff(f"<p>An &lt;{root}> is no page: <{root} >".encode(), "text/html") == "text/html"
-    assert sniff(f'<?xml version="1.0"?><html><{root} ></html>'.encode(), "text/html") == "text/html"
+        assert sniff_media_type(start + f"<{root} xmlns='x'><url>".encode(), "text/html") == "application/xml"
+    assert sniff_media_type(f"<p>An &lt;{root}> is no page: <{root} >".encode(), "text/html") == "text/html"
+    assert sniff_media_type(f'<?xml version="1.0"?><html><{root} ></html>'.encode(), "text/html") == "text/html"
 
 
 def test_lines_of_a_text_that_are_no_urls_cost_no_other() -> None:

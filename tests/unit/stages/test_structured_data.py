@@ -3,17 +3,16 @@
 import msgspec
 import pytest
 
-from gossamer.contracts.tables import RowSource
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Item, Response, Statements, Triple, Visit
+from gossamer.documents.document import Document
+from gossamer.parsing.reading import filled, read
+from gossamer.rdf.processors import TRIPLES, StructuredDataProcessor, StructuredDataSheet, TriplesRow
 from gossamer.rdf.terms import MAX_IRI, MAX_LITERAL, STRING
-from gossamer.reading.document import Document
-from gossamer.stages.process.reading import filled, read
-from gossamer.stages.process.structured import StructuredDataProcessor, StructuredDataSheet
-from gossamer.stores.lines import MAX_LINE_BYTES
-from gossamer.stores.tables.triples import TRIPLES, TriplesRow
+from gossamer.storage.json_lines import MAX_LINE_BYTES
+from gossamer.storage.tables.contract import RowSource
 from gossamer.testing import check_processor
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Item, Response, Statements, Triple, Visit
 
 PAGE = (
     '<!doctype html><meta property="og:title" content="T"><body vocab="http://s.test/"><p property="name">N</p>'
@@ -75,7 +74,7 @@ def test_no_triple_is_lost_between_frames() -> None:
 
 @pytest.mark.parametrize("letter", ["\u202e", "\U000e0001"])
 def test_the_largest_triple_fits_in_a_line(letter: str) -> None:
-    from gossamer.stores.printable import printable
+    from gossamer.storage.json_lines import printable
 
     iri = letter * MAX_IRI
     [row] = _rows([(iri, iri, letter * MAX_LITERAL, iri, "en")])

@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Found
-from gossamer.reading.document import Document
-from gossamer.stages.fetch.http_sheet import HttpSheet
-from gossamer.stages.links.resolving import JoinCache, resolve_links
-from gossamer.stages.process.html import HtmlLinks
-from gossamer.stages.url_filter.expressions import ExpressionFilter, ExpressionSheet
+from gossamer.documents.document import Document
+from gossamer.fetcher.http_options import HttpSheet
+from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet
+from gossamer.parsing.html import HtmlLinks
+from gossamer.parsing.links import JoinCache, resolve_links
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.storing import visit
+from gossamer.testing.storage import visit
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Found
 
 # -- table 4: downloads
 

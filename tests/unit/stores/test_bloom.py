@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.stores.bloom import BloomSeen, BloomSeenSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.values.errors import UsageError
 
 
 @pytest.fixture

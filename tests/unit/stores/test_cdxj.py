@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.url import canonical
-from gossamer.stores import cdxj
-from gossamer.stores.cdxj import Capture, find, found_in, index_line, merge, write_run
-from gossamer.stores.surt import surt
+from gossamer.storage.archive import cdxj
+from gossamer.storage.archive.cdxj import Capture, find, found_in, index_line, merge, surt, write_run
+from gossamer.values.outcome import Outcome
+from gossamer.values.url import canonical
 
 #: URL -> key, as pywb 2.10 makes it (`pywb.utils.canonicalize.canonicalize`).
 KEYS = {

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.task import Task
-from gossamer.stores.diverse import AT_FIRST, DiverseQueues, DiverseQueuesSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.labs.diverse import AT_FIRST, DiverseQueues, DiverseQueuesSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
+from gossamer.values.task import Task
 
 
 @pytest.fixture

@@ -9,22 +9,30 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.model.agents import agent_name
-from gossamer.model.deletion import DeletionTarget
-from gossamer.model.digest_claims import Claim, as_task, claimed_by
-from gossamer.model.errors import UsageError
-from gossamer.model.judged import fault_of
-from gossamer.model.orders import ORDER
-from gossamer.model.requesting import redirected, requested
-from gossamer.model.task import Task
-from gossamer.stores.exchange.files import OUT, FileOutbox, FileOutboxSheet, merged_files, written_files
-from gossamer.stores.exchange.keys import EXCHANGE_KEY, ExchangeKey, new_key, read_key, write_key
-from gossamer.stores.exchange.ledger import DividedLedger
-from gossamer.stores.exchange.sealed import UrlFile, UrlFileHeader, UrlFileWriter, new_header, proved
-from gossamer.stores.ledger.deleting import delete
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.deleting import delete
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.mailbox.exchange_files import OUT, FileOutbox, FileOutboxSheet, merged_files, written_files
+from gossamer.storage.mailbox.outbox import DividedLedger
+from gossamer.storage.mailbox.sealed_files import (
+    EXCHANGE_KEY,
+    ExchangeKey,
+    UrlFile,
+    UrlFileHeader,
+    UrlFileWriter,
+    new_header,
+    new_key,
+    proved,
+    read_key,
+    write_key,
+)
+from gossamer.testing.agents import ByLetter
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.exchanging import ByLetter
+from gossamer.values.agents import Claim, agent_name, as_task, claimed_by, fault_of
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import DeletionTarget
+from gossamer.values.request_identity import redirected, requested
+from gossamer.values.task import Task
+from gossamer.values.visit import ORDER
 
 KEY = new_key(["agent-00", "agent-01", "agent-02"])
 

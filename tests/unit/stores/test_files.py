@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.stores.files import AppendFile
+from gossamer.engine.files import AppendFile
 
 
 def test_appends_go_on_where_the_file_ends(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import random
 
-from gossamer.reading.simhash import distance
-from gossamer.stores.fingerprints import MAX_CANDIDATES, MemoryFingerprints, MemoryFingerprintsSheet
+from gossamer.documents.terms import distance
+from gossamer.storage.seen.memory import MAX_CANDIDATES, MemoryFingerprints, MemoryFingerprintsSheet
 
 
 def test_the_oldest_leave_and_nothing_of_them_stays() -> None:

@@ -1,6 +1,6 @@
 """Which flights have been under way for longest."""
 
-from gossamer.stores.flights import MemoryFlights
+from gossamer.storage.seen.memory import MemoryFlights
 
 
 def test_the_oldest_flights_are_told_first_and_those_that_arrived_are_not() -> None:

@@ -6,20 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.digest_claims import Claim, as_task, digest_names
-from gossamer.model.domains import domain_point
-from gossamer.model.mailed import as_mailed
-from gossamer.model.task import Task
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.stages.commit.receiving import UrlIntake
-from gossamer.stages.commit.sheet import CommitSheet
-from gossamer.stages.frontier.prioritizers import WeightedPrioritizer
-from gossamer.stages.frontier.traversals import BreadthFirst
-from gossamer.stores.exchange.held import HELD, MASTERS, HeldDomains, HeldDomainsSheet, TakenDomains
-from gossamer.stores.exchange.ledger import DividedLedger
-from gossamer.stores.exchange.outbox import AgentOutbox, AgentOutboxSheet
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerSeen
+from gossamer.agents.held_domains import HELD, MASTERS, HeldDomains, HeldDomainsSheet, TakenDomains
+from gossamer.agents.receiving import UrlIntake
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
+from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerSeen
+from gossamer.storage.mailbox.outbox import AgentOutbox, AgentOutboxSheet, DividedLedger
+from gossamer.values.agents import Claim, as_mailed, as_task, digest_names
+from gossamer.values.hosts import domain_point
+from gossamer.values.task import Task
 
 MEMBERS = ("agent-00", "agent-01")
 

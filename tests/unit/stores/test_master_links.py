@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from gossamer.contracts.exchanging import OwedTask
-from gossamer.model.task import Task
-from gossamer.stores.exchange.held import MASTERS
-from gossamer.stores.exchange.links import MasterLinks, MasterLinksSheet
+from gossamer.agents.held_domains import MASTERS
+from gossamer.agents.master_links import MasterLinks, MasterLinksSheet
+from gossamer.storage.mailbox.contract import OwedTask
 from gossamer.testing import FakeClock
+from gossamer.values.task import Task
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.stores.members import AGENTS, members_of, refuse_divided, write_members
-from gossamer.stores.recovery import files_of, restore
+from gossamer.storage.recovery import AGENTS, files_of, members_of, refuse_divided, restore, write_members
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 
 def test_the_agents_of_a_crawl_are_kept_and_read(tmp_path: Path) -> None:

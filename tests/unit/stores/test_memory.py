@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gossamer.stores.memory import MemorySeen, RecentlySeen, RecentlySeenSheet
+from gossamer.storage.seen.memory import MemorySeen, RecentlySeen, RecentlySeenSheet
 
 
 class Asked(MemorySeen):

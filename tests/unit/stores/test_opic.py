@@ -10,17 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.contracts.prioritizing import LEVELS
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Link
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.opic.accounts import UNIT, Account, AccountState, level_of, unpacked
-from gossamer.stores.opic.accounts import given as give
-from gossamer.stores.opic.ledger import ACCOUNTS, SINK, UNITS, OpicLedger
-from gossamer.stores.opic.queues import OpicQueues
-from gossamer.testing.storing import visit
+from gossamer.frontier.contract import LEVELS
+from gossamer.labs.opic import (
+    ACCOUNTS,
+    SINK,
+    UNIT,
+    UNITS,
+    Account,
+    AccountState,
+    OpicLedger,
+    OpicQueues,
+    level_of,
+    unpacked,
+)
+from gossamer.labs.opic import given as give
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.testing.storage import visit
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Link
 
 
 class Crawl:

@@ -9,21 +9,21 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from gossamer.contracts.tables import Table, TableSpec, column
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import build
-from gossamer.model.visit import Link
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.stores.segments import declared
-from gossamer.stores.tablelog import TableLog, TableLogSheet
-from gossamer.testing.storing import visit
+from gossamer.storage.tables.contract import Table, TableSpec, column
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.segments import declared
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Link
 
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 
 PACKAGE = """
 from typing import Annotated
 import msgspec
-from gossamer.contracts.tables import Table, column
+from gossamer.storage.tables.contract import Table, column
 
 
 class ShoutRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores import segments
-from gossamer.stores.recovery import QUARANTINE, QUARANTINE_BYTES, find_losses, restore
-from gossamer.stores.rowlog import LOG_PATH
-from gossamer.stores.tablelog import TableLog, TableLogSheet
-from gossamer.stores.warc import WarcArchive, WarcSheet
-from gossamer.testing.storing import visit
+from gossamer.storage.archive.warc import WarcArchive, WarcSheet
+from gossamer.storage.logs import LOG_PATH
+from gossamer.storage.recovery import QUARANTINE, QUARANTINE_BYTES, find_losses, restore
+from gossamer.storage.tables import segments
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.testing.storage import visit
+from gossamer.values.errors import CrawlDirectoryError
 
 
 def written(directory: Path, agent: str = "agent-00") -> tuple[WarcArchive, TableLog]:

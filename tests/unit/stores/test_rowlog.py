@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.visit import Item, Location
-from gossamer.stores.files import TAIL_BYTES
-from gossamer.stores.rowlog import LOG_PATH, JsonLog, JsonLogSheet
-from gossamer.testing.storing import unanswered, visit
+from gossamer.engine.files import TAIL_BYTES
+from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.testing.storage import unanswered, visit
+from gossamer.values.visit import Item, Location
 
 
 def rows(directory: Path) -> list[Any]:

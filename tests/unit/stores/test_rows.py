@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.model.kept import HostState
-from gossamer.stores.tables.host_notes import host_row
+from gossamer.storage.tables.row_tables import host_row
+from gossamer.values.ledger_rows import HostState
 
 
 @pytest.mark.parametrize("delay", [0.0, 7.5])

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.stores.scratch import PREFIX, joined, scratch, shared_scratch, sweep
+from gossamer.engine.files import PREFIX, joined, scratch, shared_scratch, sweep
 
 #: A process that makes a folder and dies in it.
-_DYING = "import os; from gossamer.stores.scratch import scratch; held = scratch(); held.__enter__(); os._exit(9)"
+_DYING = "import os; from gossamer.engine.files import scratch; held = scratch(); held.__enter__(); os._exit(9)"
 
 
 def test_a_folder_goes_with_its_block() -> None:
@@ -32,7 +32,7 @@ def test_folders_of_processes_that_died_are_removed_and_no_others(
         [
             sys.executable,
             "-c",
-            "from gossamer.stores.scratch import scratch\nwith scratch(): print(1, flush=True); input()",
+            "from gossamer.engine.files import scratch\nwith scratch(): print(1, flush=True); input()",
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.stores.spreading import shares, spread
+from gossamer.labs.diverse import shares, spread
 
 COUNTS = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(min_value=0, max_value=40), max_size=10)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.stores.sums import SUMS, changed_files, changing, drop_sums, sum_up
+from gossamer.storage.checksums import SUMS, changed_files, changing, drop_sums, sum_up
 
 
 @pytest.fixture

@@ -7,14 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.visit import Item, Link, Location
-from gossamer.stores.lines import MAX_LINE_BYTES
-from gossamer.stores.rowlog import LOG_PATH
-from gossamer.stores.segments import closed, mark_closed, open_runs, segments
-from gossamer.stores.tablelog import TableLog, TableLogSheet
-from gossamer.stores.tables.host_notes import HostRow
-from gossamer.stores.tables.links import MAX_FRAME_LINKS
-from gossamer.testing.storing import visit
+from gossamer.storage.json_lines import MAX_LINE_BYTES
+from gossamer.storage.logs import LOG_PATH
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.row_tables import MAX_FRAME_LINKS, HostRow
+from gossamer.storage.tables.segments import closed, mark_closed, open_runs, segments
+from gossamer.testing.storage import visit
+from gossamer.values.visit import Item, Link, Location
 
 
 def table_log(directory: Path, *tables: str, **values: Any) -> TableLog:

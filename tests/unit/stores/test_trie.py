@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.trie.keys import UrlKeys, url_of
-from gossamer.stores.trie.provider import TrieSeen, TrieSeenSheet
-from gossamer.stores.trie.queue import TrieTurns
-from gossamer.stores.trie.tree import DiskTrie
+from gossamer.labs.trie.chunks import UrlKeys, url_of
+from gossamer.labs.trie.provider import TrieSeen, TrieSeenSheet, TrieTurns
+from gossamer.labs.trie.tree import DiskTrie
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.values.errors import CrawlDirectoryError
 
 pytestmark = pytest.mark.stores
 

@@ -14,13 +14,8 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.model.body import BodyWriter, StoredBody
-from gossamer.model.outcome import Outcome
-from gossamer.model.visit import Visit, sha1_base32
-from gossamer.stores.recovery import restore
-from gossamer.stores.warc import WarcArchive, WarcSheet
-from gossamer.stores.warc_files import UNVERIFIED
-from gossamer.stores.warc_records import (
+from gossamer.storage.archive.files import UNVERIFIED
+from gossamer.storage.archive.records import (
     NOT_MODIFIED_PROFILE,
     REVISIT_PROFILE,
     http_head,
@@ -28,8 +23,13 @@ from gossamer.stores.warc_records import (
     text_field,
     uri_field,
 )
+from gossamer.storage.archive.warc import WarcArchive, WarcSheet
+from gossamer.storage.recovery import restore
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.storing import HOSTILE_HEADS, HOSTILE_TEXTS, hostile_visits, unanswered, visit
+from gossamer.testing.storage import HOSTILE_HEADS, HOSTILE_TEXTS, hostile_visits, unanswered, visit
+from gossamer.values.body import BodyWriter, StoredBody
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import Visit, sha1_base32
 
 
 def archive(directory: Path, **values: Any) -> WarcArchive:

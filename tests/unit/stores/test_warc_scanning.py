@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.stores.warc import WarcArchive, WarcSheet
-from gossamer.stores.warc_mending import fill
-from gossamer.stores.warc_scanning import Gap, Span, gaps, scan
-from gossamer.testing.storing import visit
+from gossamer.storage.archive.files import fill
+from gossamer.storage.archive.reading import Gap, Span, gaps, scan
+from gossamer.storage.archive.warc import WarcArchive, WarcSheet
+from gossamer.testing.storage import visit
 
 AT = "2026-03-01T12:00:00Z"
 

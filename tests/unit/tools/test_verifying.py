@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.assembly.control.standing import ledgers_of
-from gossamer.assembly.crawl import Crawl
-from gossamer.assembly.options import CrawlOptions
-from gossamer.assembly.summary import ENDED
-from gossamer.contracts.spaces import Space
-from gossamer.flow.sheet import build
-from gossamer.stores.ledger.store import RocksStore
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawl.crawl import Crawl
+from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.summary import ENDED
+from gossamer.engine.sheet import build
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.store import RocksStore
 from gossamer.testing.fakeweb import FakeWeb
 from tools.verifying import Verified, verify
 

@@ -15,9 +15,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from gossamer.flow.confining.walls import confine
+from gossamer.engine.confinement import confine
 from gossamer.mobile.checking import CrawlerRefused
-from gossamer.mobile.confined.messages import (
+from gossamer.mobile.confined.keeper import (
     ConfinedSetup,
     GaveUp,
     GivenPage,
@@ -29,14 +29,13 @@ from gossamer.mobile.confined.messages import (
 )
 from gossamer.mobile.confined.rehearsal import import_everything
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler
-from gossamer.mobile.installed import allowed_processors
-from gossamer.mobile.judging import Installed
+from gossamer.mobile.judging import Installed, allowed_processors
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.wire import BytesRefused, frame_of, from_bytes
-from gossamer.model.errors import UsageError
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 #: Late modules that are told of.
 _MOST_LATE = 20

@@ -12,30 +12,30 @@ import importlib
 import pkgutil
 from types import ModuleType
 
+import gossamer.documents
 import gossamer.expressions
-import gossamer.model
+import gossamer.parsing
+import gossamer.parsing.filters
+import gossamer.parsing.links
 import gossamer.rdf
-import gossamer.reading
-import gossamer.stages.links
-import gossamer.stages.process
-import gossamer.stages.url_filter
+import gossamer.values
 from gossamer.expressions.predicates import vocabulary
 from gossamer.mobile.crawler import BringRules, MobileCrawler, MobileProgram
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.wire import from_bytes, to_bytes
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 #: Packages of ours whose modules may be wanted for the first time by some page.
 _OURS: tuple[ModuleType, ...] = (
     gossamer.expressions,
-    gossamer.model,
+    gossamer.values,
     gossamer.rdf,
-    gossamer.reading,
-    gossamer.stages.links,
-    gossamer.stages.process,
-    gossamer.stages.url_filter,
+    gossamer.documents,
+    gossamer.parsing.links,
+    gossamer.parsing,
+    gossamer.parsing.filters,
 )
 
 #: What these import within functions, and what Python's own modules do.

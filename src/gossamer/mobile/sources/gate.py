@@ -11,15 +11,15 @@ from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
-from gossamer.contracts.robots import Lesson, RobotsGate, RobotsRuling, RobotsVerdict
-from gossamer.contracts.sourcing import PageSource, Withheld
+from gossamer.engine.clock import Clock
 from gossamer.expressions.compiling import Expression
-from gossamer.flow.clock import Clock
+from gossamer.frontier.robots.contract import Lesson, RobotsGate, RobotsRuling, RobotsVerdict
+from gossamer.mobile.contract import PageSource, Withheld
 from gossamer.mobile.sources.owner import OwnerLimits
-from gossamer.model.outcome import DOCUMENTS, Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of, scheme_of, site_of
-from gossamer.model.visit import Response
+from gossamer.values.outcome import DOCUMENTS, Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import host_of, scheme_of, site_of
+from gossamer.values.visit import Response
 
 #: First URLs of each refusal that are kept for the owner.
 MAX_EXAMPLES = 5

@@ -13,13 +13,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from gossamer.engine import sheet as quantities
+from gossamer.engine.sheet import nearest, written
 from gossamer.expressions.compiling import Expression
-from gossamer.expressions.scanning import ExpressionError
-from gossamer.flow import quantities
-from gossamer.flow.quantities import written
-from gossamer.flow.sheet import nearest
-from gossamer.model.errors import UnreadableUrl, UsageError
-from gossamer.model.url import canonical, endpoint_of, scheme_of, site_of
+from gossamer.expressions.syntax import ExpressionError
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.url import canonical, endpoint_of, scheme_of, site_of
 
 #: The name in the place of a host under which a stored crawl or WARC files are served, with all the hosts in them.
 ARCHIVE = "archive"

@@ -4,7 +4,6 @@ Needs NumPy (the extra `simweb`). `audit` is the way in; `to_text`, `to_json` an
 it found.
 """
 
-from gossamer.simweb.audit.plot import to_svg
-from gossamer.simweb.audit.report import Audit, AuditOptions, audit, to_json, to_text
+from gossamer.simweb.audit.report import Audit, AuditOptions, audit, to_json, to_svg, to_text
 
 __all__ = ["Audit", "AuditOptions", "audit", "to_json", "to_svg", "to_text"]

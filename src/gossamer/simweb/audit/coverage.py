@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, RequestTrace
 from gossamer.simweb.expected import ExpectedPages
-from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.graph import WebGraph, importance_of
 from gossamer.simweb.pages import PageKind
-from gossamer.simweb.popularity import importance_of
 from gossamer.simweb.site import Role
 
 EXAMPLES: Final = 10

@@ -19,7 +19,7 @@ from gossamer.simweb.audit.trace import RequestTrace
 from gossamer.simweb.exact import SAID
 from gossamer.simweb.graph import GraphError, WebGraph
 from gossamer.simweb.log import LogError
-from gossamer.simweb.statements import texts_of
+from gossamer.simweb.text import texts_of
 
 #: Columns that a file of triples has to have; others do not matter.
 COLUMNS: Final = ("graph", "predicate", "object")

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from gossamer.model.outcome import Outcome
+from gossamer.values.outcome import Outcome
 
 
 class HostileAct(Enum):

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from gossamer.model.outcome import Outcome
 from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileCase, Script, Step, answer
+from gossamer.values.outcome import Outcome
 
 MEGABYTE: Final = 1 << 20
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gossamer.model.outcome import Outcome
 from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileCase, Script, Step, answer, redirect
+from gossamer.values.outcome import Outcome
 
 PLAIN: Final = b"Content-Type: text/plain\r\n"
 

@@ -12,8 +12,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Final
 
-from gossamer.model.outcome import Outcome
 from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileCase, Script, Step, answer
+from gossamer.values.outcome import Outcome
 
 XML: Final = b"Content-Type: application/xml\r\n"
 

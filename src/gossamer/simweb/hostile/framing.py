@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gossamer.model.outcome import Outcome
 from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileAct, HostileCase, Script, Step, always, answer
+from gossamer.values.outcome import Outcome
 
 HUGE: Final = 1 << 20
 

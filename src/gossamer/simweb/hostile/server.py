@@ -15,7 +15,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final, Self
 
-from gossamer.flow.remote.addresses import stop_listening
+from gossamer.engine.remote.addresses import stop_listening
 from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Step, answer
 from gossamer.simweb.hostile.table import CASES
 
@@ -83,7 +83,7 @@ class HostileWeb:
 
     def _contexts(self) -> dict[str, ssl.SSLContext]:
         """The TLS contexts that go wrong, by the way in which they do."""
-        from gossamer.simweb.hostile.certificates import Signer, contexts  # make keys: only where TLS is asked for
+        from gossamer.simweb.hostile.identity import Signer, contexts  # make keys: only where TLS is asked for
 
         known = Signer("Gossamer hostile web")
         self.certificate = known.pem

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gossamer.flow.remote.frames import FRAME_LIMIT, FramePipe
+from gossamer.engine.remote.frames import FRAME_LIMIT, FramePipe
 
 
 class MemoryTransport(asyncio.Transport):

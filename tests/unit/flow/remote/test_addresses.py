@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.assembly.tuning import loop_factory
-from gossamer.flow.remote.addresses import stop_listening
+from gossamer.crawl.machine import loop_factory
+from gossamer.engine.remote.addresses import stop_listening
 
 Loops = Callable[[], asyncio.AbstractEventLoop]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.errors import BrokenFrame
-from gossamer.flow.remote.frames import HANDSHAKE_LIMIT, FrameKind, FramePipe, LinkLost
+from gossamer.engine.errors import BrokenFrame
+from gossamer.engine.remote.frames import HANDSHAKE_LIMIT, FrameKind, FramePipe, LinkLost
 
 Run = Callable[[Any], Any]
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.flow.errors import BrokenFrame, RemoteRefused, WiringError
-from gossamer.flow.remote import handshake
-from gossamer.flow.remote.frames import FrameKind, FramePipe
-from gossamer.flow.remote.messages import VERSION, About, Challenge, Hello, decode, encode
+from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError
+from gossamer.engine.remote import handshake
+from gossamer.engine.remote.frames import FrameKind, FramePipe
+from gossamer.engine.remote.messages import VERSION, About, Challenge, Hello, decode, encode
 
 Run = Callable[[Any], Any]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.flow.errors import ConnectorError, WiringError
-from gossamer.flow.remote.journal import FileJournal, Journal, KeptFrame, MemoryJournal
+from gossamer.engine.errors import ConnectorError, WiringError
+from gossamer.engine.remote.journal import FileJournal, Journal, KeptFrame, MemoryJournal
 
 
 @pytest.fixture(params=["memory", "file"])

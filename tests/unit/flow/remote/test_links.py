@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.ends import In, Out
-from gossamer.flow.errors import Closed, ConnectorError, EndOfItems, RemoteRefused, WiringError, WrongItem
-from gossamer.flow.receipt import Receipt
-from gossamer.flow.remote.addresses import parse
-from gossamer.flow.remote.connector import RemoteConnector, RemoteSheet
-from gossamer.flow.remote.frames import FramePipe
-from gossamer.flow.remote.links import HALF_OPEN, LONGEST_DELAY, Exchange, _HalfOpen, _source
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import Closed, ConnectorError, EndOfItems, RemoteRefused, WiringError, WrongItem
+from gossamer.engine.gate import Receipt
+from gossamer.engine.remote.addresses import parse
+from gossamer.engine.remote.connector import RemoteConnector, RemoteSheet
+from gossamer.engine.remote.frames import FramePipe
+from gossamer.engine.remote.links import HALF_OPEN, LONGEST_DELAY, Exchange, _HalfOpen, _source
 
 Run = Callable[[Any], Any]
 
@@ -121,7 +121,7 @@ def test_only_the_socket_of_a_dead_process_is_replaced(run: Run, socket_folder: 
 def test_who_goes_away_in_the_handshake_is_told_of_where_strangers_may_come(
     scheme: str, run: Run, socket_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("DEBUG", "gossamer.flow.remote.links")
+    caplog.set_level("DEBUG", "gossamer.engine.remote.links")
 
     async def test() -> None:
         exchange = Exchange(SECRET)

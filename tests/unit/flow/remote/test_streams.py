@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.flow.connector import Receipts
-from gossamer.flow.errors import BrokenFrame, EndOfItems, RemoteRefused, WrongItem
-from gossamer.flow.receipt import Receipt
-from gossamer.flow.remote.codec import Codec
-from gossamer.flow.remote.frames import FRAME_LIMIT, FrameKind, FramePipe
-from gossamer.flow.remote.journal import FileJournal, Journal, MemoryJournal
-from gossamer.flow.remote.messages import About, Ack, LinkRefused, decode, encode
-from gossamer.flow.remote.receiving import ExpectedSenders, Receiver
-from gossamer.flow.remote.sending import Sender, SendingLimits
-from gossamer.flow.remote.watch import Waiters
+from gossamer.engine.connector import Receipts
+from gossamer.engine.errors import BrokenFrame, EndOfItems, RemoteRefused, WrongItem
+from gossamer.engine.gate import Receipt
+from gossamer.engine.remote.frames import FRAME_LIMIT, FrameKind, FramePipe
+from gossamer.engine.remote.journal import FileJournal, Journal, MemoryJournal
+from gossamer.engine.remote.messages import About, Ack, Codec, LinkRefused, Waiters, decode, encode
+from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
+from gossamer.engine.remote.sending import Sender, SendingLimits
 
 Run = Callable[[Any], Any]
 

@@ -14,18 +14,15 @@ import pytest
 import uvicorn
 from starlette.exceptions import HTTPException
 
-from gossamer.contracts.runtimes import RuntimeRefused, RuntimeUnavailable
+from gossamer.mobile.contract import RuntimeRefused, RuntimeUnavailable
+from gossamer.mobile.manager.remote_runtime import RemoteRuntime
+from gossamer.mobile.runtime.senders import Senders, own_certificate
+from gossamer.mobile.runtime.serving import HurriedProtocol, held, is_held, read_listening, state_folder
+from gossamer.mobile.runtime.standing import Diary, last_events
+from gossamer.mobile.runtime.web import SenderGuard, _sequence
 from gossamer.mobile.sources.owner import parse_sheet
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.operations.hosting.certificate import own_certificate
-from gossamer.operations.hosting.diary import Diary, last_events
-from gossamer.operations.hosting.guarding import SenderGuard
-from gossamer.operations.hosting.hurrying import HurriedProtocol
-from gossamer.operations.hosting.senders import Senders
-from gossamer.operations.hosting.serving import held, is_held, read_listening, state_folder
-from gossamer.operations.hosting.web import _sequence
-from gossamer.services.runtimes import RemoteRuntime
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 PIN = f"sha256//{'A' * 43}="
 

@@ -10,16 +10,16 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from gossamer.contracts.runtimes import CrawlerStanding, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.confined.keeper import ProcessLimits
+from gossamer.mobile.contract import CrawlerStanding, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.crawler import BringRules, MobileCrawler, MobileProgram, NamedProcessor, TravelLimits
+from gossamer.mobile.runtime.host import HostedLink, ResultShelf, RuntimeHost
+from gossamer.mobile.runtime.standing import Diary
+from gossamer.mobile.runtime.store import JourneyNote, folder_of, kept_journeys
+from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerLimits, OwnerSheet, SenderRules
 from gossamer.mobile.wire import to_bytes
-from gossamer.model.zstd import zstd
-from gossamer.operations.hosting.diary import Diary
-from gossamer.operations.hosting.host import HostedLink, ResultShelf, RuntimeHost
-from gossamer.operations.hosting.store import JourneyNote, folder_of, kept_journeys
-from gossamer.operations.runtime import Runtime
+from gossamer.values.body import zstd
 
 pytestmark = pytest.mark.slow
 

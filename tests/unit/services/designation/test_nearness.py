@@ -1,9 +1,8 @@
 """Hosts get a place from measured latencies, and the ring gives them to agents there."""
 
+from gossamer.agents.ring import MeasuredLatency, PlaceTable, Ring, rules_of
 from gossamer.bench.places import PLACES, world
-from gossamer.model.agents import Member
-from gossamer.services.designation.nearness import MeasuredLatency, rules_of
-from gossamer.services.designation.ring import PlaceTable, Ring
+from gossamer.values.agents import Member
 
 
 def measured(place: str, seconds: float, *domains: str) -> list[MeasuredLatency]:

@@ -2,11 +2,10 @@
 
 import pytest
 
-from gossamer.flow.sheet import build
-from gossamer.model.agents import Member, member
-from gossamer.model.errors import UsageError
-from gossamer.services.designation.provider import RingDesignation, RingSheet
-from gossamer.services.designation.ring import PlaceTable, Ring
+from gossamer.agents.ring import PlaceTable, Ring, RingDesignation, RingSheet
+from gossamer.engine.sheet import build
+from gossamer.values.agents import Member, member
+from gossamer.values.errors import UsageError
 
 DOMAINS = [f"d{number}.example" for number in range(300)]
 

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.contracts.relevance import LinkWords, PageWords
-from gossamer.flow.errors import SettingError
-from gossamer.reading.terms import terms_of
-from gossamer.services.focus.surroundings import surroundings
-from gossamer.services.focus.words import MOST_TERMS, WordsRelevance, WordsSheet
+from gossamer.documents.terms import terms_of
+from gossamer.engine.errors import SettingError
+from gossamer.frontier.seams import LinkWords, PageWords
+from gossamer.labs.focus import MOST_TERMS, WordsRelevance, WordsSheet, surroundings
 from gossamer.testing import check_relevance
 
 FILLER = [

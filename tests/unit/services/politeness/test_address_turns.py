@@ -2,10 +2,10 @@
 
 from math import inf
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer, Task
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer, Task
 
 THERE, OTHER = "192.0.2.1", "192.0.2.2"
 

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.services.politeness.blocklist import Blocklist
-from gossamer.services.politeness.gates import Gates
-from gossamer.services.politeness.schedule import Schedule
+from gossamer.frontier.politeness.blocklist import Blocklist
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.schedule import Schedule
+from gossamer.values.errors import UsageError
 
 
 def test_an_entry_closes_the_name_and_what_is_below_it() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gossamer.model.outcome import TRANSIENT, Outcome
-from gossamer.model.ruling import DONE, GONE, KEEP, What
-from gossamer.services.politeness.circuit import Circuit, after
-from gossamer.services.politeness.network import Network, NetworkRules
-from gossamer.services.politeness.retries import RETRIED, Whose, ruling
+from gossamer.frontier.politeness.network import Network, NetworkRules
+from gossamer.frontier.politeness.retries import RETRIED, Whose, ruling
+from gossamer.frontier.politeness.rules import Circuit, after
+from gossamer.values.outcome import TRANSIENT, Outcome
+from gossamer.values.task import DONE, GONE, KEEP, What
 
 
 def failing(times: int, circuit: Circuit | None = None, now: float = 0.0) -> tuple[Circuit | None, float]:

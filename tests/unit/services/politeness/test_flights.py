@@ -1,13 +1,12 @@
 """Two requests for one URL at once: each ends its own flight."""
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.requesting import requested
-from gossamer.model.ruling import What
-from gossamer.model.task import Task
-from gossamer.model.visit import Response, answer_of
-from gossamer.services.politeness.provider import HostPoliteness
-from gossamer.services.politeness.sheet import PolitenessSheet
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.testing.clock import FakeClock
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import Task, What
+from gossamer.values.visit import Response, answer_of
 
 
 def test_an_answer_ends_the_flight_of_its_own_request_though_another_asks_the_same_url() -> None:

@@ -4,16 +4,14 @@ from math import inf
 
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.ruling import KEEP, What
-from gossamer.model.task import Answer
-from gossamer.services.politeness.domains import registered_domain
-from gossamer.services.politeness.gates import Gates
-from gossamer.services.politeness.pace import PaceRules
-from gossamer.services.politeness.places import Share
-from gossamer.services.politeness.rules import GateRules
-from gossamer.services.politeness.whole_crawl import RateUse
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.pace import PaceRules
+from gossamer.frontier.politeness.rate_slots import Share
+from gossamer.frontier.politeness.rules import GateRules, registered_domain
+from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.testing import FakeClock
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import KEEP, Answer, What
 
 PUBLIC = "198.51.100.7"
 WALL = 1_700_000_000.0

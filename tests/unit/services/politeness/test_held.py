@@ -1,9 +1,9 @@
 """Why hosts wait, in the words that people read."""
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer
-from gossamer.services.politeness.gates import Gates
-from gossamer.services.politeness.held import Held, HeldBy
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.host_state import Held, HeldBy
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer
 
 ADDRESS = "198.51.100.7"
 

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer
-from gossamer.services.politeness.pace import (
+from gossamer.frontier.politeness.pace import (
     FRESH,
     Pace,
     PaceRules,
@@ -18,7 +16,9 @@ from gossamer.services.politeness.pace import (
     shown_delay,
     with_crawl_delay,
 )
-from gossamer.services.politeness.waiting import DAY, asked_wait
+from gossamer.frontier.politeness.retries import DAY, asked_wait
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer
 
 RULES = PaceRules()
 WALL = 1_700_000_000.0

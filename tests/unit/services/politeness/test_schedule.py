@@ -7,14 +7,13 @@ from math import inf
 
 import pytest
 
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Answer
-from gossamer.services.politeness.front import FrontQueues
-from gossamer.services.politeness.gates import Gates
-from gossamer.services.politeness.pace import PaceRules
-from gossamer.services.politeness.places import Place, Share
-from gossamer.services.politeness.rules import GateRules
-from gossamer.services.politeness.schedule import Schedule
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.pace import PaceRules
+from gossamer.frontier.politeness.rate_slots import Place, Share
+from gossamer.frontier.politeness.rules import GateRules
+from gossamer.frontier.politeness.schedule import FrontQueues, Schedule
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer
 
 
 def answer(host: str, outcome: Outcome = Outcome.OK, elapsed: float = 0.05) -> Answer:

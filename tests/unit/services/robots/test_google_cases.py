@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gossamer.services.robots.reading import parse
-from gossamer.services.robots.rules import PathForm
+from gossamer.frontier.robots.rules import PathForm, parse
 
 _TOKEN = re.compile(r'\s*(?:#[^\n]*|(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>\w+)|(?P<mark>[\[\]{}:,]))', re.DOTALL)
 _ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)

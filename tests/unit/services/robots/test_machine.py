@@ -5,17 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.services.robots.machine import (
-    Act,
-    Answered,
-    RobotsState,
-    State,
-    look,
-    step,
-    to_mermaid,
-)
-from gossamer.services.robots.policies import DAY, EFFECTS, EVENTS, POLICIES, Effect, RobotsEvent, RobotsPolicy
-from gossamer.services.robots.reading import parse
+from gossamer.frontier.robots.machine import Act, Answered, RobotsState, State, look, step, to_mermaid
+from gossamer.frontier.robots.policies import DAY, EFFECTS, EVENTS, POLICIES, Effect, RobotsEvent, RobotsPolicy
+from gossamer.frontier.robots.rules import parse
 
 RFC, STRICT, PAPER = (POLICIES[name] for name in ("rfc9309", "rfc9309-strict", "paper"))
 RULES = parse(b"User-agent: *\nDisallow: /x").for_agent("gossamer")

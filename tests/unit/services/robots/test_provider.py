@@ -4,16 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
-from gossamer.flow.errors import SettingError
-from gossamer.flow.sheet import build, change
-from gossamer.model.outcome import Outcome, of_status
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
-from gossamer.services.robots.answers import answered, seconds_of
-from gossamer.services.robots.policies import RobotsEvent
-from gossamer.services.robots.provider import IgnoreRobots, ObeyRobots, RobotsSheet
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import build, change
+from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
+from gossamer.frontier.robots.policies import RobotsEvent
+from gossamer.frontier.robots.provider import IgnoreRobots, ObeyRobots, RobotsSheet, answered, seconds_of
 from gossamer.simweb import robots as simulated
+from gossamer.values.outcome import Outcome, of_status
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 NOW = 1_700_000_000.0
 SITE = "http://a.test"

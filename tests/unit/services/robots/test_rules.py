@@ -5,9 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.services.robots.matching import path_of
-from gossamer.services.robots.reading import MAX_BYTES, MAX_DELAY, parse
-from gossamer.services.robots.rules import Decision, PathForm, Rules
+from gossamer.frontier.robots.matching import path_of
+from gossamer.frontier.robots.rules import MAX_BYTES, MAX_DELAY, Decision, PathForm, Rules, parse
 
 HOST = "http://a.test"
 

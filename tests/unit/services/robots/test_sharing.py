@@ -10,14 +10,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.contracts.robots import RobotsRuling, RobotsVerdict
-from gossamer.flow.sheet import build
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Response
-from gossamer.services.robots.machine import RobotsState
-from gossamer.services.robots.sharing import SharingRobots, SharingRobotsSheet
-from gossamer.stores.robots_answers import CLAIMED, LAYOUT, UserRobotsAnswers, UserRobotsAnswersSheet
+from gossamer.engine.sheet import build
+from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
+from gossamer.frontier.robots.machine import RobotsState
+from gossamer.frontier.robots.sharing import (
+    CLAIMED,
+    LAYOUT,
+    SharingRobots,
+    SharingRobotsSheet,
+    UserRobotsAnswers,
+    UserRobotsAnswersSheet,
+)
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -1,6 +1,6 @@
 """What is known of the parts of a host, and which of them are suspected."""
 
-from gossamer.services.traps.memory import PARTS_OF_HOST, Memory, PartState, TrapHost
+from gossamer.frontier.traps.memory import PARTS_OF_HOST, Memory, PartState, TrapHost
 
 HOST = "www.a.test"
 

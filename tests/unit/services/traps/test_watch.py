@@ -8,18 +8,15 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gossamer.model.aside import Family
-from gossamer.model.task import Task
-from gossamer.reading.words import words_of, words_of_urls
-from gossamer.services.template import LearntTemplates
-from gossamer.services.traps.families import depth_of, parts_of, shared_beginning, trace
-from gossamer.services.traps.judging import COMBINATIONS, ENDS, NOTHING_NEW, WINDOW, is_stale
-from gossamer.services.traps.membership import GRACE
-from gossamer.services.traps.memory import KEPT_BYTES, PARTS_OF_HOST, TrapPart
-from gossamer.services.traps.provider import LearntTraps, TrapSheet, written
-from gossamer.services.traps.shapes import shape_of
-from gossamer.services.traps.watch import TrapWatch
-from gossamer.testing.trapping import KNOWN_AFTER, month, months, visit
+from gossamer.documents.terms import words_of, words_of_urls
+from gossamer.frontier.traps.families import depth_of, parts_of, shape_of, shared_beginning, trace
+from gossamer.frontier.traps.judging import COMBINATIONS, ENDS, NOTHING_NEW, WINDOW, is_stale
+from gossamer.frontier.traps.memory import GRACE, KEPT_BYTES, PARTS_OF_HOST, TrapPart
+from gossamer.frontier.traps.provider import LearntTraps, TrapSheet, written
+from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.frontier.traps.watch import TrapWatch
+from gossamer.testing.watching import KNOWN_AFTER, month, months, visit
+from gossamer.values.task import Family, Task
 
 
 @pytest.mark.parametrize(

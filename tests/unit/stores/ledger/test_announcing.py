@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.testing.storing import visit
+from gossamer.engine.errors import SettingError
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.testing.storage import visit
+from gossamer.values.task import Task
 
 pytestmark = pytest.mark.stores
 

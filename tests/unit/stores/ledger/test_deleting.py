@@ -6,14 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.model.aside import Family
-from gossamer.model.deletion import DeletionTarget
-from gossamer.model.kept import HostState
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.stores.ledger.deleting import LedgerDeletion, delete, hosts_of
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.testing.storing import visit
+from gossamer.storage.ledger.deleting import LedgerDeletion, delete, hosts_of
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.testing.storage import visit
+from gossamer.values.hosts import DeletionTarget
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.task import Family, Task
+from gossamer.values.url import host_of
 
 pytestmark = pytest.mark.stores
 

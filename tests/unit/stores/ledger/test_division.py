@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.errors import UsageError
-from gossamer.model.task import Task
-from gossamer.stores.ledger.keys import DOMAIN_BYTES
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.keys import DOMAIN_BYTES
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.values.errors import UsageError
+from gossamer.values.task import Task
 
 
 def domains(ledger: RocksLedger, *hosts: str) -> set[bytes]:

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.model.kept import document_row
-from gossamer.reading.simhash import THRESHOLD
-from gossamer.stores.ledger.fingerprints import LEAST_CROWD, SLOTS, KeptFingerprints
-from gossamer.stores.ledger.keys import LedgerKeys
-from gossamer.stores.ledger.store import RocksStore, StoreLimits
+from gossamer.documents.terms import THRESHOLD
+from gossamer.storage.ledger.keys import LedgerKeys
+from gossamer.storage.ledger.seen import LEAST_CROWD, SLOTS, KeptFingerprints
+from gossamer.storage.ledger.store import RocksStore, StoreLimits
 from gossamer.testing.seen import check_fingerprint_index
-from gossamer.testing.storing import visit
+from gossamer.testing.storage import visit
+from gossamer.values.ledger_rows import document_row
 
 KEYS = LedgerKeys(1)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.model.task import Task
-from gossamer.model.visit import Location
-from gossamer.stores.ledger.forgetting import forget
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.mirror import readable
-from gossamer.testing.storing import visit
+from gossamer.storage.ledger.deleting import forget
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.opening import readable
+from gossamer.testing.storage import visit
+from gossamer.values.task import Task
+from gossamer.values.visit import Location
 
 
 def opened(directory: Path) -> RocksLedger:

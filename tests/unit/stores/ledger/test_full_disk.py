@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 import rocksdict
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.store import Batch, RocksStore
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.task import Task
 
 #: The child may write files of so many bytes only, which the system reports as it reports a full disk.
 CHILD = """
 import resource, signal, sys
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet
-from gossamer.stores.ledger.providers import LedgerFrontier
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.task import Task
+from gossamer.storage.ledger.ledger import RocksLedger, LedgerSheet
+from gossamer.storage.ledger.providers import LedgerFrontier
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 ledger = RocksLedger(LedgerSheet(directory=sys.argv[1], cache=1 << 20, buffers=1 << 20))

@@ -1,8 +1,8 @@
 """The cursor of a lane: what it says is finished stays finished. And what is read of a host, in which order."""
 
-from gossamer.model.task import Task
-from gossamer.stores.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Place, pack_cursors, unpack_cursors
-from gossamer.stores.ledger.held import LEVELS, HeldHost, HeldLane, Stretch
+from gossamer.storage.ledger.active_hosts import LEVELS, HeldHost, HeldLane, Stretch
+from gossamer.storage.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Place, pack_cursors, unpack_cursors
+from gossamer.values.task import Task
 
 CHUNK = [Task(f"http://a.test/{n}", "a.test") for n in range(6)]
 

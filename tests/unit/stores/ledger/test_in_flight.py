@@ -1,8 +1,7 @@
 """Flights of the queues: what a commit ends, and where it had been popped."""
 
-from gossamer.stores.ledger.chunks import Place
-from gossamer.stores.ledger.held import NEW, HeldHost, HeldLane
-from gossamer.stores.ledger.in_flight import QueueFlights
+from gossamer.storage.ledger.active_hosts import NEW, HeldHost, HeldLane, QueueFlights
+from gossamer.storage.ledger.chunks import Place
 
 URL = "http://a.test/"
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.errors import CrawlDirectoryError, UsageError
-from gossamer.model.kept import HostState
-from gossamer.model.task import Task
-from gossamer.stores.ledger import schema
-from gossamer.stores.ledger.hosts import FAILING
-from gossamer.stores.ledger.keys import SCHEMA_KEY, LedgerKeys, due_key, time_key
-from gossamer.stores.ledger.later import Owed
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.store import RocksStore, StoreLimits
-from gossamer.testing.storing import visit
+from gossamer.storage.ledger import schema
+from gossamer.storage.ledger.hosts import FAILING
+from gossamer.storage.ledger.keys import SCHEMA_KEY, LedgerKeys, due_key, time_key
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.store import RocksStore, StoreLimits
+from gossamer.storage.ledger.waiting import Owed
+from gossamer.testing.storage import visit
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.task import Task
 
 pytestmark = pytest.mark.stores
 
@@ -49,7 +49,7 @@ def test_a_second_opening_is_refused_and_names_the_holder(tmp_path: Path) -> Non
 
 def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
     program = (
-        "import sys, time\nfrom gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet\n"
+        "import sys, time\nfrom gossamer.storage.ledger.ledger import RocksLedger, LedgerSheet\n"
         f"RocksLedger(LedgerSheet(directory={str(tmp_path)!r})).open()\nprint('open', flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

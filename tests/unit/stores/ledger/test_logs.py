@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import rocksdict
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.logs import missing_between
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.store import missing_between
+from gossamer.values.errors import CrawlDirectoryError
 
 #: Bytes of a value: some fit into one block of a log, others span several.
 SIZES = (3, 700, 33_000, 70_000)

@@ -8,14 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.kept import HostState
-from gossamer.model.task import Task
-from gossamer.stores.ledger import lanes, schema
-from gossamer.stores.ledger.keys import LedgerKeys
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.store import RocksStore, StoreLimits
+from gossamer.storage.ledger import schema
+from gossamer.storage.ledger import schema as lanes
+from gossamer.storage.ledger.keys import LedgerKeys
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.store import RocksStore, StoreLimits
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.task import Task
 
 LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 HOSTS = [f"h{number}.test" for number in range(5)]
@@ -104,8 +105,8 @@ def test_a_ledger_of_version_2_goes_on_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("passing", range(1, 10))
 def test_a_migration_that_a_kill_interrupts_goes_on(old: Path, passing: int) -> None:
     program = (
-        "import sys\nfrom gossamer.stores.ledger import lanes\n"
-        "from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet\n"
+        "import sys\nfrom gossamer.storage.ledger import lanes\n"
+        "from gossamer.storage.ledger.ledger import RocksLedger, LedgerSheet\n"
         f"lanes.AT_ONCE = 7\nRocksLedger(LedgerSheet(directory={str(old)!r})).open()"
     )
     environment = {**os.environ, "GOSSAMER_CRASH": f"recovery:{passing}"}

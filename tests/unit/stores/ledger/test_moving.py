@@ -7,19 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.contracts.spaces import Space
-from gossamer.model.aside import Family
-from gossamer.model.domains import domain_point, registered_domain
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.kept import HostState
-from gossamer.model.requesting import Requested
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.moving import Arc, Moved, absorb, drop
-from gossamer.stores.ledger.opening import share_secret
-from gossamer.stores.ledger.store import Batch, RocksStore
-from gossamer.testing.storing import visit
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.moving import Arc, Moved, absorb, drop
+from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.testing.storage import visit
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.hosts import domain_point, registered_domain
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import Family, Task
+from gossamer.values.url import host_of
 
 pytestmark = pytest.mark.stores
 

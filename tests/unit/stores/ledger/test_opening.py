@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.errors import LedgerDamaged
-from gossamer.stores.ledger.ledger import RocksLedger
-from gossamer.stores.ledger.sheet import LedgerSheet
-from gossamer.stores.ledger.store import RocksStore, StoreLimits, damaged
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged
+from gossamer.values.errors import LedgerDamaged
 
 
 class StoreBesideAWriter(RocksStore):

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.model.errors import UsageError
-from gossamer.model.requesting import MAX_BODY, MAX_DATA, Requested, requested
-from gossamer.model.task import Task
-from gossamer.stores.ledger.chunks import pack, unpack
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.ledger.requests import waiting
-from gossamer.testing.storing import visit
+from gossamer.storage.ledger.chunks import pack, unpack
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.waiting import waiting
+from gossamer.testing.storage import visit
+from gossamer.values.errors import UsageError
+from gossamer.values.request_identity import MAX_BODY, MAX_DATA, Requested, requested
+from gossamer.values.task import Task
 
 URL = "http://a.test/form"
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.contracts.spaces import Space, SpaceFigures
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.ledger.keys import LedgerKeys
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.store import RocksStore, StoreLimits
+from gossamer.storage.contract import Space, SpaceFigures
+from gossamer.storage.ledger.keys import LedgerKeys
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.store import RocksStore, StoreLimits
+from gossamer.values.errors import CrawlDirectoryError
 
 pytestmark = pytest.mark.stores
 
@@ -88,8 +88,8 @@ def test_a_migration_that_is_killed_goes_on(tmp_path: Path, passing: int) -> Non
     filled(tmp_path, 3_000).close()
     code = (
         "import sys\n"
-        "from gossamer.contracts.spaces import Space\n"
-        "from gossamer.stores.ledger.ledger import RocksLedger, LedgerSheet\n"
+        "from gossamer.storage.contract import Space\n"
+        "from gossamer.storage.ledger.ledger import RocksLedger, LedgerSheet\n"
         "def longer(key, value):\n"
         "    return (b'even/' + key, value * 2) if int(key) % 2 == 0 else None\n"
         "ledger = RocksLedger(LedgerSheet(directory=sys.argv[1]))\n"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.flow.errors import SettingError
-from gossamer.stores.revisits.intervals import Bounds, IntervalRules
+from gossamer.engine.errors import SettingError
+from gossamer.recrawl.intervals import Bounds, IntervalRules
 
 HOUR, DAY = 3_600.0, 86_400.0
 

@@ -5,21 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.model.domains import domain_point
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Response, Visit
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.moving import Arc, absorb, drop
-from gossamer.stores.ledger.opening import share_secret
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.revisits.ledger import RevisitLedger
-from gossamer.stores.revisits.moving import adopt, disown, release
-from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet
-from gossamer.stores.revisits.schedule import RevisitSchedule
-from gossamer.stores.revisits.settings import RevisitSheet
+from gossamer.recrawl.intervals import RevisitSheet
+from gossamer.recrawl.ledger import RevisitLedger, adopt, disown, release
+from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet
+from gossamer.recrawl.schedule import RevisitSchedule
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.moving import Arc, absorb, drop
+from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
+from gossamer.values.hosts import domain_point
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Response, Visit
 
 pytestmark = pytest.mark.stores
 

@@ -2,10 +2,8 @@
 
 import pytest
 
-from gossamer.contracts.revisiting import Outlook, RevisitPolicy
-from gossamer.model.change_rate import Belief, Signals, gain_after
-from gossamer.model.known import KnownPage
-from gossamer.stores.revisits.policies import (
+from gossamer.frontier.seams import Outlook, RevisitPolicy
+from gossamer.recrawl.policies import (
     FixedInterval,
     FixedIntervalSheet,
     GreedyPolicy,
@@ -17,6 +15,8 @@ from gossamer.stores.revisits.policies import (
     StormCrawlerSheet,
 )
 from gossamer.testing import check_revisit_policy
+from gossamer.values.change_rate import Belief, Signals, gain_after
+from gossamer.values.page_history import KnownPage
 
 DAY = 86_400.0
 

@@ -11,24 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.flow.errors import SettingError
-from gossamer.model.change_rate import Signals
-from gossamer.model.claims import Said
-from gossamer.model.deletion import DeletionTarget
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import REVISIT, Task
-from gossamer.model.url import host_of
-from gossamer.model.visit import Location, Response, Visit
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.ledger.providers import LedgerFrontier
-from gossamer.stores.revisits.deleting import forget_known
-from gossamer.stores.revisits.index import SCHEDULE
-from gossamer.stores.revisits.learning import RATES
-from gossamer.stores.revisits.ledger import RevisitLedger
-from gossamer.stores.revisits.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy
-from gossamer.stores.revisits.schedule import RevisitSchedule
-from gossamer.stores.revisits.settings import RevisitSheet
+from gossamer.engine.errors import SettingError
+from gossamer.recrawl.intervals import RevisitSheet
+from gossamer.recrawl.learning import RATES, SCHEDULE
+from gossamer.recrawl.ledger import RevisitLedger, forget_known
+from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy
+from gossamer.recrawl.schedule import RevisitSchedule
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
+from gossamer.values.change_hints import Said
+from gossamer.values.change_rate import Signals
+from gossamer.values.hosts import DeletionTarget
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import REVISIT, Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Location, Response, Visit
 
 pytestmark = pytest.mark.stores
 

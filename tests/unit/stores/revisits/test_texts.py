@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.model.known import KnownPage
-from gossamer.model.outcome import Outcome
-from gossamer.model.task import Task
-from gossamer.model.visit import Location, Response, Visit, sha1_base32
-from gossamer.stores.revisits.texts import MOST_READ, ComparedTexts, TextsSheet
-from gossamer.stores.warc import WarcArchive, WarcSheet
+from gossamer.recrawl.changes import MOST_READ, ComparedTexts, TextsSheet
+from gossamer.storage.archive.warc import WarcArchive, WarcSheet
 from gossamer.testing.clock import FakeClock
+from gossamer.values.outcome import Outcome
+from gossamer.values.page_history import KnownPage
+from gossamer.values.task import Task
+from gossamer.values.visit import Location, Response, Visit, sha1_base32
 
 URL = "http://a.test/"
 PROSE = " ".join(f"The {number}th müller grinds what the others have left of the harvest." for number in range(40))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.stores.sieve.fingerprints import FingerprintMaker, SieveKeys
-from gossamer.stores.sieve.merging import FAN, SMALLEST, crowded, numbers, sift
-from gossamer.stores.sieve.runs import BLOCK, CHUNK, SLICE, Highs, Lows, RunEntry, SieveRun, in_order, write_run
+from gossamer.storage.seen.finds import FAN, SMALLEST, crowded, numbers, sift
+from gossamer.storage.seen.fingerprints import FingerprintMaker, SieveKeys
+from gossamer.storage.seen.runs import BLOCK, CHUNK, SLICE, Highs, Lows, RunEntry, SieveRun, in_order, write_run
+from gossamer.values.errors import CrawlDirectoryError
 
 #: Few values of `high`, so that many entries share one.
 PAIRS = st.sets(st.tuples(st.integers(0, 12), st.integers(0, 5)), max_size=60)

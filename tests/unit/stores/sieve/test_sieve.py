@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.model.errors import CrawlDirectoryError
-from gossamer.model.task import Task
-from gossamer.stores.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.sieve.front import SieveQueues, SieveQueuesSheet
-from gossamer.stores.sieve.manifest import FILE
-from gossamer.stores.sieve.providers import LedgerSieve, SieveSeen, SieveSheet
-from gossamer.stores.sieve.sieve import OVERFLOW, Sieve, SieveLimits, _Merge
-from gossamer.testing.hanging import HUNG_AFTER
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.seen.front import SieveQueues, SieveQueuesSheet
+from gossamer.storage.seen.providers import LedgerSieve, SieveSeen, SieveSheet
+from gossamer.storage.seen.runs import FILE
+from gossamer.storage.seen.sieve import OVERFLOW, Sieve, SieveLimits, _Merge
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.task import Task
 
 URLS = [f"http://h{n % 5}.test/{n}" for n in range(500)]
 

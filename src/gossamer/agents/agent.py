@@ -1,0 +1,409 @@
+"""The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
+
+Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
+followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and
+waits for another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from gossamer.agents.growth import Load, LoadGauge
+from gossamer.agents.line import place_of
+from gossamer.agents.rendezvous import Solitude, Unheard
+from gossamer.agents.shares import AgentReport
+from gossamer.crawl.builder import with_protocols
+from gossamer.crawl.companions import write_hosts
+from gossamer.crawl.control.server import ControlServer
+from gossamer.crawl.damage import bring_back, restored_lines
+from gossamer.crawl.figures import RunFigures, UnitsAtWork
+from gossamer.crawl.live import Suspensions
+from gossamer.crawl.pulse import Sampler, claim_again, write_copies
+from gossamer.crawl.subscribing import setting_aside
+from gossamer.crawl.summary import ENDED
+from gossamer.crawl.work import CrawlWork
+from gossamer.engine.graph import Graph
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.wiring import Difference, Wiring
+from gossamer.fetcher.http import HttpModule
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.whole_crawl import RateUse
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.logs import log_path
+from gossamer.storage.recovery import crawl_id
+from gossamer.values.errors import CrawlDirectoryError, DiskFull
+
+if TYPE_CHECKING:
+    from gossamer.crawl.control.instances import UnitInstances
+    from gossamer.crawl.control.standing import CrawlStanding
+    from gossamer.crawl.control.wire import Answered, ControlRequest
+
+
+# The shares of `--rate` and `--bandwidth` that an agent is lent: kept in its ledger, and given to whoever goes by them.
+#
+# Place in the flow: an agent takes what it had before it asks for anything, tells its supervisor what it uses
+# (:mod:`gossamer.agents.shares`), and takes what it is told. A share outlives supervisor and agent: an agent that came back
+# with an even part would use what others have been lent meanwhile.
+
+#: The rates that are lent, by their settings' names.
+RATE = "rate"
+BANDWIDTH = "bandwidth"
+LENT = (RATE, BANDWIDTH)
+
+#: Under this name an agent's ledger keeps its shares.
+_NAME = "rate-shares"
+
+
+class KeptShares(msgspec.Struct, frozen=True):
+    """Shares as an agent keeps them."""
+
+    among: tuple[str, ...]
+    """The agents that they were divided among: other ones begin with even parts."""
+    shares: dict[str, float]
+    """Rate -> multiple of the even part."""
+
+
+class LentRates:
+    """What one agent is lent."""
+
+    def __init__(self, units: UnitsAtWork, among: Sequence[str]) -> None:
+        """`among` are the agents of the crawl that work."""
+        self._units = units
+        self._among = tuple(among)
+        self._shares = dict.fromkeys(LENT, 1.0)
+
+    def __repr__(self) -> str:
+        return f"<LentRates {self._shares}>"
+
+    def begin(self) -> None:
+        """Go by the shares that the ledger has, if they are of the same agents."""
+        kept = self._units.ledger.meta(_NAME)
+        if not kept:
+            return
+        known = msgspec.json.decode(kept, type=KeptShares)
+        if known.among == self._among:
+            self._give(known.shares)
+
+    def take(self, shares: Mapping[str, float]) -> None:
+        """Go by these from now on. Nothing changes while the disk is full: the supervisor hears that, and counts with what is."""
+        after = {**self._shares, **{name: share for name, share in shares.items() if name in LENT}}
+        try:
+            self._units.ledger.put_meta(_NAME, msgspec.json.encode(KeptShares(self._among, after)))
+        except DiskFull:
+            return
+        self._give(after)
+
+    def uses(self) -> dict[str, RateUse]:
+        """What it has used of each rate that the crawl has."""
+        for polite in self._units.providers(HostPoliteness):
+            pages, size = polite.rates()
+            if size is not None:
+                # A large body is paid for when it is there, and comes in long before: who counts more has seen more.
+                coming = sum(http.bytes_taken for http in self._units.providers(HttpModule))
+                size = msgspec.structs.replace(size, used=max(size.used, coming))
+            return {name: use for name, use in zip(LENT, (pages, size), strict=True) if use is not None}
+        return {}
+
+    def _give(self, shares: Mapping[str, float]) -> None:
+        self._shares = {**self._shares, **shares}
+        for polite in self._units.providers(HostPoliteness):
+            polite.take_rates(self._shares[RATE], self._shares[BANDWIDTH])
+        for http in self._units.providers(HttpModule):
+            http.take_bandwidth(self._shares[BANDWIDTH])
+        self._units.frontier.signal("tasks")
+
+
+U = TypeVar("U")
+
+#: Under this name an agent's ledger keeps the identity of its crawl.
+CRAWL = "crawl"
+
+
+class AgentNews(msgspec.Struct, frozen=True):
+    """What an agent tells its supervisor."""
+
+    report: AgentReport
+    pages: int = 0
+    bytes: int = 0
+    in_flight: int = 0
+    share: int | None = None
+    """Its part of `--max-pages`; None where there is no such limit."""
+    byte_share: int | None = None
+    """Its part of `--max-bytes`, likewise."""
+    is_settled: bool = False
+    """It has nothing in flight, and owes nobody anything."""
+    wants_pages: bool = False
+    """It has work, and will have used up its share soon."""
+    wants_bytes: bool = False
+    """Likewise."""
+    rates: dict[str, RateUse] = {}
+    """What it has used of rates of the whole crawl, by their settings' names."""
+    wants_turns: list[str] = []
+    """Addresses that it would ask."""
+    turns_back: dict[str, tuple[int, float]] = {}
+    """Address -> number of the turn that has ended, and the seconds in which nobody may ask there."""
+    turns_held: dict[str, int] = {}
+    """Address -> number of the turn that it has. Told only to a supervisor that asks for the first time."""
+    is_ending: bool = False
+    """It was told to end."""
+    said: list[str] = []
+    """Lines for people that it could tell nobody since its supervisor was gone."""
+    load: Load = Load()
+    """How loaded it is."""
+    limit: str = ""
+    """The limit that it has reached, by its setting's name."""
+    logged: int = 0
+    """The byte up to which its log is committed."""
+
+
+class AgentRun:
+    """One agent at work."""
+
+    def __init__(
+        self,
+        agent: str,
+        graph: Graph,
+        directory: Path,
+        folder: Path,
+        report: Callable[[str], bool],
+        *,
+        among: Sequence[str],
+        accept_loss: bool = False,
+    ) -> None:
+        """Nothing is touched yet.
+
+        Args:
+            agent: its name.
+            graph: planned of its own wiring.
+            directory: of the crawl.
+            folder: where agents meet.
+            report: takes lines for people; says whether somebody hears them.
+            among: the agents of the crawl that work.
+            accept_loss: go on without what is lost.
+        """
+        self.agent = agent
+        self.directory = directory
+        self._unheard = Unheard(report)
+        self.report = self._unheard.tell
+        """Takes a line for people."""
+        self.solitude = Solitude(time.monotonic())
+        """How long no supervisor has asked."""
+        self._accept_loss = accept_loss
+        self._work = CrawlWork(self.report, lambda: None)
+        self._life = f"{os.getpid()}-{time.time_ns()}"
+        aside = setting_aside(directory, agent)
+        self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder), aside=aside)
+        self.suspensions = Suspensions(lambda: self.graph_at_work)
+        """Its components that take up nothing now."""
+        self._sampler = Sampler(self)
+        self._rates = LentRates(self.units, among)
+        self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
+        self._gauge = LoadGauge(self)
+
+    def __repr__(self) -> str:
+        return f"<AgentRun {self.agent} of {self.directory}>"
+
+    async def run(self) -> None:
+        """Work until the supervisor says that all is over, or that it is to stop.
+
+        Raises:
+            FlowError: a unit cannot start, or fails.
+            CrawlDirectoryError: its files are in use, damaged, or another crawl's.
+        """
+        running = self.graph_at_work
+        try:
+            await running.start()
+            self._check_crawl()
+            self._rates.begin()
+            for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
+                self.report(line)
+            await claim_again(self)
+            self.figures.begin()
+            self.ledger.put_meta(ENDED, b"")
+            await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
+            summary = self.figures.last_summary()
+            if not self._work.is_aborted:
+                self._sampler.take(ended=summary.state)
+                write_copies(self)
+                write_hosts(running)
+            self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
+        finally:
+            await running.stop()
+
+    def _check_crawl(self) -> None:
+        """Refuse a ledger that another crawl has written."""
+        known, ours = self.ledger.meta(CRAWL), crawl_id(self.directory).encode()
+        if known and known != ours:
+            place = place_of(self.directory, self.agent)
+            raise CrawlDirectoryError(
+                f"{place} belongs to another crawl ({known.decode('ascii', 'replace')}); bring its own back from a copy"
+            )
+        if not known:
+            self.ledger.put_meta(CRAWL, ours)
+
+    @contextlib.asynccontextmanager
+    async def _attended(self) -> AsyncIterator[None]:
+        """While the block runs, the supervisor can ask."""
+        control = ControlServer(place_of(self.directory, self.agent), self._steer, self.report)
+        try:
+            await control.start()
+            async with self.figures.pulse.beating(), self._sampler.sampling():
+                yield
+        finally:
+            await control.stop()
+
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        return await request.act(self)  # the supervisor notes what people change
+
+    # -- what the supervisor asks
+
+    def news(self, *, first: bool = False) -> AgentNews:
+        """What it has come to; `first` says that the supervisor has just taken the agent over."""
+        self.solitude.asked(time.monotonic())
+        frontier, counters = self.units.frontier, self.ledger.counters()
+        # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
+        commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
+        in_flight = int(frontier.metrics.snapshot()["in_flight"])
+        owes_nothing = not counters.get("owed", 0)
+        is_at_rest = owes_nothing and frontier.is_at_rest()
+        polite = self.units.providers(HostPoliteness)
+        wants, back = polite[0].turns() if polite else ([], {})
+        return AgentNews(
+            AgentReport(self.agent, self._life, commits, is_at_rest),
+            pages=counters.get("pages", 0),
+            bytes=counters.get("bytes", 0),
+            in_flight=in_flight,
+            is_settled=owes_nothing and not in_flight,
+            share=frontier.sheet.page_share,
+            byte_share=frontier.sheet.byte_share,
+            wants_pages=frontier.wants_pages and not is_at_rest,
+            wants_bytes=frontier.wants_bytes and not is_at_rest,
+            rates=self._rates.uses(),
+            wants_turns=wants,
+            turns_back=back,
+            turns_held=polite[0].turns_held() if polite and first else {},
+            is_ending=self.is_stopping,
+            said=self._unheard.taken(),
+            load=self._gauge.read(time.monotonic()),
+            limit=frontier.limit or self._work.cut_by,
+            logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
+        )
+
+    def take_turns(
+        self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
+    ) -> None:
+        """Addresses that it may ask, or no longer. See :meth:`HostPoliteness.take_turns`."""
+        for polite in self.units.providers(HostPoliteness):
+            polite.take_turns(granted, recalled, noted)
+        self.units.frontier.signal("tasks")
+
+    def take_rates(self, shares: Mapping[str, float]) -> None:
+        """How much of rates of the whole crawl it may use, as multiples of the even part."""
+        self._rates.take(shares)
+
+    def finish(self) -> None:
+        """End as a crawl does that has nothing left."""
+        self.suspensions.end()
+        self._work.finish()
+
+    # -- as a crawl is steered
+
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end."""
+        return self._work.is_stopping
+
+    @property
+    def state_at_work(self) -> str:
+        """`running`, `paused` or `stopping`."""
+        return "stopping" if self.is_stopping else "paused" if self.units.frontier.is_paused else "running"
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self.suspensions.end()
+        self._work.stop()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._work.abort()
+
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`."""
+        self.units.frontier.pause()
+
+    def go_on(self) -> None:
+        """Ask again."""
+        self.units.frontier.go_on()
+
+    @property
+    def others(self) -> None:
+        """Its supervisor lets agents join."""
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit.
+
+        Raises:
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
+        """
+        self.graph_at_work.set(unit, settings)
+        self.units.frontier.signal("tasks")
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph of this agent until it begins again: what is to last is changed for the whole crawl.
+
+        Raises:
+            FlowError: the change does not fit; nothing has changed.
+        """
+        return await self.graph_at_work.apply(lambda wiring: with_protocols(change(wiring)), self._planned)
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        return self.graph_at_work.foreseen(lambda wiring: with_protocols(change(wiring)), self._planned)
+
+    async def undo(self) -> Difference:
+        """Take the last change of this agent's graph back. Raises as :meth:`rewire`."""
+        return await self.graph_at_work.undo(self._planned)
+
+    @staticmethod
+    def _planned(wiring: Wiring) -> Graph:
+        from gossamer.crawl.catalog import catalog
+
+        return plan(wiring, catalog())
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit. Raises UsageError: there is no such unit."""
+        from gossamer.crawl.control.instances import instances_of
+
+        return instances_of(name, self.graph_at_work, [], self.agent)
+
+    async def standing(self, *, units: bool) -> "CrawlStanding":
+        """How it stands; also every unit's and connector's figures."""
+        from gossamer.crawl.control.standing import standing_of
+
+        return standing_of(self, os.getpid(), units=units)
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph, with the places of the other agents."""
+        return self.graph_at_work.whole
+
+    @property
+    def units(self) -> UnitsAtWork:
+        """Its units."""
+        return UnitsAtWork(self.graph_at_work)
+
+    @property
+    def ledger(self) -> RocksLedger:
+        """What it must not forget."""
+        return self.units.ledger
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """Its providers of this class."""
+        return self.units.providers(kind)

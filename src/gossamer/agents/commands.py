@@ -1,0 +1,181 @@
+"""`gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.saying import say_lines
+from gossamer.cli.steering import pairs_of
+from gossamer.cli.telling import tell
+
+if TYPE_CHECKING:
+    from gossamer.agents.merging import Merged
+
+
+# `gossamer designations DIR [DOMAIN...] [--assign DOMAIN=AGENT]`: which agent has which domain, and another one from now on.
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("domains", metavar="[DOMAIN]...", nargs=-1)
+@click.option(
+    "--assign",
+    "assigned",
+    metavar="DOMAIN=AGENT",
+    multiple=True,
+    help="Give this domain and its queue to this agent, if masters divide the crawl (repeatable).",
+)
+def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]) -> None:
+    """Print which agent has which domain, one on each line; `-` marks a domain that no agent has yet.
+
+    With --designation master, --assign gives a domain to another agent, whether the crawl runs or rests. The domain's queue and all
+    knowledge of its hosts move with it. Meanwhile all agents pause for some seconds.
+
+    \b
+    gossamer designations mycrawl
+    gossamer designations mycrawl www.example.org
+    gossamer designations mycrawl --assign example.org=agent-01
+    """
+    path = Path(directory)
+    if assigned and domains:
+        raise click.UsageError("give domains to print, or --assign, not both")
+    if assigned:
+        print(_assigned(path, pairs_of(assigned, "example.org=agent-01")))
+        return
+    from gossamer.agents.designations_of_crawl import designations as told
+    from gossamer.storage.tables.places import crawl_directory
+
+    for domain, agent in told(crawl_directory(directory), domains):
+        print(f"{domain}\t{agent or '-'}")
+
+
+def _assigned(directory: Path, agents: dict[str, str]) -> str:
+    from gossamer.crawl.control.client import Control, NotRunning
+    from gossamer.crawl.control.messages import Assign
+
+    try:
+        with Control(directory) as control:
+            return control.do(Assign(agents))
+    except NotRunning:
+        from gossamer.agents.designations_of_crawl import assign_at_rest
+
+        return assign_at_rest(directory, agents)
+
+
+#: Seconds that a running crawl may take over a million URLs.
+LONGEST = 600.0
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Also write the URLs that were written before and that no agent has confirmed.",
+)
+@click.option(
+    "--lost",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also write every URL that was ever sent to agent N, which lost its directory and begins again; only while no crawl runs.",
+)
+def exchange(directory: str, again: bool, lost: int | None) -> None:
+    """Write the URLs that a crawl owes other agents into files, for `gossamer merge` there.
+
+    The crawl was begun with --exchange files, and runs or rests. It writes such files by itself when it ends, and every ten
+    minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
+    medium, in any order, as often as you like. With --again, URLs of lost files are written into new ones.
+    """
+    from gossamer.crawl.control.client import Control, NotRunning
+    from gossamer.crawl.control.messages import WriteFiles
+    from gossamer.values.errors import UsageError
+
+    path = Path(directory)
+    try:
+        with Control(path, LONGEST) as control:
+            if lost is not None:
+                raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
+            lines = control.names(WriteFiles(again))
+    except NotRunning:
+        lines = _written_at_rest(path, lost, again=again)
+    say_lines(lines or ("nothing is owed",))
+
+
+def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
+    import asyncio
+
+    from gossamer.agents.merging import at_rest, owe_to_lost, written_lines
+    from gossamer.values.errors import UsageError
+
+    async def written() -> list[str]:
+        async with at_rest(path, _say) as (outbox, intake):
+            if lost is not None:
+                await owe_to_lost(path, outbox, intake.seen, lost)
+            elif again:
+                await outbox.owe_again()
+            return list(written_lines(await outbox.write(), path))
+
+    try:
+        return asyncio.run(written())
+    except OSError as error:
+        raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("files", metavar="FILE|FOLDER...", nargs=-1, required=True, type=click.Path())
+def merge(directory: str, files: tuple[str, ...]) -> int:
+    """Merge exchange files of other agents into a crawl that runs or rests.
+
+    Each file is verified first. One that is cut, damaged, forged or of another crawl is refused with a line that says so, nothing
+    of it is merged, and the exit status is 2; the others are merged. Files for other agents are passed over. If a sound file has
+    URLs that no crawl can keep, the rest of it is merged, a line names them, and the exit status is 2. It does no harm to merge a
+    file twice.
+
+    \b
+    gossamer merge mycrawl /media/stick/*.urls
+    gossamer resume mycrawl
+    """
+    from gossamer.agents.merging import taken_files
+    from gossamer.crawl.control.client import Control, NotRunning
+    from gossamer.crawl.control.messages import MergeFiles
+    from gossamer.engine.sheet import show_count
+
+    path = Path(directory)
+    taken = taken_files(path, map(Path, files))
+    # On one stick lie the files of all agents; only a person who names nothing else means a file for another agent.
+    refused = taken.refused
+    if not taken.files and not any(map(os.path.isdir, files)):
+        refused = [*refused, *taken.for_others]
+    for line in refused:
+        _say(line)
+    if not (taken.files or refused or taken.for_others):
+        _say("no exchange file is among the files; names of exchange files end in .urls")
+        return 2
+    if not taken.files and taken.for_others and not refused:
+        _say(f"of {show_count(len(taken.for_others), 'exchange file')} none is for this agent")
+    try:
+        with Control(path, LONGEST) as control:
+            print(control.do(MergeFiles()))
+    except NotRunning:
+        print(_merged_at_rest(path).told)
+    return 2 if refused else 0
+
+
+def _say(line: str) -> None:
+    tell(line)
+
+
+def _merged_at_rest(path: Path) -> "Merged":
+    import asyncio
+
+    from gossamer.agents.merging import at_rest, take_in
+
+    async def merged() -> "Merged":
+        async with at_rest(path, _say) as (outbox, intake):
+            return await take_in(path, outbox, intake, _say)
+
+    return asyncio.run(merged())

@@ -1,0 +1,346 @@
+"""The table of designations that all masters of a crawl share: which agent each assignable domain was given to.
+
+Place in the flow: the last step of :mod:`gossamer.agents.marshaler`, in each master. The rows lie in a file that several processes
+write (:mod:`gossamer.agents.shared_state`). A new domain gets its agent by a policy within one transaction, so that no two masters
+give it to two agents. Domains whose agent has left are moved while all agents rest (:mod:`gossamer.agents.handing_over`).
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+from gossamer.agents.contract import DesignationPolicy, DomainCount, SharedState, as_json
+from gossamer.agents.ring import Ring
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.values.agents import Member, agent_name, digest_names, member
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import domain_point, given_host
+from gossamer.values.url import MAX_URL_BYTES
+
+# The table of designations: which agent each assignable domain was given to, kept in a space of the master's ledger.
+#
+# Place in the flow: the last step of :mod:`gossamer.agents.marshaler`. A domain that has no agent, or whose agent has left,
+# gets one by a policy. The answer is written before it is given, so that no kill lets two agents have one domain.
+
+#: The agent of each domain, under the domain. The value repeats the domain, since a key has only its hash.
+#: A host has as many bytes as a URL may have.
+DESIGNATED = Space("designated", value_bytes=MAX_URL_BYTES + 64, host_bytes=MAX_URL_BYTES + 64)
+
+#: Domains in memory, so that most look-ups spare the store: about 200 bytes each.
+REMEMBERED = 65_536
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[str, str]).decode
+
+
+class DesignationSheet(Sheet, frozen=True):
+    """Settings of :class:`KeptDesignations`."""
+
+    members: Annotated[
+        tuple[str, ...],
+        setting("Give domains to these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE."),
+    ] = (agent_name(0),)
+
+
+class KeptDesignations(Provider[DesignationSheet]):
+    """Keeps designations in the ledger. Contract: `marshaling.DesignationTable`.
+
+    Raises:
+        UsageError: the sheet names no agent, or one twice.
+    """
+
+    ledger: Uses[Ledger]
+    policy: Uses[DesignationPolicy]
+    keeps_state = True
+
+    def __init__(self, sheet: DesignationSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._known: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._members: dict[str, Member] = {}
+        self._take_members()
+        self.metrics.gauge("domains", self._counts.total)
+
+    async def start(self) -> None:
+        """Count what earlier runs have given away."""
+        self.ledger.spaces.open(DESIGNATED)
+        self._counts.update(agent for _, agent in self.designated())
+
+    def changed(self, before: DesignationSheet) -> None:
+        """Other members: the domains of those that have left are given away again when they are asked for."""
+        self._take_members()
+
+    def _take_members(self) -> None:
+        found = [one for one in map(member, self.sheet.members) if one.capacity]
+        named = {one.agent: one for one in sorted(found, key=lambda one: one.agent)}
+        if not named:
+            raise UsageError("a crawl has one agent at least")
+        if len(named) < len(found):
+            raise UsageError("members: two agents have one name; give each its own")
+        self._members = named
+
+    async def designate(self, domains: Sequence[str]) -> list[str]:
+        """The agents of some assignable domains, in order; those without one are given one.
+
+        Raises:
+            DiskFull: a new one cannot be kept. Nothing was given away then.
+        """
+        known, members = self._known, self._members
+        missing = [domain for domain in dict.fromkeys(domains) if known.get(domain) not in members]
+        if not missing:
+            return [known[domain] for domain in domains]
+        found = self._kept(missing)
+        given = self._given([domain for domain in missing if found.get(domain) not in members], found)
+        if given:
+            self._keep(given, found)
+            await self.ledger.settle()
+        found.update(given)
+        answers = [found.get(domain) or known[domain] for domain in domains]
+        self._remember(found)
+        return answers
+
+    def _kept(self, domains: Sequence[str]) -> dict[str, str]:
+        """What the ledger has of these domains."""
+        values = self.ledger.spaces.get_many(DESIGNATED, domains)
+        return dict(_decode(value) for value in values if value is not None)
+
+    def _given(self, domains: Iterable[str], before: dict[str, str]) -> dict[str, str]:
+        """Domains with the agents that the policy chooses for them, each with what came before it in mind."""
+        counts = self._counts.copy()
+        given: dict[str, str] = {}
+        for domain in domains:
+            candidates = [DomainCount(one, counts[one.agent]) for one in self._members.values()]
+            agent = self.policy.choose(domain, candidates)
+            if agent not in self._members:
+                raise UsageError(f"the policy gave {domain} to {agent!r}, which is not an agent at work")
+            given[domain] = agent
+            counts[agent] += 1
+            if domain in before:
+                counts[before[domain]] -= 1
+        return given
+
+    def _keep(self, given: dict[str, str], before: dict[str, str]) -> None:
+        with self.ledger.group() as group:
+            for domain, agent in given.items():
+                if not group.put(DESIGNATED, domain, b"", _encode((domain, agent))):
+                    raise ValueError(f"{domain[:100]!r} is longer than any host's name")
+        for domain, agent in given.items():
+            if domain in before:
+                self._counts[before[domain]] -= 1
+                self.metrics.count("moved")
+            else:
+                self.metrics.count("given")
+            self._counts[agent] += 1
+
+    def _remember(self, found: dict[str, str]) -> None:
+        if len(self._known) + len(found) > REMEMBERED:
+            self._known.clear()
+        self._known.update(found)
+
+    def designated(self) -> Iterator[tuple[str, str]]:
+        """Every domain that was given to an agent, with the agent's name."""
+        for _, value in self.ledger.spaces.walk(DESIGNATED):
+            yield _decode(value)
+
+    def assign(self, domain: str, agent: str) -> None:
+        """Give a domain to this agent from now on.
+
+        Raises:
+            UsageError: there is no such agent at work, or the domain is no host's name.
+        """
+        if agent not in self._members:
+            raise UsageError(f"there is no agent {agent!r} at work; choose one of {', '.join(self._members)}")
+        domain = given_host(domain)
+        self._keep({domain: agent}, self._kept([domain]))
+        self._known[domain] = agent
+
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS designations (domain TEXT PRIMARY KEY, point INTEGER NOT NULL, agent TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS designations_by_point ON designations (point);
+CREATE TABLE IF NOT EXISTS loads (agent TEXT PRIMARY KEY, domains INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class SharedDesignationSheet(Sheet, frozen=True):
+    """Settings of :class:`SharedDesignations`."""
+
+    members: Annotated[
+        tuple[str, ...],
+        setting("Give domains to these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE."),
+    ] = (agent_name(0),)
+
+
+class SharedDesignations(Provider[SharedDesignationSheet]):
+    """Keeps designations in a file that several masters share. Contract: `marshaling.DesignationTable`.
+
+    Names of digests do not count as load, because the ring divides them among agents.
+
+    Raises:
+        UsageError: the sheet names no agent, or one twice.
+    """
+
+    shared: Uses[SharedState]
+    policy: Uses[DesignationPolicy]
+    keeps_state = True
+
+    def __init__(self, sheet: SharedDesignationSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._known: dict[str, str] = {}
+        self._take_members()
+
+    async def start(self) -> None:
+        """Begin to use the table."""
+        self.shared.open(SCHEMA)
+        self.metrics.gauge("domains", lambda: sum(loads(self.shared.reading).values()))
+
+    def changed(self, before: SharedDesignationSheet) -> None:
+        """Other members: the domains of those that have left are given away again when they are asked for."""
+        self._take_members()
+
+    def _take_members(self) -> None:
+        self._ring = Ring(map(member, self.sheet.members))
+        self._members = {one.agent: one for one in self._ring.members}
+
+    async def designate(self, domains: Sequence[str]) -> list[str]:
+        """The agents of some assignable domains, in order; those without one are given one.
+
+        Raises:
+            DiskFull: a new one cannot be kept. Nothing was given away then.
+            CrawlDirectoryError: the table cannot be read or written.
+        """
+        known, members = self._known, self._members
+        missing = [domain for domain in dict.fromkeys(domains) if known.get(domain) not in members]
+        if not missing:
+            return [known[domain] for domain in domains]
+        found = self._found(missing)
+        if len(found) < len(missing):
+            with self.shared.writing() as connection:
+                # Another master may have given some of them away meanwhile.
+                found = self._found(missing)
+                given = self._given(connection, [domain for domain in missing if domain not in found])
+                give(connection, given)
+            self.metrics.count("given", len(given))
+            found.update(given)
+        answers = [found.get(domain) or known[domain] for domain in domains]
+        if len(known) + len(found) > REMEMBERED:
+            known.clear()
+        known.update(found)
+        return answers
+
+    def _found(self, domains: Sequence[str]) -> dict[str, str]:
+        """Those of some domains that an agent at work has, with its name."""
+        digests = digest_names()
+        found = {one: self._ring.owner(digests[point]) for one in domains if (point := domain_point(one)) in digests}
+        rows = agents_of(self.shared.reading, [one for one in domains if one not in found])
+        return {**found, **{domain: agent for domain, agent in rows.items() if agent in self._members}}
+
+    def _given(self, connection: sqlite3.Connection, domains: Iterable[str]) -> dict[str, str]:
+        """Domains with the agents that they get."""
+        before, counts = agents_of(connection, list(domains)), loads(connection)
+        given: dict[str, str] = {}
+        at_points: dict[int, str] = {}
+        for domain in domains:
+            point = domain_point(domain)
+            agent = at_points.get(point) or agent_at(connection, point)
+            if agent not in self._members:
+                agent = self._chosen(domain, counts)
+            at_points[point] = given[domain] = agent
+            counts[agent] = counts.get(agent, 0) + 1
+            if domain in before:
+                counts[before[domain]] -= 1
+        return given
+
+    def _chosen(self, domain: str, counts: Mapping[str, int]) -> str:
+        agent = chosen(self.policy, domain, self._members.values(), counts)
+        if agent not in self._members:
+            raise UsageError(f"the policy gave {domain} to {agent!r}, which is not an agent at work")
+        return agent
+
+    def designated(self) -> Iterator[tuple[str, str]]:
+        """Every domain that was given to an agent, with the agent's name."""
+        return designated(self.shared.reading)
+
+    def assign(self, domain: str, agent: str) -> None:
+        """Give a domain to this agent from now on, and those that share its point.
+
+        Raises:
+            UsageError: there is no such agent at work, or the domain is no host's name.
+        """
+        if agent not in self._members:
+            raise UsageError(f"there is no agent {agent!r} at work; choose one of {', '.join(self._members)}")
+        with self.shared.writing() as connection:
+            together = domains_at(connection, given_host(domain))
+            give(connection, dict.fromkeys(together, agent))
+        for one in together:
+            self._known.pop(one, None)
+
+
+def chosen(policy: DesignationPolicy, domain: str, members: Iterable[Member], counts: Mapping[str, int]) -> str:
+    """The agent that a policy chooses, by how many domains each has."""
+    return policy.choose(domain, [DomainCount(one, counts.get(one.agent, 0)) for one in members])
+
+
+# -- the rows, for whoever has the file open
+
+
+def agents_of(connection: sqlite3.Connection, domains: Sequence[str]) -> dict[str, str]:
+    """The agents of those domains that have one, whether it is at work or not."""
+    question = "SELECT domain, agent FROM designations WHERE domain IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(question, (as_json(domains),)))
+
+
+def agent_at(connection: sqlite3.Connection, point: int) -> str | None:
+    """The agent of what lies at one point of the circle of domains; None where nothing does.
+
+    A ledger hands over by points, so that all domains at one point have one agent.
+    """
+    row = connection.execute("SELECT agent FROM designations WHERE point = ? LIMIT 1", (point,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def domains_at(connection: sqlite3.Connection, domain: str) -> list[str]:
+    """A domain, and those that share its point."""
+    rows = connection.execute("SELECT domain FROM designations WHERE point = ?", (domain_point(domain),))
+    return list(dict.fromkeys([domain, *(str(one) for (one,) in rows)]))
+
+
+def designated(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Every domain that was given to an agent, with the agent's name, in alphabetical order."""
+    yield from connection.execute("SELECT domain, agent FROM designations ORDER BY domain")
+
+
+def loads(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many domains each agent has."""
+    return dict(connection.execute("SELECT agent, domains FROM loads").fetchall())
+
+
+def forget_domains(connection: sqlite3.Connection, gone: Mapping[str, str]) -> None:
+    """Forget domains that are deleted, with the agents that have them, within a transaction."""
+    connection.executemany("DELETE FROM designations WHERE domain = ?", [(domain,) for domain in gone])
+    connection.executemany("UPDATE loads SET domains = domains - 1 WHERE agent = ?", [(one,) for one in gone.values()])
+
+
+def give(connection: sqlite3.Connection, given: Mapping[str, str]) -> None:
+    """Note the agents of domains, within a transaction."""
+    before = agents_of(connection, list(given))
+    add: dict[str, int] = {}
+    for domain, agent in given.items():
+        add[agent] = add.get(agent, 0) + 1
+        if domain in before:
+            add[before[domain]] = add.get(before[domain], 0) - 1
+    connection.executemany(
+        "INSERT INTO designations VALUES (?, ?, ?) ON CONFLICT (domain) DO UPDATE SET agent = excluded.agent",
+        [(domain, domain_point(domain), agent) for domain, agent in given.items()],
+    )
+    connection.executemany(
+        "INSERT INTO loads VALUES (?, ?) ON CONFLICT (agent) DO UPDATE SET domains = domains + excluded.domains",
+        list(add.items()),
+    )

@@ -1,0 +1,336 @@
+"""Whose domains are whose, and which of them change hands: by the ring, or by the table that masters share.
+
+Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` whose a host is. By the ring all
+of this follows from the members. By the table, moves are written down first; one transaction then lets all of them come true.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from gossamer.agents.contract import DesignationPolicy
+from gossamer.agents.designations import SCHEMA, agent_at, chosen, designated, give, loads
+from gossamer.agents.mail_on_disk import SCHEMA as MAIL
+from gossamer.agents.mail_on_disk import has_mail
+from gossamer.agents.masters import masters_of
+from gossamer.agents.ring import Arc, Ring, RingDesignation, RingSheet, moving
+from gossamer.agents.shared_state import SharedFile
+from gossamer.agents.wiring import ring_rule
+from gossamer.engine.files import replace_file
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import Wiring
+from gossamer.storage.recovery import crawl_id
+from gossamer.values.agents import at_work, digest_names, member
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.hosts import domain_point, domain_rule, given_host
+
+_MOVES = """
+CREATE TABLE IF NOT EXISTS moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS moved (is_made INTEGER NOT NULL);
+"""
+
+
+class DomainDivision(Protocol):
+    """Says whose a host is, and what an agent has."""
+
+    def owner(self, host: str) -> str:
+        """The agent of a host; empty where it has none yet."""
+        ...
+
+    def arcs(self, agent: str) -> Sequence[Arc]:
+        """The stretches of the circle that an agent has, in order."""
+        ...
+
+
+class DividedByRing:
+    """Hosts go by the ring."""
+
+    def __init__(self, members: Sequence[str], wiring: Wiring) -> None:
+        self._members = members
+        self._ring = RingDesignation(build(RingSheet, {"members": list(members), **ring_rule(wiring)}))
+
+    def __repr__(self) -> str:
+        return f"<DividedByRing {', '.join(self._members)}>"
+
+    def owner(self, host: str) -> str:
+        """The agent of a host."""
+        return self._ring.owner(host)
+
+    def arcs(self, agent: str) -> Sequence[Arc]:
+        """The stretches of the circle that an agent has, in order."""
+        return Ring(map(member, self._members)).arcs(agent)
+
+
+class DividedByTable:
+    """Hosts go by the table of the masters."""
+
+    def __init__(self, directory: Path, members: Sequence[str], wiring: Wiring) -> None:
+        self._directory = directory
+        self._ring = Ring(map(member, members))
+        rule = ring_rule(wiring)
+        self._rule = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+
+    def __repr__(self) -> str:
+        return f"<DividedByTable {self._directory}>"
+
+    def owner(self, host: str) -> str:
+        """The agent of a host; empty where it has none yet. Raises CrawlDirectoryError."""
+        point = domain_point(self._rule.assignable(host))
+        if (name := digest_names().get(point)) is not None:
+            return self._ring.owner(name)
+        with _opened(self._directory) as shared:
+            return agent_at(shared.reading, point) or ""
+
+    def arcs(self, agent: str) -> Sequence[Arc]:
+        """The stretches of the circle that an agent has, in order: a point for each domain. Raises CrawlDirectoryError."""
+        digests = (point for point, name in digest_names().items() if self._ring.owner(name) == agent)
+        with _opened(self._directory) as shared:
+            rows = shared.reading.execute("SELECT DISTINCT point FROM designations WHERE agent = ?", (agent,))
+            return _as_arcs({*digests, *(point for (point,) in rows)})
+
+    def domains(self, agent: str) -> list[str]:
+        """The domains that an agent has. Raises CrawlDirectoryError."""
+        with _opened(self._directory) as shared:
+            return [domain for domain, owner in designated(shared.reading) if owner == agent]
+
+
+class RingMoves:
+    """What changes hands where the members of a ring change. Nothing has to be written down."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        self._before, self._after = before, after
+
+    def __repr__(self) -> str:
+        return f"<RingMoves from {', '.join(self._before)} to {', '.join(self._after)}>"
+
+    def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
+        """Who gets domains of an agent, and which stretches of the circle they are."""
+        before, after = Ring(map(member, self._before)), Ring(map(member, self._after))
+        for taker in at_work(self._after):
+            if taker != giver and (arcs := moving(before, after, giver, taker)):
+                yield taker, arcs
+
+
+class TableMoves:
+    """What changes hands in the table of the masters. It is written down in the shared file until it is done."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __repr__(self) -> str:
+        return f"<TableMoves of {self._directory}>"
+
+    def plan(
+        self, before: Sequence[str], after: Sequence[str], assigned: Mapping[str, str], policy: DesignationPolicy
+    ) -> None:
+        """Write down what is to move.
+
+        Args:
+            before: the members.
+            after: the members that there are to be.
+            assigned: domains that a person gives to agents.
+            policy: chooses for the domains of those that leave.
+
+        Raises:
+            CrawlDirectoryError: it cannot be written. Nothing has changed.
+        """
+        stays = set(at_work(after))
+        candidates = [one for one in map(member, after) if one.capacity]
+        moves: dict[int, tuple[str, str]] = {}
+        was, becomes = Ring(map(member, before)), Ring(map(member, after))
+        for point, name in digest_names().items():
+            if (giver := was.owner(name)) != (taker := becomes.owner(name)):
+                moves[point] = giver, taker
+        with _opened(self._directory) as shared, shared.writing() as connection:
+            counts = loads(connection)
+            wanted = {domain_point(domain): agent for domain, agent in assigned.items()}
+            for point, agent, domain in connection.execute("SELECT point, agent, domain FROM designations").fetchall():
+                taker = moves[point][1] if point in moves else wanted.get(point, agent)
+                if taker not in stays:
+                    taker = chosen(policy, domain, candidates, counts)
+                if taker != agent:
+                    moves[point] = agent, taker
+                    counts[agent] -= 1
+                    counts[taker] = counts.get(taker, 0) + 1
+            connection.execute("DELETE FROM moves")
+            connection.executemany(
+                "INSERT INTO moves VALUES (?, ?, ?)", [(point, *pair) for point, pair in moves.items()]
+            )
+            connection.execute("DELETE FROM moved")
+
+    def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
+        """Who gets domains of an agent, and which points of the circle they are."""
+        with _opened(self._directory) as shared:
+            rows = shared.reading.execute("SELECT taker, point FROM moves WHERE giver = ?", (giver,)).fetchall()
+        points: dict[str, set[int]] = {}
+        for taker, point in rows:
+            points.setdefault(taker, set()).add(point)
+        for taker, those in points.items():
+            yield taker, _as_arcs(those)
+
+    def make(self) -> None:
+        """Let all of it come true at once. Raises CrawlDirectoryError: it did not."""
+        with _opened(self._directory) as shared, shared.writing() as connection:
+            connection.execute(
+                "UPDATE designations SET agent = (SELECT taker FROM moves WHERE moves.point = designations.point) "
+                "WHERE point IN (SELECT point FROM moves)"
+            )
+            connection.execute("DELETE FROM loads")
+            connection.execute("INSERT INTO loads SELECT agent, count(*) FROM designations GROUP BY agent")
+            connection.execute("INSERT INTO moved VALUES (1)")
+
+    def are_made(self) -> bool:
+        """Whether :meth:`make` has come to its end."""
+        with _opened(self._directory) as shared:
+            return bool(shared.reading.execute("SELECT EXISTS (SELECT 1 FROM moved)").fetchone()[0])
+
+    def forget(self) -> None:
+        """All is done, or undone."""
+        with _opened(self._directory) as shared, shared.writing() as connection:
+            connection.execute("DELETE FROM moves")
+            connection.execute("DELETE FROM moved")
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[SharedFile]:
+    """The shared file of a crawl, with the tables that are needed here."""
+    with closing(SharedFile(directory)) as shared:
+        shared.open(SCHEMA + _MOVES)
+        yield shared
+
+
+def _as_arcs(points: Iterable[int]) -> list[Arc]:
+    """Points as stretches of the circle, in order; those that touch are one."""
+    arcs: list[Arc] = []
+    for point in sorted(points):
+        if arcs and arcs[-1][1] == point - 1:
+            arcs[-1] = arcs[-1][0], point
+        else:
+            arcs.append((point, point))
+    return arcs
+
+
+def lies_in(arcs: Sequence[Arc], domain: str) -> bool:
+    """Whether a domain lies in some stretches of the circle."""
+    point = domain_point(domain)
+    return any(first <= point <= last for first, last in arcs)
+
+
+def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
+    """Give domains that nobody has yet to agents: nothing has to move.
+
+    Returns:
+        Those that another agent has.
+
+    Raises:
+        CrawlDirectoryError: the table cannot be read or written.
+    """
+    taken: dict[str, str] = {}
+    with _opened(directory) as shared, shared.writing() as connection:
+        for domain, agent in assigned.items():
+            owner = agent_at(connection, domain_point(domain))
+            if owner is None or owner == agent:
+                give(connection, {domain: agent})
+            else:
+                taken[domain] = agent
+    return taken
+
+
+def mail_waits(directory: Path) -> bool:
+    """Whether masters have mail on the disk for an agent. Raises CrawlDirectoryError."""
+    with _opened(directory) as shared:
+        shared.open(MAIL)
+        return has_mail(shared.reading)
+
+
+# Domains that people give to agents themselves: `gossamer designations DIR --assign DOMAIN=AGENT`.
+#
+# Place in the flow: a domain that nobody has yet is given away at once, in the table that masters share. One that an agent
+# has moves with its queue while all agents rest, so it is a wish until then, in a note of the crawl's state.
+
+#: The note of what people have said, inside the crawl directory.
+_WISHES = "state/supervisor/assigned.json"
+
+
+def check_shared(directory: Path) -> None:
+    """Refuse a crawl whose masters have lost what they share, or have another crawl's.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    with closing(SharedFile(directory, crawl=crawl_id(directory))):
+        pass
+
+
+def read_wishes(directory: Path) -> dict[str, str]:
+    """Domains that are to move to agents. Raises CrawlDirectoryError: the note is damaged."""
+    path = directory / _WISHES
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except FileNotFoundError:
+        return {}
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; remove it, and assign the domains again") from None
+
+
+def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
+    """These domains have moved."""
+    left = {domain: agent for domain, agent in read_wishes(directory).items() if done.get(domain) != agent}
+    if left:
+        replace_file(directory / _WISHES, msgspec.json.encode(left))
+    else:
+        (directory / _WISHES).unlink(missing_ok=True)
+
+
+def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Give domains to agents: at once where nothing has to move; of the others it is noted.
+
+    Args:
+        directory: of the crawl.
+        wiring: the crawl's own.
+        members: its agents.
+        wanted: domains, or hosts of them, with the names of agents.
+
+    Returns:
+        The domains that move when all agents rest, with their agents.
+
+    Raises:
+        UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work. Nothing has changed.
+        CrawlDirectoryError: what masters share cannot be read or written.
+    """
+    if not masters_of(directory):
+        raise UsageError(
+            f"the crawl in {directory} divides its domains by the ring, which goes by their names; only a crawl that began "
+            "with --designation master can give a domain to another agent"
+        )
+    names, rule = at_work(members), ring_rule(wiring)
+    domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+    given: dict[str, str] = {}
+    for name, agent in wanted.items():
+        if agent not in names:
+            raise UsageError(f"{agent!r} is not an agent at work in {directory}; choose one of {', '.join(names)}")
+        domain = domains.assignable(given_host(name))
+        if domain_point(domain) in digest_names():
+            raise UsageError(f"{domain} is always assigned by the ring, and cannot be given to another agent")
+        given[domain] = agent
+    later = give_now(directory, given)
+    if later:
+        path = directory / _WISHES
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, msgspec.json.encode({**read_wishes(directory), **later}))
+    return later
+
+
+def told_of_assigned(wanted: Mapping[str, str], later: Mapping[str, str], how: str) -> str:
+    """What became of domains that a person gave to agents, in words; `how` says when those move that have to."""
+    lines = [f"{domain} moves to {agent} {how}" for domain, agent in later.items()]
+    if len(later) < len(wanted):
+        lines.append(
+            "the other domains had no agent, and are assigned at once"
+            if later
+            else "assigned at once: nothing has to move"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,133 @@
+"""Questions to one agent, over the control socket that it serves as any crawl does (:mod:`gossamer.crawl.control.server`).
+
+Place in the flow: the supervisor has one line to each agent. An agent that is being started again does not answer; nobody waits
+for it.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.crawl.control import wire
+from gossamer.crawl.control.wire import Answered, ControlRequest, Done, Malformed, NotDone, Told, is_ours, sockets
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.values.errors import GossamerError
+
+#: Seconds for an answer: an agent answers between two steps of its own. A checkpoint takes longer.
+PATIENCE = 10.0
+
+
+class AgentSilent(GossamerError):
+    """The agent does not answer: it is not there, or is being started again."""
+
+
+class AgentRefused(GossamerError):
+    """The agent did not do what it was asked; nothing has changed."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+def place_of(directory: Path, agent: str) -> Path:
+    """The folder of an agent's state: its control socket is called after it, as a crawl's is after its directory."""
+    return directory / STATE_DIRECTORY / agent
+
+
+class AgentLine:
+    """Asks one agent."""
+
+    def __init__(self, directory: Path, agent: str) -> None:
+        self._place = place_of(directory, agent)
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._turn = asyncio.Lock()
+        self.is_silent = False
+        """It has not answered for long: nobody else waits for it, while one question stays open (:mod:`heartbeat`)."""
+
+    def __repr__(self) -> str:
+        return f"<AgentLine to {self._place.name}>"
+
+    async def ask(self, request: ControlRequest, patience: float = PATIENCE) -> Answered:
+        """Ask, and wait for the answer.
+
+        Raises:
+            AgentSilent: there is none.
+            AgentRefused: it was not done.
+        """
+        if self.is_silent:
+            raise AgentSilent(f"{self._place.name} does not answer: it is silent")
+        return await self._answer(request, patience)
+
+    async def beat(self, request: ControlRequest, form: Any) -> Any:
+        """Ask for a value of this form, and wait for as long as it takes. Raises as :meth:`ask`, where the process is gone."""
+        return self._value(await self._answer(request, None), form)
+
+    async def _answer(self, request: ControlRequest, patience: float | None) -> Answered:
+        try:
+            async with asyncio.timeout(patience), self._turn:
+                answer = await self._asked_or_hung_up(request)
+        except (OSError, EOFError, TimeoutError, Malformed) as error:
+            raise AgentSilent(f"{self._place.name} does not answer: {type(error).__name__}") from None
+        if isinstance(answer, NotDone):
+            raise AgentRefused(answer.text, answer.exit_code)
+        return answer
+
+    async def told(self, request: ControlRequest, form: Any) -> Any:
+        """Ask for a value of this form. Raises as :meth:`ask`."""
+        return self._value(await self.ask(request), form)
+
+    @staticmethod
+    def _value(answer: Answered, form: Any) -> Any:
+        assert isinstance(answer, Told)
+        return msgspec.json.decode(answer.value, type=form)
+
+    async def do(self, request: ControlRequest, patience: float = PATIENCE) -> str:
+        """Ask for something to be done; returns what was done, in words. Raises as :meth:`ask`."""
+        answer = await self.ask(request, patience)
+        assert isinstance(answer, Done)
+        return answer.text
+
+    async def _asked_or_hung_up(self, request: ControlRequest) -> Answered:
+        """Only whoever has the turn hangs up: an answer that comes later would be taken for that of the next question."""
+        try:
+            return await self._asked(request)
+        except BaseException:
+            self.close()
+            raise
+
+    async def _asked(self, request: ControlRequest) -> Answered:
+        reader, writer = self._streams or await self._connected()
+        writer.write(wire.encode(request))
+        await writer.drain()
+        header = await reader.readexactly(wire.HEADER)
+        return wire.read_answer(await reader.readexactly(wire.read_length(header, wire.MAX_ANSWER)))
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        for path in sockets(self._place):
+            try:
+                reader, writer = await asyncio.open_unix_connection(path)
+            except OSError:
+                continue  # nobody has listened here, or nobody does any more
+            if _is_ours(writer):
+                self._streams = reader, writer
+                return self._streams
+            writer.close()
+        raise ConnectionRefusedError
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+
+def _is_ours(writer: asyncio.StreamWriter) -> bool:
+    import os
+    import socket
+
+    connection = writer.get_extra_info("socket")
+    # A duplicate: the event loop shows its socket behind a cover that answers no such question.
+    with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+        return is_ours(duplicate)

@@ -1,0 +1,297 @@
+"""The marshaler: a simple filter that takes URLs which agents found, and tags each with the agent that it goes to.
+
+Place in the flow: in a master, between what receives from all agents and what sends to them. The six steps of Hunyadi 2007,
+section 5.3.1, are taken for a batch of URLs at once: fetch and validate, recently seen, canonical host, domain constraints,
+assignable domain, designate.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import compress
+from operator import not_
+from typing import Annotated
+
+import msgspec
+
+from gossamer.agents.contract import DesignationTable, HostNames, RecentUrls
+from gossamer.agents.reverse_names import ReverseNames
+from gossamer.engine.component import Filter
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.errors import SettingError
+from gossamer.engine.gate import Receipt, current
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.expressions.contract import TaskFilter
+from gossamer.fetcher.cares import check_servers
+from gossamer.values.agents import CLAIM, Designated, fault_beside_url
+from gossamer.values.errors import DiskFull, UnreadableUrl, UrlTooLong, UsageError
+from gossamer.values.hosts import Division, DomainRule, domain_rule
+from gossamer.values.task import Task
+from gossamer.values.url import canonical, host_of, is_machine, plain_host, scheme_of, scheme_rule, with_host
+from gossamer.values.url_normalization import aliases_of
+from gossamer.values.visit import ORDER
+
+# Steps of the marshaler as plain code: what is a URL to be fetched, which ones come twice, and what a task is called.
+#
+# Place in the flow: :mod:`gossamer.agents.marshaler` takes them in order, with its providers between them.
+
+
+def names_page(task: Task) -> bool:
+    """Whether a task has the URL of a page: orders of processors and claims of documents travel as tasks, and pass as they are."""
+    return task.relation not in (ORDER, CLAIM)
+
+
+def validated(task: Task, schemes: Collection[str]) -> Task | str:
+    """Step 1: the task in its canonical form, or the rule by which it is refused.
+
+    What names no page passes as it is.
+    """
+    if fault_beside_url(task):
+        return "unfit"
+    if not names_page(task):
+        return task
+    url = task.url
+    host = plain_host(url)
+    if not host:
+        try:
+            url = canonical(url)
+        except UrlTooLong:
+            return "too_long"
+        except UnreadableUrl:
+            return "not_a_url"
+        host = host_of(url)
+    if scheme_of(url) not in schemes:
+        return scheme_rule(url)
+    if not is_machine(host):
+        return "no_host"
+    if url == task.url and host == task.host:
+        return task
+    return msgspec.structs.replace(task, url=url, host=host)
+
+
+def not_recent(tasks: Iterable[Task], recent: RecentUrls) -> list[Task]:
+    """Step 2: the tasks that were not passed on a short time ago, each once, those of one depth together.
+
+    What names no page is never held back.
+    """
+    by_depth: dict[int, dict[str, Task]] = {}
+    rest: list[Task] = []
+    for task in tasks:
+        if not names_page(task):
+            rest.append(task)
+        else:
+            by_depth.setdefault(task.depth, {}).setdefault(task.identity, task)
+    nearer: set[str] = set()
+    for depth in sorted(by_depth):
+        those = by_depth[depth]
+        asked = [identity for identity in those if identity not in nearer] if nearer else list(those)
+        missed = recent.misses(asked, depth)
+        rest += [those[identity] for identity in missed]
+        if len(by_depth) > 1:
+            nearer.update(missed)
+    return rest
+
+
+def named(task: Task, name_of: Callable[[str], str]) -> Task:
+    """Step 3: the task under the canonical name of its host."""
+    name = name_of(task.host)
+    if name == task.host or not names_page(task):
+        return task
+    return msgspec.structs.replace(task, url=with_host(task.url, name), host=name)
+
+
+def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
+    """Step 4: for each task the rule of the domain constraints that refuses it, or nothing. They speak of pages alone."""
+    return [verdict if names_page(task) else "" for task, verdict in zip(tasks, verdicts, strict=True)]
+
+
+_MADE = "it is fixed when the crawl is made"
+
+
+class MarshalSheet(Sheet, frozen=True):
+    """Settings of :class:`Marshal`."""
+
+    schemes: Annotated[tuple[str, ...], setting("Pass on URLs of these schemes, and refuse all others.")] = (
+        *("http", "https", "ftp", "gopher"),
+    )
+    division: Annotated[
+        Division,
+        setting(
+            "Assign registered domains or single hosts as a whole. Use the value that the ledgers have.", restart=_MADE
+        ),
+    ] = "domain"
+    together: Annotated[
+        tuple[str, ...],
+        setting(
+            "Assign these registered domains to the same agent. Use the value that the ledgers have (repeatable).",
+            restart=_MADE,
+        ),
+    ] = ()
+    seeds_as_links: Annotated[
+        bool,
+        setting(
+            "Treat seeds like links: use the canonical names of their hosts, and refuse them by domain constraints. If off, "
+            "seeds go unchanged to an agent, as with the ring; the agent refuses them by the same rules, and reports it."
+        ),
+    ] = True
+    disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = (
+        1.0  # soon enough for a person who makes room, and far from busy waiting
+    )
+
+
+class Marshal(Filter[MarshalSheet]):
+    """Tags each URL with its agent. It counts refused URLs by rule as `refused:RULE`, and repeated ones as `recent`.
+
+    Raises:
+        UsageError: `together` names no registered domains.
+    """
+
+    inbox: In[Task]
+    outbox: Out[Designated]
+    recent: Uses[RecentUrls]
+    hosts: Uses[HostNames]
+    constraints: Uses[TaskFilter]
+    designations: Uses[DesignationTable]
+
+    #: One group of the ledger takes the new domains of so many URLs; it is some milliseconds of the event loop.
+    batch = 512
+
+    def __init__(self, sheet: MarshalSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._rule: DomainRule = domain_rule(self.sheet.division, self.sheet.together)
+
+    async def filter_many(self, tasks: list[Task]) -> None:
+        """Take the six steps. A URL enters the recently-seen table when it is safe, so that no other copy is held back in vain."""
+        self.metrics.count("marshaled", len(tasks))
+        valid = self._counted(validated(task, self.sheet.schemes) for task in tasks)
+        fresh = not_recent(valid, self.recent)
+        self.metrics.count("recent", len(valid) - len(fresh))
+        as_links = self.sheet.seeds_as_links
+        await self.hosts.learn(task.host for task in fresh)
+        called = [named(task, self.hosts.name_of) if as_links or task.source else task for task in fresh]
+        refusals = refused(called, self.constraints.judge_tasks("schedule", called))
+        if not as_links:
+            refusals = [refusal if task.source else "" for task, refusal in zip(called, refusals, strict=True)]
+        self._refuse(filter(None, refusals))
+        passing = list(compress(called, map(not_, refusals)))
+        domains = [self._rule.assignable(task.host) for task in passing]
+        agents = await self._designated(domains)
+        await self._pass_on(map(Designated, agents, passing), list(compress(fresh, map(not_, refusals))))
+
+    async def _designated(self, domains: Sequence[str]) -> list[str]:
+        """The agents of some domains. While the disk is full this waits, and so do the agents that have sent their URLs."""
+        while True:
+            try:
+                return await self.designations.designate(domains)
+            except DiskFull:
+                self.metrics.count("disk_full")
+                await self.clock.sleep(self.sheet.disk_wait)
+
+    def _counted(self, judged: Iterable[Task | str]) -> list[Task]:
+        valid: list[Task] = []
+        rules: list[str] = []
+        for one in judged:
+            if isinstance(one, str):
+                rules.append(one)
+            else:
+                valid.append(one)
+        self._refuse(rules)
+        return valid
+
+    def _refuse(self, rules: Iterable[str]) -> None:
+        for rule, number in Counter(rules).items():
+            self.metrics.count(f"refused:{rule}", number)
+
+    async def _pass_on(self, designated: Iterable[Designated], known_as: Sequence[Task]) -> None:
+        """Send them. A URL that is held back is acknowledged at once; so its first copy must be safe with its agent by then."""
+        whole = current.get()
+        if whole is not None:
+            whole.hold()
+
+        def safe() -> None:
+            for task in known_as:
+                if names_page(task):
+                    self.recent.insert(task.identity, task.depth)
+            if whole is not None:
+                whole.release()
+
+        receipt = Receipt(safe)
+        token = current.set(receipt if whole is not None else None)
+        try:
+            await self.outbox.send_many(list(designated))
+        finally:
+            current.reset(token)
+        receipt.release()
+
+
+# The one name of a host that has several (Hunyadi 2007, section 5.3.1, step 3).
+#
+# Place in the flow: the third step of :mod:`gossamer.agents.marshaler`. A person's table is a setting, so that it lies with the
+# crawl. Names of addresses are looked up only if a person wants it, since they may change. `gossamer why` tells of aliases that
+# pages have proved.
+
+
+class HostNamesSheet(Sheet, frozen=True):
+    """Settings of :class:`GivenHostNames`."""
+
+    aliases: Annotated[
+        tuple[str, ...],
+        setting(
+            "Use the second name of hosts that have two, as `www.example.org=example.org`; the first may be an address, as "
+            "`192.0.2.7=example.org`."
+        ),
+    ] = ()
+    reverse: Annotated[
+        bool,
+        setting(
+            "Look up the names of hosts that are addresses (PTR), and use a name that leads back to its address. Answers are "
+            "remembered for an hour."
+        ),
+    ] = False
+    servers: Annotated[
+        tuple[str, ...], setting("Ask these name servers, as ADDRESS[:PORT]; empty: those of the system.")
+    ] = ()
+
+
+class GivenHostNames(Provider[HostNamesSheet]):
+    """Replaces names of hosts by those in its table of aliases. Contract: `marshaling.HostNames`.
+
+    Raises:
+        SettingError: an alias cannot be read, or leads to another one; or a name server is none.
+    """
+
+    def __init__(self, sheet: HostNamesSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._names: dict[str, str] = {}
+        self._reverse: ReverseNames | None = None
+        self._read()
+
+    async def stop(self) -> None:
+        """Give up look-ups that are under way."""
+        if self._reverse is not None:
+            await self._reverse.close()
+
+    def changed(self, before: HostNamesSheet) -> None:
+        """Take the new table, or keep the old one if the new one is bad."""
+        self._read()
+
+    def _read(self) -> None:
+        check_servers(self.sheet.servers)
+        try:
+            self._names = aliases_of(self.sheet.aliases)
+        except UsageError as error:
+            raise SettingError(str(error)) from None
+
+    def name_of(self, host: str) -> str:
+        """The canonical name of a host; the host itself where no other name is known."""
+        if host not in self._names and self._reverse is not None and self.sheet.reverse:
+            host = self._reverse.name_of(host) or host
+        return self._names.get(host, host)
+
+    async def learn(self, hosts: Iterable[str]) -> None:
+        """Look up the names of hosts that are addresses, if that is wanted."""
+        if self.sheet.reverse:
+            if self._reverse is None:
+                self._reverse = ReverseNames(self.sheet.servers, self.clock.monotonic)
+            asked = await self._reverse.look_up(host for host in hosts if host not in self._names)
+            self.metrics.count("looked_up", asked)

@@ -1,0 +1,239 @@
+"""Masters of a crawl: their names, the wiring that they share, and what one of them runs.
+
+Place in the flow: `--designation master` keeps both in the crawl directory; whoever starts a master makes its wiring here, from the
+kept one, the crawl's own, and the agents' names.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.agents.contract import SharedState
+from gossamer.agents.shared_state import SharedFile
+from gossamer.agents.wiring import agent_arrow, agent_connector, agent_place, ring_rule, url_sender
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.compiling import shipped
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.ends import declared
+from gossamer.engine.errors import BrokenWiring, WiringError
+from gossamer.engine.files import replace_file
+from gossamer.engine.graph import Graph
+from gossamer.engine.planning import plan
+from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read, with_settings, write
+from gossamer.storage.recovery import crawl_id
+from gossamer.values.agents import agent_name, at_work, member
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+
+#: Where masters have what they share, inside the crawl directory: names, wiring, and the file of `stores.shared_state`.
+_NAMES = "state/masters/names.json"
+_WIRING = "state/masters/wiring.toml"
+
+#: The unit that has the mail of a master.
+MAIL = "mail"
+
+#: The parts of the shipped wiring that stand for one agent; each agent of a crawl has its own.
+_EXAMPLE = ("urls-master-00", "urls-agent-00", "send-agent-00", "agent-00")
+
+#: Settings of a master's units that are those of the crawl's: (unit, setting) of the crawl -> (unit, setting) of the master.
+SHARED_SETTINGS: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("links", "aliases"): ("names", "aliases"),
+    ("constraints", "only"): ("constraints", "only"),
+    ("constraints", "never"): ("constraints", "never"),
+}
+
+
+def master_name(number: int) -> str:
+    """The name of the master with this number, counted from 0."""
+    return f"master-{number:02d}"
+
+
+class Masters(msgspec.Struct, frozen=True):
+    """The masters of one crawl. One without any goes by the ring."""
+
+    names: tuple[str, ...] = ()
+    wiring: Wiring | None = None
+    """What all of them share, with one agent as an example."""
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def write(self, directory: Path) -> None:
+        """Keep them in a crawl directory. Raises OSError."""
+        if self.wiring is not None:
+            (directory / _WIRING).parent.mkdir(parents=True, exist_ok=True)
+            write(directory / _WIRING, self.wiring)
+            SharedFile(directory, is_new=True).close()
+            replace_file(directory / _NAMES, msgspec.json.encode(self.names))
+
+
+def masters_of(directory: Path) -> Masters:
+    """The masters of the crawl in a directory; none of one that goes by the ring.
+
+    Raises:
+        CrawlDirectoryError: what is kept of them is damaged.
+    """
+    path = directory / _NAMES
+    try:
+        names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
+        return Masters(names, read(directory / _WIRING))
+    except (FileNotFoundError, NotADirectoryError):
+        return Masters()
+    except (msgspec.DecodeError, BrokenWiring) as error:
+        raise CrawlDirectoryError(f"{path.parent} is damaged: {error}; bring it back from a copy") from None
+
+
+def masters_for(directory: Path, options: CrawlOptions) -> Masters:
+    """The masters that a crawl is to have by its options, and by what its directory keeps where it goes on. Touches nothing.
+
+    Raises:
+        UsageError: the options do not fit together, or do not fit the crawl.
+        CrawlDirectoryError: what is kept of masters is damaged.
+        WiringError: the wiring of masters cannot be run.
+    """
+    kept = masters_of(directory) if options.resume else Masters()
+    _check(directory, options, has_masters=bool(kept))
+    if not (kept or options.designation == "master"):
+        return kept
+    number = options.masters or len(kept.names) or 1
+    wiring = kept.wiring or shipped("master")
+    if options.policy or options.place:
+        before = wiring.providers["policy"]
+        settings: dict[str, Any] = dict(before.settings) if options.policy in ("", before.use) else {}
+        if options.place:
+            settings["places"] = list(options.place)
+        policy = ProviderPlan(options.policy or before.use, settings=settings)
+        wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, "policy": policy})
+    masters = Masters(tuple(map(master_name, range(number))), wiring)
+    _check_graph(masters)
+    return masters
+
+
+def _check(directory: Path, options: CrawlOptions, *, has_masters: bool) -> None:
+    """Refuse options of masters that do not fit."""
+    if options.resume:
+        if has_masters and options.designation == "ring":
+            raise UsageError(f"masters divide the crawl in {directory} since it was made; leave --designation out")
+        if not has_masters and options.designation == "master":
+            raise UsageError(
+                f"the crawl in {directory} was made without masters, and keeps to the ring; leave --designation out"
+            )
+    elif options.designation == "master" and options.agents is None:
+        raise UsageError("--designation master gives domains to several agents; say how many: --agents N")
+    if not has_masters and options.designation != "master":
+        given = {
+            "--masters": options.masters,
+            "--policy": options.policy,
+            "--place": options.place,
+            "--agent-place": options.agent_place,
+        }
+        for option, value in given.items():
+            if value:
+                raise UsageError(f"{option} is about masters; add --designation master")
+
+
+def check_places(masters: Masters, members: Sequence[str]) -> None:
+    """Refuse a policy that prefers agents at places where none stands. Raises UsageError."""
+    policy = masters.wiring.providers.get("policy") if masters.wiring is not None else None
+    if policy is None or policy.use != "by-place":
+        return
+    places = [str(rule).partition("=")[2] for rule in policy.settings.get("places", ())]
+    if places and not {one.place for one in map(member, members)}.intersection(places):
+        raise UsageError(
+            f"no agent stands at {places[0]}; say which one does: --agent-place {agent_name(0)}={places[0]}"
+        )
+
+
+def _check_graph(masters: Masters) -> None:
+    """Refuse a wiring that masters cannot run."""
+    assert masters.wiring is not None
+    graph = plan(masters.wiring, catalog())
+    policy = masters.wiring.providers.get("policy")
+    if policy is not None and policy.use == "by-place" and not policy.settings.get("places"):
+        raise UsageError("--policy by-place needs places; give it some: --place hu=budapest --place 192.0.2.0/24=oslo")
+    table = _marshal(masters.wiring).providers["designations"]
+    is_shared = SharedState in declared(graph.providers[str(table)].unit).uses.values()
+    if len(masters.names) > 1 and not is_shared:
+        raise WiringError(
+            f"{masters.wiring.source}: providers.{table} keeps its table for one master; "
+            "let several masters use 'shared-designations', or leave --masters at 1"
+        )
+
+
+def _marshal(wiring: Wiring) -> ComponentPlan:
+    found = [one for one in wiring.components.values() if one.use == "marshal"]
+    if len(found) != 1:
+        raise WiringError(f"{wiring.source}: {len(found)} components use 'marshal'; a master needs exactly one")
+    return found[0]
+
+
+def master_wiring(
+    masters: Masters, crawl: Wiring, members: Sequence[str], master: str, folder: str, place: Path
+) -> Wiring:
+    """The wiring of one master.
+
+    Args:
+        masters: of the crawl.
+        crawl: the crawl's own wiring, for the settings that masters share.
+        members: all agents, as :func:`gossamer.values.agents.member` reads them.
+        master: the name of the one that is to run it.
+        folder: where agents and masters meet; a socket of each lies in it.
+        place: the crawl directory.
+
+    Raises:
+        WiringError: the wiring lacks a part.
+    """
+    assert masters.wiring is not None
+    made, agents = without_example(masters.wiring), at_work(members)
+    arrow = agent_arrow(master)
+    connectors: dict[str, ConnectorPlan] = {arrow: agent_connector(master, master, folder)}
+    components: dict[str, ComponentPlan] = {}
+    for agent in agents:
+        connectors[agent_arrow(agent)] = agent_connector(agent, master, folder)
+        components[f"send-{agent}"] = url_sender(agent, MAIL)
+        components[agent] = agent_place(agent, master)
+    bound = {
+        name: msgspec.structs.replace(one, ports={**one.ports, "inbox": arrow}) if one.use == "marshal" else one
+        for name, one in made.components.items()
+    }
+    made = msgspec.structs.replace(
+        made, connectors={**made.connectors, **connectors}, components={**bound, **components}
+    )
+    for unit, settings in _settings(crawl, members, agents, master, place).items():
+        made = with_settings(made, unit, settings)
+    return made
+
+
+def without_example(wiring: Wiring) -> Wiring:
+    """What all masters share, without its agent."""
+
+    def rest(units: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: one for name, one in units.items() if name not in _EXAMPLE}
+
+    return msgspec.structs.replace(wiring, connectors=rest(wiring.connectors), components=rest(wiring.components))
+
+
+def _settings(
+    crawl: Wiring, members: Sequence[str], agents: Sequence[str], master: str, place: Path
+) -> dict[str, dict[str, Any]]:
+    rule = ring_rule(crawl)
+    settings: dict[str, dict[str, Any]] = {
+        "marshal": dict(rule),
+        "designations": {"members": list(members)},
+        MAIL: {"master": master, "agents": list(agents), **rule},
+        "shared": {"directory": str(place), "crawl": crawl_id(place)},
+    }
+    units: dict[str, ComponentPlan | ProviderPlan] = {**crawl.providers, **crawl.components}
+    for (unit, name), (own, setting) in SHARED_SETTINGS.items():
+        if unit in units and name in units[unit].settings:
+            settings.setdefault(own, {})[setting] = units[unit].settings[name]
+    return settings
+
+
+def designation_policy(wiring: Wiring) -> Any:
+    """The policy of a master's wiring, as one that is not started (contract `marshaling.DesignationPolicy`). Raises WiringError."""
+    graph: Graph = plan(wiring, catalog())
+    table = str(_marshal(wiring).providers["designations"])
+    node = graph.providers[str(wiring.providers[table].providers["policy"])]
+    return node.unit(node.sheet)

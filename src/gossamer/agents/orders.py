@@ -1,0 +1,249 @@
+"""What an agent is to run: the crawl's wiring and the agents' names, in files of the folder where agents meet.
+
+Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them
+when it starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates,
+pages.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.agents.exchanging import is_exchanging
+from gossamer.agents.masters import Masters
+from gossamer.agents.turns import PlaceTurns
+from gossamer.agents.wiring import only_applications, ring_rule, with_agents
+from gossamer.crawl.compiling import with_fetchers
+from gossamer.engine.errors import WiringError
+from gossamer.engine.files import replace_file
+from gossamer.engine.graph import Graph
+from gossamer.engine.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
+from gossamer.frontier.politeness.rules import PolitenessSheet, rules_of
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
+from gossamer.storage.recovery import write_members
+from gossamer.values.agents import agent_name, at_work
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+
+#: Names of the files.
+WIRING = "wiring.toml"
+ORDERS = "orders.json"
+MASTERS = "master.toml"
+
+#: Settings that are so many for the whole crawl, as (unit, setting): each agent begins with an equal part (:mod:`rates`).
+_DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", "bandwidth"))
+
+
+class AgentOrders(msgspec.Struct, frozen=True):
+    """What all agents of a crawl have to know beside its wiring."""
+
+    directory: str
+    members: tuple[str, ...]
+    accept_loss: bool = False
+    """Go on without what is lost."""
+    masters: tuple[str, ...] = ()
+    """The names of those that say whose a host is; none where the ring does."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of those that work, in order."""
+        return at_work(self.members)
+
+
+def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring, masters: Masters) -> None:
+    """Write what agents and masters are to run; `wiring` is the crawl's own."""
+    write(folder / WIRING, wiring, is_private=True)
+    if masters.wiring is not None:
+        write(folder / MASTERS, masters.wiring, is_private=True)
+    replace_file(folder / ORDERS, msgspec.json.encode(orders))
+
+
+def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:
+    """What :func:`write_orders` wrote for agents."""
+    return msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders), read(folder / WIRING)
+
+
+def ordered_masters(folder: Path, orders: AgentOrders) -> Masters:
+    """What :func:`write_orders` wrote for masters."""
+    return Masters(orders.masters, read(folder / MASTERS) if orders.masters else None)
+
+
+def is_renewed(folder: Path, wiring: Wiring, masters: Masters) -> bool:
+    """Whether agents that meet there run another wiring of the crawl than this one, or have other masters."""
+    path = folder / WIRING
+    if not path.exists():
+        return False
+    orders, _ = read_orders(folder)
+    if path.read_text() != to_toml(wiring) or orders.masters != masters.names:
+        return True
+    return masters.wiring is not None and (folder / MASTERS).read_text() != to_toml(masters.wiring)
+
+
+def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, folder: str) -> Wiring:
+    """The wiring of one agent.
+
+    Args:
+        wiring: of the crawl.
+        graph: planned of it.
+        orders: names the agents.
+        agent: the one that is to run it.
+        folder: where agents meet.
+
+    Raises:
+        WiringError: the wiring cannot be divided.
+        UsageError: what is to be divided is less than there are agents.
+    """
+    names = orders.names
+    for name, settings in _parts(graph, len(names), names.index(agent)).items():
+        wiring = with_settings(wiring, name, settings)
+    if "fetch" in wiring.components:
+        concurrency = wiring.components["frontier"].settings["concurrency"]
+        wiring = with_fetchers(wiring, min(wiring.components["fetch"].workers, concurrency))
+    return with_agents(wiring, orders.members, agent, folder, orders.masters)
+
+
+def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any:
+    """What one agent gets of a setting that is for the whole crawl; the value itself of any other one.
+
+    Args:
+        unit: whose setting it is.
+        setting: its name.
+        value: for the whole crawl.
+        number: of agents.
+        index: of the agent among them.
+    """
+    if (unit, setting) == ("frontier", "concurrency"):
+        return value // number + (index < value % number)
+    if (unit, setting) in _DIVIDED_RATES and value is not None:
+        return value / number
+    if unit == "frontier" and setting in ("max_pages", "max_bytes"):
+        return None  # they are lent
+    return value
+
+
+def check_concurrency(graph: Graph, number: int) -> None:
+    """Refuse so many agents, by a UsageError, where not each of them may have a request in flight."""
+    frontier: Any = graph.sheet("frontier")
+    if frontier.concurrency < number:
+        raise UsageError(
+            f"--concurrency {frontier.concurrency} cannot be divided among {number} agents; each needs one"
+        )
+
+
+def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
+    if "frontier" not in graph.components:
+        raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
+    frontier: Any = graph.sheet("frontier")
+    check_concurrency(graph, number)
+    parts: dict[str, dict[str, Any]] = {
+        "frontier": {
+            name: part_of("frontier", name, getattr(frontier, name), number, index)
+            for name in ("concurrency", "max_pages", "max_bytes")
+        }
+    }
+    parts["frontier"]["page_share"] = None if frontier.max_pages is None else 0
+    parts["frontier"]["byte_share"] = None if frontier.max_bytes is None else 0
+    for unit, setting in _DIVIDED_RATES:
+        if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
+            parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)
+    return parts
+
+
+def place_turns(graph: Graph) -> PlaceTurns:
+    """The turns of this crawl's agents at the places where several of them have hosts. Nobody has one."""
+    node = graph.providers.get("politeness")
+    if node is None or not isinstance(node.sheet, PolitenessSheet):
+        return PlaceTurns(0.0)
+    rules = rules_of(node.sheet)
+    if ring_rule(graph.wiring).get("division") != "host":
+        return PlaceTurns(rules.address.gap)
+    return PlaceTurns(max(rules.address.gap, rules.domain.gap), has_domains=True)
+
+
+def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:
+    """Refuse a crawl that several agents cannot run. Touches nothing.
+
+    Raises:
+        WiringError: its wiring cannot be divided.
+        UsageError: what is to be divided is less than there are agents, or a limit cannot be kept where hosts are assigned singly.
+    """
+    wiring = graph.wiring
+    if is_exchanging(wiring):
+        raise UsageError(
+            "this crawl exchanges URLs by files, and keeps the agents that it began with; leave out --agents"
+        )
+    others = [
+        process for process in wiring.processes if process != MAIN_PROCESS and not only_applications(wiring, process)
+    ]
+    if others:
+        raise WiringError(
+            f"{wiring.source}: the wiring has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"
+        )
+    ledger = wiring.providers.get("ledger")
+    is_finer = ledger is not None and ledger.settings.get("division", "domain") != "domain"
+    if is_finer and any(plan.settings.get("max_per_domain") for plan in wiring.components.values()):
+        raise UsageError(
+            "agents that divide the hosts of a registered domain cannot count its URLs together; leave out max_per_domain, "
+            "or leave ledger.division at domain"
+        )
+    orders = AgentOrders(str(directory), tuple(members), masters=masters)
+    agent_wiring(wiring, graph, orders, orders.names[0], "/meeting")
+
+
+# A crawl that was begun by one agent in one process becomes a divided one that has one agent: its log is the agent's from
+# then on.
+#
+# Place in the flow: :mod:`membership` divides a crawl before other agents join it. The crawl is a divided one from the
+# instant in which its members are written. What is made before that is in nobody's way.
+
+#: Bytes of the log that are copied at once.
+_CHUNK = 1 << 20
+
+_OWN = log_path(agent_name(0))
+
+
+def divide(directory: Path, ledger: RocksLedger) -> None:
+    """Make a crawl of one agent at rest a divided one, with the same agent.
+
+    Args:
+        directory: of the crawl.
+        ledger: its one ledger, open.
+
+    Raises:
+        CrawlDirectoryError: what was committed of its log is not there, or it cannot be copied. Nothing has changed.
+    """
+    end = ledger.committed_ends().get(LOG_PATH, 0)
+    try:
+        if end:
+            _copy(directory / LOG_PATH, directory / _OWN, end)
+        write_mark(directory, MergeMark({_OWN: end}, end))
+        ledger.give_up_ends({_OWN: end})
+        share_secret(directory / STATE_DIRECTORY, ledger.secret)
+        write_members(directory, [agent_name(0)])
+    except OSError as error:
+        raise CrawlDirectoryError(f"the crawl in {directory} cannot be divided: {error.strerror}") from None
+    forget_shared_log(ledger)
+
+
+def forget_shared_log(ledger: RocksLedger) -> None:
+    """The log of a divided crawl is made of those of its agents: an agent has committed nothing of it."""
+    ledger.give_up_ends({LOG_PATH: None})
+
+
+def _copy(source: Path, target: Path, end: int) -> None:
+    """Copy the first bytes of a file: whole, or not at all."""
+    fresh = target.with_name(f"{target.name}.new")
+    left = end
+    with source.open("rb") as old, fresh.open("wb") as new:
+        while left and (data := old.read(min(left, _CHUNK))):
+            new.write(data)
+            left -= len(data)
+    if left:
+        fresh.unlink()
+        raise CrawlDirectoryError(
+            f"{source} is shorter than what was committed of it; resume the crawl with one agent and --accept-loss first"
+        )
+    fresh.replace(target)

@@ -1,0 +1,301 @@
+"""How long a process of a crawl has said nothing, and when it is ended so that it begins again.
+
+Place in the flow: the supervisor asks everybody for news in rounds (:mod:`gossamer.agents.supervisor`); this is the
+asking. A process that answers late holds up no round: its question stays open, and the others go on. Whether one has died or only
+begins is not judged here: its supervisor knows.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.agents.line import AgentRefused, AgentSilent, place_of
+from gossamer.crawl.control.messages import Continue
+from gossamer.engine.files import joined, replace_file, shared_scratch
+from gossamer.frontier.sheet import FrontierSheet
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.opening import ProcessLock, holder_of
+from gossamer.values.errors import CrawlDirectoryError
+
+if TYPE_CHECKING:
+    from gossamer.agents.agent import AgentNews
+    from gossamer.agents.supervised import SupervisedProcess
+    from gossamer.agents.supervisor import Supervisor
+
+#: Seconds that a round waits for those who have answered the one before: most answer within some milliseconds.
+LATE = 1.0
+
+#: Seconds after which a process counts as silent: a busy one answers between two of its steps, which take far less.
+SILENT_AFTER = 5.0
+
+#: Seconds that one round adds to a silence at most: if the supervisor itself stood still, nobody was asked.
+_MOST = 2 * LATE
+
+
+class Heartbeat:
+    """The silence of one process. Pure: it is told the time."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        """Since it answered last, as far as it was asked."""
+        self.silences = 0
+        """How often it has fallen silent."""
+
+    def __repr__(self) -> str:
+        return f"<Heartbeat: silent for {self.seconds:g} s, {self.silences} times>"
+
+    @property
+    def is_silent(self) -> bool:
+        """It has not answered for so long that people should know."""
+        return self.seconds >= SILENT_AFTER
+
+    def heard(self) -> bool:
+        """It has answered, or is another process by now; whether it had been silent."""
+        was_silent, self.seconds = self.is_silent, 0.0
+        return was_silent
+
+    def missed(self, seconds: float) -> bool:
+        """It has not answered in a round that took this long; whether it has fallen silent by that."""
+        was_silent = self.is_silent
+        self.seconds += min(seconds, _MOST)
+        self.silences += self.is_silent and not was_silent
+        return self.is_silent and not was_silent
+
+
+class Heartbeats:
+    """Asks for news in rounds."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        """`report` takes lines for people."""
+        self.ended_after = FrontierSheet().silence
+        """Seconds of silence after which a process is ended."""
+        self._report = report
+        self._asked: dict[str, asyncio.Task[AgentNews | None]] = {}
+        self._since = time.monotonic()
+
+    def __repr__(self) -> str:
+        return f"<Heartbeats, {len(self._asked)} asked>"
+
+    async def ask(self, everybody: Iterable["SupervisedProcess"]) -> "dict[str, AgentNews]":
+        """The news of those who answer in this round, by name."""
+        processes = {one.name: one for one in everybody}
+        for name, process in processes.items():
+            if name not in self._asked:
+                self._asked[name] = asyncio.create_task(process.ask_news(is_beat=True))
+        prompt = [self._asked[name] for name, process in processes.items() if not process.is_late]
+        if prompt:
+            await asyncio.wait(prompt, timeout=LATE)
+        now = time.monotonic()
+        seconds, self._since = now - self._since, now
+        return {name: news for name, process in processes.items() if (news := self._answered(process, seconds))}
+
+    def _answered(self, process: "SupervisedProcess", seconds: float) -> "AgentNews | None":
+        task = self._asked[process.name]
+        if not task.done():
+            process.is_late = True
+            if process.news is not None:  # one that only begins may take its time
+                self._missed(process, seconds)
+            return None
+        del self._asked[process.name]
+        if task.cancelled():
+            return None  # all is over
+        process.is_late = process.line.is_silent = False
+        news = task.result()
+        if process.beat.heard() and news is not None:
+            self._report(f"{process.name} answers again")
+        return news
+
+    def _missed(self, process: "SupervisedProcess", seconds: float) -> None:
+        if process.beat.missed(seconds):
+            process.line.is_silent = True
+            self._report(
+                f"{process.name} is silent: it has not answered for {process.beat.seconds:.0f} s; if it stays silent, it is ended "
+                f"after {self.ended_after:g} s and started again"
+            )
+        if process.beat.seconds >= self.ended_after:
+            self._report(f"{process.name} has not answered for {process.beat.seconds:.0f} s, and is ended")
+            process.kill()
+            process.beat.heard()  # one that the system cannot end at once is not ended again in each round
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        for task in self._asked.values():
+            task.cancel()
+
+
+# Agents that work on without their supervisor: where they meet, which of them are at work, and how long they go on alone.
+#
+# Place in the flow: a supervisor notes here where its agents meet; the next one reads that, and takes over those that are
+# still at work (:mod:`gossamer.agents.rendezvous`). Everybody at work holds the folder, so that nobody sweeps it away.
+
+#: Seconds that an agent goes on without being asked for news: long enough for a person, or for a service, to start another
+#: supervisor; not so long that agents that nobody knows of ask hosts for days.
+ALONE = 600.0
+
+#: The supervisor's folder in the crawl's state, and the note in it of where agents meet.
+_SUPERVISOR = "supervisor"
+_NOTE = f"{_SUPERVISOR}/meeting.json"
+
+#: Lines that an agent keeps for its next supervisor, the last ones: more would say the same.
+_MOST_UNHEARD = 100
+
+
+class _Note(msgspec.Struct, frozen=True):
+    folder: str
+
+
+class Solitude:
+    """How long nobody has asked an agent for news. Pure: it is told the time."""
+
+    def __init__(self, now: float) -> None:
+        """It is as if it had just been asked; `now` is monotonic seconds."""
+        self._asked = now
+
+    def __repr__(self) -> str:
+        return f"<Solitude since {self._asked:g}>"
+
+    def asked(self, now: float) -> None:
+        """A supervisor has asked."""
+        self._asked = now
+
+    def is_over(self, now: float) -> bool:
+        """It has been alone for so long that it is to stop."""
+        return now - self._asked >= ALONE
+
+
+class Unheard:
+    """What an agent has to say, kept for the next supervisor while nobody listens."""
+
+    def __init__(self, report: Callable[[str], bool]) -> None:
+        """`report` tells a line, and says whether somebody hears it."""
+        self._tell = report
+        self._kept: deque[str] = deque(maxlen=_MOST_UNHEARD)
+
+    def __repr__(self) -> str:
+        return f"<Unheard: {len(self._kept)} lines>"
+
+    def tell(self, line: str) -> None:
+        """Tell a line, or keep it."""
+        if not self._tell(line):
+            self._kept.append(line)
+
+    def taken(self) -> list[str]:
+        """What was kept, once."""
+        lines = list(self._kept)
+        self._kept.clear()
+        return lines
+
+
+def supervisor_lock(directory: Path) -> ProcessLock:
+    """The lock by which a crawl has one supervisor.
+
+    Raises:
+        CrawlDirectoryError: it has another one.
+    """
+    return ProcessLock(directory / STATE_DIRECTORY / _SUPERVISOR / "lock")
+
+
+def living(directory: Path, agents: Sequence[str]) -> dict[str, int]:
+    """The agents that are at work, with the numbers of their processes.
+
+    Args:
+        directory: the crawl directory.
+        agents: their names.
+    """
+    return {agent: process for agent in agents if (process := process_of(directory, agent))}
+
+
+def process_of(directory: Path, agent: str) -> int:
+    """The process that holds the ledger of an agent; 0 where none does, or one is only about to."""
+    process = holder_of(directory / STATE_DIRECTORY / agent / "lock")
+    return int(process) if process.isdecimal() else 0
+
+
+@contextlib.contextmanager
+def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
+    """The folder in which agents meet: that of the agents at work, if there are any; else a new one.
+
+    Args:
+        directory: the crawl directory; the caller is its supervisor.
+        agents: those that may be at work.
+
+    Raises:
+        OSError: none can be made.
+    """
+    known = _noted(directory)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(joined(known)) if known and living(directory, agents) else None
+        if folder is None:
+            folder = Path(stack.enter_context(shared_scratch()))
+            path = directory / STATE_DIRECTORY / _NOTE
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, msgspec.json.encode(_Note(str(folder))))
+        yield folder
+
+
+def _noted(directory: Path) -> Path | None:
+    try:
+        return Path(msgspec.json.decode((directory / STATE_DIRECTORY / _NOTE).read_bytes(), type=_Note).folder)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+        return None
+
+
+# A supervisor comes to a crawl whose agents are at work: it takes over those that another supervisor has left behind.
+#
+# Place in the flow: :mod:`gossamer.agents.crawl` calls :func:`take_over` before it lets a supervisor work. What the other
+# supervisor knew is asked of the agents: pages that they were lent they say in each round, turns at addresses here.
+
+#: Seconds in which an agent that holds its ledger has to answer, since it may have been started an instant ago; and between two
+#: questions.
+_PATIENCE = 30.0
+_PAUSE = 0.1
+
+
+async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
+    """Take over the agents that are at work; returns their names.
+
+    Args:
+        supervisor: the new one, which does not work yet.
+        directory: of the crawl.
+
+    Raises:
+        CrawlDirectoryError: somebody has the ledger of an agent, and is no agent.
+    """
+    news: list[AgentNews] = []
+    everybody: dict[str, SupervisedProcess] = {**supervisor.agents, **supervisor.masters}
+    for name, process in living(directory, list(everybody)).items():
+        agent = everybody[name]
+        agent.take_over(process)
+        told = await _first_news(agent, directory, process)
+        if told is None:
+            continue
+        agent.is_ending = told.is_ending
+        if name in supervisor.masters:
+            continue
+        news.append(told)
+        with contextlib.suppress(AgentSilent, AgentRefused):
+            await agent.line.do(Continue())  # the other supervisor may have held it
+    if news:
+        supervisor.lending.begin_with(news)
+    return [one.report.agent for one in news]
+
+
+async def _first_news(agent: "SupervisedProcess", directory: Path, process: int) -> "AgentNews | None":
+    """What an agent says of itself; None where it ends before it has said anything."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        if (told := await agent.ask_news(first=True)) is not None:
+            return told
+        if agent.name not in living(directory, [agent.name]):
+            return None
+        await asyncio.sleep(_PAUSE)
+    raise CrawlDirectoryError(
+        f"{place_of(directory, agent.name)} is in use by process {process}, which does not answer; check the process "
+        f"before you end it"
+    )

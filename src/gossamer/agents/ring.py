@@ -1,0 +1,306 @@
+"""The ring: consistent hashing of assignable domains over agents (Hunyadi 2007, section 3.3), as plain code.
+
+Each agent has points on a circle of 32 bits, as many as its capacity says, drawn from its name alone. A domain belongs to the
+agent of the next point. So whoever knows the members knows the owner, a new agent takes only what lies before its own points, and
+what an agent leaves behind falls to those behind its points.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from itertools import pairwise
+from statistics import median
+from typing import Annotated, NamedTuple
+
+from xxhash import xxh32_intdigest
+
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.values.agents import Member, agent_name, member
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import Division, DomainRule, domain_point, domain_rule
+
+#: Points of an agent of capacity 1. The share of an agent strays from its due by about 1/sqrt(points), here 3 %; two agents
+#: cost 2 ms when the ring is made, and a look-up costs one more step for each doubling.
+POINTS = 1024
+
+
+#: First and last point of a stretch of the circle.
+Arc = tuple[int, int]
+
+#: A range of addresses.
+_Network = IPv4Network | IPv6Network
+
+#: The last point of the circle.
+_LAST = 2**32 - 1
+
+
+#: What a setting says that takes the rules of a :class:`PlaceTable`.
+PLACES_HELP = (
+    "Prefer agents at this place for hosts with this suffix, or for addresses of this network: SUFFIX=PLACE or NETWORK=PLACE, as "
+    "hu=budapest or 192.0.2.0/24=oslo (repeatable)."
+)
+
+
+class PlaceTable:
+    """Says at which place a domain is best asked, by the longest suffix of labels, or for an address the narrowest network."""
+
+    def __init__(self, rules: Iterable[str] = ()) -> None:
+        """Rules as `SUFFIX=PLACE` or `NETWORK=PLACE`, as `hu=budapest`, `example.com=oslo` or `192.0.2.0/24=oslo`.
+
+        Raises:
+            UsageError: a rule has another form.
+        """
+        self._places: dict[str, str] = {}
+        networks: dict[_Network, str] = {}
+        for rule in rules:
+            suffix, equals, place = rule.strip().partition("=")
+            if not (suffix and equals and place):
+                raise UsageError(f"{rule!r} names no place; write SUFFIX=PLACE, as hu=budapest")
+            if "/" not in suffix:
+                self._places[suffix.lower().strip(".")] = place
+                continue
+            try:
+                networks[ip_network(suffix)] = place
+            except ValueError as error:
+                raise UsageError(f"{rule!r} names no network ({error}); write 192.0.2.0/24=PLACE") from None
+        self._networks = sorted(networks.items(), key=lambda one: -one[0].prefixlen)
+
+    def __repr__(self) -> str:
+        return f"<PlaceTable of {len(self._places) + len(self._networks)} rules>"
+
+    def place(self, domain: str) -> str:
+        """The place of a domain, or of an address; empty where no rule speaks of it."""
+        if domain in self._places:
+            return self._places[domain]
+        if self._networks and (place := self._place_of_address(domain)):
+            return place
+        while self._places and domain:
+            if domain in self._places:
+                return self._places[domain]
+            domain = domain.partition(".")[2]
+        return ""
+
+    def _place_of_address(self, domain: str) -> str:
+        try:
+            address = ip_address(domain)
+        except ValueError:
+            return ""
+        return next((place for network, place in self._networks if address in network), "")
+
+
+class Ring:
+    """Members on a circle. It never changes: other members make another ring."""
+
+    def __init__(self, members: Iterable[Member], places: PlaceTable | None = None) -> None:
+        """The ring of those members that have not left. With places, a domain goes to those at its own, where there are any.
+
+        Raises:
+            UsageError: there are no members, or two have one name.
+        """
+        found = sorted(members, key=lambda one: one.agent)
+        for one, other in pairwise(found):
+            if one.agent == other.agent:
+                raise UsageError(f"two agents are called {one.agent!r}")
+        found = [one for one in found if one.capacity]
+        if not found:
+            raise UsageError("a crawl has one agent at least")
+        self.members = tuple(found)
+        self._places = places or PlaceTable()
+        self._all = _circle(found)
+        by_place: dict[str, list[Member]] = {}
+        for one in found:
+            by_place.setdefault(one.place, []).append(one)
+        self._circles: Mapping[str, _Circle] = {place: _circle(those) for place, those in by_place.items() if place}
+
+    def __repr__(self) -> str:
+        return f"<Ring of {', '.join(map(str, self.members))}>"
+
+    def owner(self, domain: str) -> str:
+        """The agent of an assignable domain."""
+        points, owners = self._circles.get(self._places.place(domain), self._all) if self._circles else self._all
+        at = bisect_left(points, domain_point(domain))
+        return owners[at if at < len(owners) else 0]
+
+    def arcs(self, agent: str) -> Sequence[Arc]:
+        """The stretches of the circle that belong to an agent, in order. Where places are told apart, they are not one circle.
+
+        Raises:
+            ValueError: they are.
+        """
+        if self._circles:
+            raise ValueError("agents at different places share no circle")
+        points, owners = self._all
+        found: list[Arc] = []
+        first = 0
+        for point, owner in zip((*points, _LAST), (*owners, owners[0]), strict=True):
+            if owner == agent and first <= point:
+                if found and found[-1][1] == first - 1:
+                    found[-1] = found[-1][0], point
+                else:
+                    found.append((first, point))
+            first = max(first, point + 1)
+        return found
+
+
+def moving(before: Ring, after: Ring, giver: str, taker: str) -> list[Arc]:
+    """The stretches that one agent has before, and another one after."""
+    found: list[Arc] = []
+    mine, others = before.arcs(giver), after.arcs(taker)
+    one = other = 0
+    while one < len(mine) and other < len(others):
+        first, last = max(mine[one][0], others[other][0]), min(mine[one][1], others[other][1])
+        if first <= last:
+            found.append((first, last))
+        if mine[one][1] <= others[other][1]:
+            one += 1
+        else:
+            other += 1
+    return found
+
+
+#: Points in order, and the agent of each.
+_Circle = tuple[Sequence[int], Sequence[str]]
+
+
+def _circle(members: Iterable[Member]) -> _Circle:
+    placed = sorted(
+        (xxh32_intdigest(f"{one.agent}/{number}".encode()), one.agent)
+        for one in members
+        for number in range(max(1, round(POINTS * one.capacity)))
+    )
+    return [point for point, _ in placed], [agent for _, agent in placed]
+
+
+# The ring as a wiring names it. Its members are a setting, so that each agent is told of joins and leaves alike.
+
+#: Hosts whose agent is remembered: a crawl asks for the same ones again and again. About 200 bytes each.
+REMEMBERED = 65_536
+
+_MADE = "it is fixed when the crawl is made"
+
+
+class RingSheet(Sheet, frozen=True):
+    """Settings of :class:`RingDesignation`."""
+
+    members: Annotated[
+        tuple[str, ...],
+        setting("Divide the hosts among these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE."),
+    ] = (agent_name(0),)
+    places: Annotated[
+        tuple[str, ...],
+        setting(PLACES_HELP),
+    ] = ()
+    division: Annotated[
+        Division, setting("Assign registered domains or single hosts as a whole; as the ledger does.", restart=_MADE)
+    ] = "domain"
+    together: Annotated[
+        tuple[str, ...],
+        setting("Assign these registered domains to one agent; as the ledger does (repeatable).", restart=_MADE),
+    ] = ()
+
+
+class RingDesignation(Provider[RingSheet]):
+    """Consistent hashing over the members of its sheet. Contract: `designating.Designation`."""
+
+    def __init__(self, sheet: RingSheet | None = None) -> None:
+        """The ring of the sheet.
+
+        Raises:
+            UsageError: the sheet names agents, places or domains in a way that cannot be read.
+        """
+        super().__init__(sheet)
+        self._rule = DomainRule()
+        self._owners: dict[str, str] = {}
+        self._ring = self._made()
+        self.metrics.gauge("agents", lambda: len(self._ring.members))
+
+    def _made(self) -> Ring:
+        sheet = self.sheet
+        self._rule = domain_rule(sheet.division, sheet.together)
+        return Ring(map(member, sheet.members), PlaceTable(sheet.places))
+
+    def changed(self, before: RingSheet) -> None:
+        """Other members, or other places: some hosts belong to others from now on."""
+        self._ring = self._made()
+        self._owners.clear()
+
+    def owner(self, host: str) -> str:
+        """The agent that a host belongs to."""
+        known = self._owners.get(host)
+        if known is None:
+            if len(self._owners) >= REMEMBERED:
+                self._owners.clear()
+            known = self._owners[host] = self._ring.owner(self._rule.assignable(host))
+        return known
+
+
+# Places of hosts by measured latencies: rules for a :class:`~gossamer.agents.ring.PlaceTable`, as plain code.
+#
+# Place in the flow: whoever has measured, by agents at several places, makes rules here, and gives them to the ring
+# (`places`), or to the policy `by-place` of a marshaler. A domain that was measured from several places goes to the nearest
+# one. Of most domains only one agent knows a latency; they go by their suffix, if the domains below it are nearer to one
+# place than to all others.
+
+#: Domains of a suffix that a place must have measured: the median of fewer says little.
+ENOUGH = 8
+
+#: Part of the latency that another place must save: what is nearly as near is divided by the ring, which is even.
+WORTH = 0.2
+
+
+class MeasuredLatency(NamedTuple):
+    """What an agent has measured of one domain."""
+
+    place: str
+    """Of the agent."""
+    domain: str
+    seconds: float
+    """The usual time until a connection is open, or until an answer begins."""
+
+
+def rules_of(measured: Iterable[MeasuredLatency], *, enough: int = ENOUGH, worth: float = WORTH) -> list[str]:
+    """Rules as `SUFFIX=PLACE`, in order; a domain has one of its own only where its suffix leads elsewhere, or nowhere.
+
+    Args:
+        measured: in any order; of several for one domain at one place, the median counts.
+        enough: domains of a suffix that a place must have measured.
+        worth: part of the latency that the nearest place must save beside the next one.
+    """
+    of_domains: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for place, domain, seconds in measured:
+        of_domains[domain][place].append(seconds)
+    of_suffixes: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    medians = {domain: {place: median(times) for place, times in those.items()} for domain, those in of_domains.items()}
+    for domain, those in medians.items():
+        for suffix in _suffixes(domain):
+            for place, seconds in those.items():
+                of_suffixes[suffix][place].append(seconds)
+    found: dict[str, str] = {}
+    for suffix in sorted(of_suffixes, key=lambda name: name.count(".")):
+        known = {place: median(times) for place, times in of_suffixes[suffix].items() if len(times) >= enough}
+        _add(found, suffix, known, worth)
+    for domain in sorted(medians):
+        _add(found, domain, medians[domain], worth)
+    return [f"{name}={place}" for name, place in sorted(found.items())]
+
+
+def _add(found: dict[str, str], name: str, known: dict[str, float], worth: float) -> None:
+    """Add a rule where one place is nearer than all others, and a wider rule does not say so already."""
+    if len(known) < 2:
+        return
+    (least, place), (next_, _), *_ = sorted((seconds, place) for place, seconds in known.items())
+    if least > (1 - worth) * next_:
+        return
+    wider = next((found[suffix] for suffix in _suffixes(name) if suffix in found), "")
+    if place != wider:
+        found[name] = place
+
+
+def _suffixes(domain: str) -> Iterator[str]:
+    """What stands behind each dot of a name, the longest first; nothing of an address."""
+    if ":" in domain or domain.rpartition(".")[2].isdigit():
+        return
+    while domain := domain.partition(".")[2]:
+        yield domain

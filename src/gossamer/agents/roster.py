@@ -1,0 +1,397 @@
+"""The agents of one crawl, as its supervising process has them: those that it has, those that it is to have, and the way there.
+
+Place in the flow: :mod:`gossamer.agents.crawl` asks it before it starts agents, and when people ask for another number
+while they work. Domains change hands while no agent runs (:mod:`membership`), so a crawl at work rests for some seconds: its
+agents hand out nothing more, what is in flight comes in, what they owe each other is delivered, and they end.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.agents.ended import standings_of
+from gossamer.agents.handing_over import DividedByRing, DividedByTable, assign, check_shared, forget_wishes, read_wishes
+from gossamer.agents.lost import LostWork, check_lost, loss_of
+from gossamer.agents.master import is_table_lost, make_table_again
+from gossamer.agents.masters import check_places, designation_policy, masters_for
+from gossamer.agents.membership import (
+    DomainWishes,
+    change_members,
+    check_can_change,
+    needs_rest,
+    settle,
+    with_capacities,
+    with_number,
+    with_places,
+    without,
+)
+from gossamer.agents.orders import AgentOrders, check_can_divide, check_concurrency, write_orders
+from gossamer.agents.rendezvous import living
+from gossamer.agents.supervised import Starter, end_masters
+from gossamer.agents.supervisor import Supervisor
+from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.clock import SystemClock
+from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.graph import Graph
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
+from gossamer.storage.recovery import members_of, write_members
+from gossamer.values.agents import agent_name, at_work, member
+from gossamer.values.errors import UsageError
+from gossamer.values.identity import utc_text
+
+#: Where it stands how many agents people have asked for, until the crawl has them.
+_WANTED = "supervisor/wanted"
+
+
+def is_divided(options: CrawlOptions) -> bool:
+    """Whether several agents run a crawl with these options, or have run it before.
+
+    Raises:
+        CrawlDirectoryError: the names of its agents cannot be read.
+    """
+    if options.exchange == "files":
+        return False
+    if options.is_divided:
+        return True
+    return bool(options.resume and options.output and members_of(Path(options.output)))
+
+
+def want(directory: Path, number: int | None) -> None:
+    """Note how many agents a crawl is to have as soon as it can; None: those that it has. Raises OSError."""
+    note = directory / STATE_DIRECTORY / _WANTED
+    if number is None:
+        note.unlink(missing_ok=True)
+    else:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(str(number), encoding="ascii")
+
+
+class Roster:
+    """Who the agents are."""
+
+    def __init__(self, directory: Path, graph: Graph, options: CrawlOptions, report: Callable[[str], None]) -> None:
+        """Check that the crawl can have so many agents as the options say; nothing is touched.
+
+        Raises:
+            UsageError: it cannot.
+            CrawlDirectoryError: the names of its agents cannot be read.
+            WiringError: its wiring cannot be divided.
+        """
+        self._directory = directory
+        self._report = report
+        self._accepts_loss = options.accept_loss
+        self.masters = masters_for(directory, options)
+        """Those that say whose a host is; none where the ring does."""
+        kept = members_of(directory) if options.resume else ()
+        one = (agent_name(0),)
+        is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
+        before = kept or (one if is_begun else ())
+        self._number = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
+        self._given_places = options.agent_place
+        self.members: tuple[str, ...] = ()
+        """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
+        self.has_changed = False
+        """They are not the ones that the directory names."""
+        self._follow(before, kept)
+        self.left: list[CrawlStanding] = []
+        """How those stand that have left."""
+        self._wanted: tuple[str, ...] | None = None
+        self._lost: set[str] = set()
+        """Those that have lost their ledgers while they were at work."""
+        self.check(graph, self.members)
+        check_places(self.masters, self.members)
+
+    def __repr__(self) -> str:
+        return f"<Roster of {', '.join(self.members)}>"
+
+    def _follow(self, before: tuple[str, ...], kept: tuple[str, ...]) -> None:
+        """Take the members that the crawl has for those that it is to have, in the number that was asked for."""
+        numbered = with_number(before, self._number or len(at_work(before)) or 1)
+        self.members = with_places(numbered, self._given_places)
+        self.has_changed = bool(before) and self.members != kept
+
+    def check(self, graph: Graph, members: tuple[str, ...]) -> None:
+        """Refuse members that the crawl cannot have. Raises as the constructor."""
+        check_can_divide(graph, members, self._directory, self.masters.names)
+        if self.has_changed or members != self.members:
+            check_can_change(graph.wiring, self._directory)
+
+    def check_settings(self, graph: Graph) -> None:
+        """Refuse settings, by a UsageError, that cannot be divided among the agents at work, or among those that are wanted."""
+        check_concurrency(graph, max(len(at_work(self.members)), len(at_work(self._wanted or ()))))
+
+    def division(self, graph: Graph, members: Sequence[str] = ()) -> DividedByRing | DividedByTable:
+        """Says whose a host is, among these members or those that the crawl has."""
+        among = members or self.members
+        if self.masters:
+            return DividedByTable(self._directory, among, graph.wiring)
+        return DividedByRing(among, graph.wiring)
+
+    def write(self) -> None:
+        """Note them in a new crawl. Raises OSError."""
+        write_members(self._directory, self.members)
+        self.masters.write(self._directory)
+
+    # -- changes
+
+    def want(self, graph: Graph, number: int) -> None:
+        """Let the crawl have so many agents as soon as it rests, or in its next run, where this one is killed before.
+
+        Raises as the constructor; then nothing has changed.
+        """
+        self._wanted = self.with_number(graph, number)
+        want(self._directory, number)
+
+    def with_number(self, graph: Graph, number: int) -> tuple[str, ...]:
+        """The members with so many of them at work. Raises as the constructor."""
+        members = with_number(self.members, number)
+        self.check(graph, members)
+        return members
+
+    @property
+    def capacities(self) -> dict[str, float]:
+        """How much of the web each agent at work gets, compared with the others."""
+        return {one.agent: one.capacity for one in map(member, self.members) if one.capacity}
+
+    def weigh(self, graph: Graph, capacities: Mapping[str, float]) -> None:
+        """Let agents have more or less of the web as soon as the crawl rests.
+
+        Raises as the constructor; then nothing has changed.
+        """
+        members = with_capacities(self.members, capacities)
+        self.check(graph, members)
+        self._wanted = members
+
+    def let_go(self, graph: Graph, agent: str) -> bool:
+        """Let an agent leave as soon as the crawl rests; False where it has to stay."""
+        members = without(self._wanted or self.members, agent)
+        if not at_work(members):
+            return False
+        try:
+            self.check(graph, members)
+        except UsageError:
+            return False
+        self._wanted = members
+        return True
+
+    def lose(self, graph: Graph, agent: str) -> bool:
+        """An agent has lost its ledger: let it begin again when the crawl rests, unless it is back; False where it cannot."""
+        try:
+            check_can_change(graph.wiring, self._directory)
+        except UsageError:
+            return False
+        self._lost.add(agent)
+        return True
+
+    async def begin_lost_again(self, graph: Graph) -> list[LostWork]:
+        """Let agents that have lost their ledgers begin again, since no agent runs; returns what they had fetched.
+
+        Raises:
+            CrawlDirectoryError: no ledger is left.
+        """
+        lost, self._lost = self._lost, set()
+        if not lost:
+            return []
+        losses = [loss_of(self._directory, agent) for agent in sorted(lost)]
+        division = self.division(graph)
+        lines = await asyncio.to_thread(
+            list, check_lost(self._directory, graph.wiring, self.members, division, accept=True, known=lost)
+        )
+        for line in lines:
+            self._report(line)
+        return losses if lines else []
+
+    def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
+        """Give domains to agents; returns those that move when the crawl rests. Raises as :func:`assigning.assign`."""
+        check_can_change(graph.wiring, self._directory)
+        return assign(self._directory, graph.wiring, self.members, agents)
+
+    def take_wish(self) -> tuple[str, ...] | None:
+        """The members that were asked for, if any were, once; those that the crawl has where one of them is to begin again."""
+        wanted, self._wanted = self._wanted, None
+        return wanted or (self.members if self._lost else None)
+
+    async def prepare(self, graph: Graph, folder: Path) -> None:
+        """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.
+
+        Where agents of it are at work, they are to be taken over as they are; what is to change is a wish.
+
+        Raises:
+            CrawlDirectoryError: a ledger is lost or damaged.
+            ComponentFailed: agents that should bring each other what they owe do not come to an end.
+        """
+        members = members_of(self._directory)
+        if living(self._directory, at_work(members)):
+            if self.has_changed:
+                self._wanted, self.members, self.has_changed = self.members, members, False
+            else:
+                want(self._directory, None)
+            return
+        await end_masters(self._directory, self.masters.names)
+        if self.masters:
+            await self._mend_shared(graph, members)
+            check_shared(self._directory)
+        settle(self._directory, graph.wiring)
+        settled = members_of(self._directory)
+        if settled != members:
+            # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
+            self._follow(settled, settled)
+            self.check(graph, self.members)
+        members = settled
+        if members:
+            division = self.division(graph, members)
+            for line in check_lost(self._directory, graph.wiring, members, division, accept=self._accepts_loss):
+                self._report(line)
+        if self.has_changed or (self.masters and read_wishes(self._directory)):
+            await self.change(graph, folder, self.members)
+            self.has_changed = False
+        want(self._directory, None)
+
+    async def _mend_shared(self, graph: Graph, members: Sequence[str]) -> None:
+        """Make a lost table of the masters again, where a person says to go on. Raises CrawlDirectoryError: it cannot be."""
+        if self._accepts_loss and is_table_lost(self._directory):
+            for line in make_table_again(self._directory, graph.wiring, members, await self._policy()):
+                self._report(line)
+
+    @property
+    def soon(self) -> tuple[str, ...]:
+        """Those who are to work after the crawl has come to rest, agents and masters."""
+        return (*at_work(self._wanted or self.members), *self.masters.names)
+
+    @property
+    def is_wishing(self) -> bool:
+        """The crawl is to rest, and to begin again with the members that it is to have then."""
+        return self._wanted is not None
+
+    def renew(self) -> None:
+        """Let the crawl rest, and begin again by the graph as it is then."""
+        self._wanted = self._wanted or self.members
+
+    async def change(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
+        """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
+        kept = members_of(self._directory)
+        by_table = bool(self.masters)
+        if kept and needs_rest(self._directory, graph.wiring, by_table=by_table):
+            await self._deliver(graph, folder, kept)
+        lines: list[str] = []
+        table = await self._table_change() if by_table else None
+        await asyncio.to_thread(change_members, self._directory, graph.wiring, members, lines.append, table)
+        self.members = members
+        if table is not None:
+            forget_wishes(self._directory, table.assigned)
+        want(self._directory, None)
+        for line in lines:
+            self._report(line)
+
+    async def _table_change(self) -> DomainWishes:
+        """What the table of the masters needs to know: who chooses, and what people have said."""
+        return DomainWishes(await self._policy(), read_wishes(self._directory))
+
+    async def _policy(self) -> Any:
+        """What chooses an agent for a domain: a `marshaling.DesignationPolicy`."""
+        assert self.masters.wiring is not None
+        policy = designation_policy(self.masters.wiring)
+        await policy.start()
+        return policy
+
+    async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
+        """Let the agents that the crawl has bring each other what they owe."""
+        orders = self.orders(graph, folder, members)
+        supervisor = Supervisor(orders, Starter(folder), self._report)
+        supervisor.rest()
+        await supervisor.work()
+        if needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
+            raise ComponentFailed(
+                "the agents could not bring each other the URLs that they owe, so none of them can leave; "
+                f"gossamer resume {self._directory} goes on with those that the crawl has"
+            )
+
+    def orders(self, graph: Graph, folder: Path, members: tuple[str, ...] | None = None) -> AgentOrders:
+        """Write what these members are to run, or those that the crawl has. Raises OSError."""
+        orders = AgentOrders(str(self._directory), members or self.members, self._accepts_loss, self.masters.names)
+        write_orders(folder, orders, graph.wiring, self.masters)
+        return orders
+
+    def look_at_left(self) -> None:
+        """Learn how those stand that have left. Raises CrawlDirectoryError: a ledger is damaged."""
+        working = at_work(self.members)
+        gone = [text for text in self.members if member(text).agent not in working]
+        still = {"pages_per_second": 0.0, "recent_pages_per_second": 0.0, "concurrency": 0, "in_flight": 0}
+        self.left = [msgspec.structs.replace(one, **still) for one in standings_of(self._directory, gone)]
+
+    def limit(self, supervisor: Supervisor, graph: Graph, began: float) -> None:
+        """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""
+        frontier: Any = graph.sheet("frontier")
+        supervisor.beats.ended_after = frontier.silence
+        supervisor.lending.max_pages = self._left_of(frontier.max_pages, "pages")
+        supervisor.lending.max_bytes = self._left_of(frontier.max_bytes, "bytes")
+        supervisor.lending.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time
+
+    def _left_of(self, limit: int | None, used: str) -> int | None:
+        """What those who work may have of a limit of the whole crawl; `used` names what counts."""
+        return None if limit is None else max(0, limit - sum(getattr(one, used) for one in self.left))
+
+
+def _number_in(note: Path) -> int:
+    """The number in a note; 0 where there is none."""
+    try:
+        text = note.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return 0
+    return int(text) if text.isdecimal() else 0
+
+
+# How all agents of a crawl stand, looked at again and again while they work.
+#
+# Place in the flow: the crawl (:mod:`~gossamer.agents.crawl`) shows it in its panel and its lines of progress. The log of
+# the whole crawl grows with each look.
+
+#: Seconds between two looks.
+LOOK = 1.0
+
+#: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
+HELD_BACK = 5.0
+
+
+class CrawlView:
+    """The latest look at a crawl of several agents."""
+
+    def __init__(
+        self,
+        directory: Path,
+        roster: Roster,
+        standing: "Callable[[], Awaitable[CrawlStanding]]",
+        report: Callable[[str], None],
+    ) -> None:
+        self._directory, self._roster = directory, roster
+        self._standing, self._report = standing, report
+        self.latest: CrawlStanding | None = None
+        """None before the first look."""
+
+    def __repr__(self) -> str:
+        return f"<CrawlView of {self._directory}>"
+
+    async def watch(self, supervisor: Callable[[], Supervisor]) -> None:
+        """Look until this is cancelled. `supervisor` returns the one that is at work."""
+        while True:
+            await asyncio.sleep(LOOK)
+            if supervisor().is_resting:
+                continue
+            self.latest = await self._standing()
+            news = [agent.news for agent in supervisor().agents.values() if agent.news is not None]
+            await self._merge({log_path(one.report.agent): one.logged for one in news})
+
+    async def _merge(self, ends: dict[str, int]) -> None:
+        """Let the log of the crawl grow up to where the agents' logs end."""
+        before = utc_text(SystemClock().now() - HELD_BACK)
+        try:
+            await asyncio.to_thread(merge_logs, self._directory, self._roster.members, ends, before=before)
+        except OSError as error:
+            log = self._directory / LOG_PATH
+            self._report(f"{log} cannot be written ({error.strerror}); it is completed when the crawl ends")

@@ -1,0 +1,229 @@
+"""The file that the masters of a crawl share: SQLite with a write-ahead log, so that no process serves it and none must live.
+
+Place in the flow: `state/masters/shared.sqlite` of a crawl. It has which agent each domain was given to, what waits on the disk for
+agents that are away, and until when each master is at work (decision 90). Agents never open it. Commands do, also at rest.
+"""
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.values.errors import CrawlDirectoryError, DiskFull
+
+#: Where it lies, inside the crawl directory.
+SHARED = "state/masters/shared.sqlite"
+
+#: Where copies of it lie that belong to checkpoints, by their names.
+_CHECKPOINTS = "state/masters/checkpoints"
+
+#: Seconds that a writer waits for another one: transactions take some milliseconds.
+_BUSY = 10.0
+
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"
+
+_CRAWL = "crawl"
+
+
+class SharedFile:
+    """One open file. Contract: `sharing.SharedState`."""
+
+    def __init__(self, directory: Path, *, crawl: str = "", is_new: bool = False) -> None:
+        """Open the file of a crawl.
+
+        Args:
+            directory: the crawl directory.
+            crawl: the identity of the crawl; a file of another one is refused, a new one is marked. Empty: whatever it is.
+            is_new: make the file where there is none.
+
+        Raises:
+            CrawlDirectoryError: it is gone, damaged, or another crawl's; or it cannot be read or written.
+        """
+        self.path = directory / SHARED
+        if not is_new and not self.path.exists():
+            raise CrawlDirectoryError(
+                f"{self.path} is gone, which says which agent has which domain; bring it back from a copy, or let the "
+                f"crawl make it again by what its agents hold: gossamer resume {directory} --accept-loss"
+            )
+        with self._explained():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            # A kill loses nothing of what the system has; like the ledgers, it is not flushed for each transaction.
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._connection.execute(_META)
+        if crawl:
+            self._check_crawl(crawl)
+
+    def __repr__(self) -> str:
+        return f"<SharedFile {self.path}>"
+
+    def _check_crawl(self, crawl: str) -> None:
+        with self.writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (_CRAWL, crawl))
+            (known,) = connection.execute("SELECT value FROM meta WHERE name = ?", (_CRAWL,)).fetchone()
+        if known != crawl:
+            self.close()
+            raise CrawlDirectoryError(f"{self.path} belongs to another crawl ({known}); bring its own back from a copy")
+
+    def open(self, schema: str) -> None:
+        """Begin to use tables: `schema` makes those that are not there."""
+        with self._explained():
+            self._connection.executescript(schema)
+
+    @property
+    def reading(self) -> sqlite3.Connection:
+        """For questions; each sees what was written before it."""
+        return self._connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction of one's own. Raises DiskFull, CrawlDirectoryError."""
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def erasing(self) -> Iterator[sqlite3.Connection]:
+        """As :meth:`writing`, and nothing of what was deleted is left in the file. Nobody else has it open."""
+        with self._explained():
+            self._connection.execute("PRAGMA secure_delete=ON")
+        with self.writing() as connection:
+            yield connection
+        with self._explained():
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close it; what it was read and written by goes with it."""
+        self._connection.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
+                raise DiskFull(f"the disk of {self.path} is full; make room") from None
+            raise CrawlDirectoryError(f"{self.path} cannot be used: {error}; bring it back from a copy") from None
+
+
+def copy_shared(directory: Path, name: str) -> None:
+    """Keep a copy that belongs to a checkpoint, also while masters are at work. Raises CrawlDirectoryError."""
+    target = _copy_of(directory, name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    with closing(SharedFile(directory)) as shared, closing(sqlite3.connect(target)) as copy:
+        shared.reading.backup(copy)
+
+
+def restore_shared(directory: Path, name: str) -> None:
+    """Put the copy of a checkpoint in the place of the file; no master is at work.
+
+    Raises:
+        CrawlDirectoryError: there is no such copy.
+    """
+    source = _copy_of(directory, name)
+    if not source.exists():
+        raise CrawlDirectoryError(f"{source} is gone, so that the crawl cannot go back to {name!r}")
+    path = directory / SHARED
+    fresh = path.with_name(f"{path.name}.new")
+    shutil.copyfile(source, fresh)
+    _forget_journals(path)
+    fresh.replace(path)
+
+
+@contextmanager
+def shared_again(directory: Path, crawl: str) -> Iterator[SharedFile]:
+    """Make the file of a crawl again that has lost it; it is there when the block has ended.
+
+    Raises:
+        CrawlDirectoryError: it cannot be written.
+    """
+    path = directory / SHARED
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        with closing(SharedFile(Path(folder), crawl=crawl, is_new=True)) as shared:
+            yield shared
+        _forget_journals(path)
+        (Path(folder) / SHARED).replace(path)
+
+
+def _forget_journals(path: Path) -> None:
+    """They belong to the file that is replaced."""
+    for journal in ("-wal", "-shm"):
+        path.with_name(path.name + journal).unlink(missing_ok=True)
+
+
+def forget_copy(directory: Path, name: str) -> None:
+    """Remove the copy of a checkpoint that was not finished."""
+    _copy_of(directory, name).unlink(missing_ok=True)
+
+
+def forget_copies(directory: Path) -> None:
+    """Remove all copies: the checkpoints that they belong to are gone."""
+    shutil.rmtree(directory / _CHECKPOINTS, ignore_errors=True)
+
+
+def _copy_of(directory: Path, name: str) -> Path:
+    return directory / _CHECKPOINTS / f"{name}.sqlite"
+
+
+_PLACE = "its files are open there"
+
+
+class SharedStateSheet(Sheet, frozen=True):
+    """Settings of :class:`CrawlSharedState`."""
+
+    directory: Annotated[str, setting("Keep the file in this crawl directory.", restart=_PLACE, names="a folder")] = "."
+    crawl: Annotated[
+        str,
+        setting(
+            "Use the file only if it belongs to the crawl with this identity. If empty, make the file if there is none.",
+            restart=_PLACE,
+        ),
+    ] = ""
+
+
+class CrawlSharedState(Provider[SharedStateSheet]):
+    """Keeps the file that the masters of a crawl share. Contract: `sharing.SharedState`."""
+
+    keeps_state = True
+    _file: SharedFile
+
+    async def start(self) -> None:
+        """Open it.
+
+        Raises:
+            CrawlDirectoryError: it is damaged, or another crawl's.
+        """
+        self._file = SharedFile(Path(self.sheet.directory), crawl=self.sheet.crawl, is_new=not self.sheet.crawl)
+
+    async def stop(self) -> None:
+        """Close it."""
+        self._file.close()
+
+    def open(self, schema: str) -> None:
+        """Begin to use tables: `schema` makes those that are not there."""
+        self._file.open(schema)
+
+    @property
+    def reading(self) -> sqlite3.Connection:
+        """For questions; each sees what was written before it."""
+        return self._file.reading
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction of one's own. Raises DiskFull, CrawlDirectoryError."""
+        with self._file.writing() as connection:
+            yield connection

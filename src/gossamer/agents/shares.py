@@ -1,0 +1,222 @@
+"""How much of a rate of the whole crawl, `--rate` or `--bandwidth`, each agent may use. Pure.
+
+Place in the flow: the supervisor tells after each round what agents have used, and passes on what is decided. A share is a multiple
+of the even part, so that all shares of a rate together are never more than there are agents, whatever the rate is set to. An agent
+that uses less than it may gives up what it leaves; those that use all of theirs get it, in equal parts. A share becomes more only
+when the agents that have less have confirmed it; one that is silent counts with the most that it may have.
+
+Each agent keeps its share in its ledger (:mod:`gossamer.agents.agent`). Without a supervisor, or after a death, it
+goes by that one.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from gossamer.frontier.politeness.whole_crawl import RateUse
+
+# When a crawl of several agents has ended: all of them are at rest at one instant, and nothing is on its way between two.
+#
+# Place in the flow: who watches the agents asks each of them, again and again, and tells here what they said. It decides
+# nothing that an agent has to keep: whoever begins to ask anew, after a kill, comes to the same end.
+#
+# The decision needs no clock and no order of messages. A URL stays owed at its sender until the other agent has committed
+# it, so where nobody owes anything, nothing is on its way. An agent that is at rest begins to work again only by committing
+# what came in. So if every agent was at rest in two rounds of questions, one after the other, and has committed nothing in
+# between, then all were at rest together when the second round began, and nobody will ever wake them.
+
+
+class AgentReport(msgspec.Struct, frozen=True):
+    """What one agent says of itself."""
+
+    agent: str
+    life: str
+    """Differs for each process of the agent: one that came back has forgotten what it was doing."""
+    commits: int
+    """Groups that its ledger has kept in this life."""
+    is_at_rest: bool
+    """It has nothing to do until others bring something, and owes nobody anything."""
+
+
+class Quiescence:
+    """Hears rounds of reports, and says when all is over."""
+
+    def __init__(self, agents: Collection[str]) -> None:
+        self._agents = frozenset(agents)
+        self._before: frozenset[AgentReport] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"<Quiescence of {len(self._agents)} agents>"
+
+    def is_over(self, reports: Sequence[AgentReport]) -> bool:
+        """Whether the crawl has ended, by this round and the one before.
+
+        Args:
+            reports: one of each agent that answered, all asked for after the reports of the round before had come.
+        """
+        now = frozenset(one for one in reports if one.is_at_rest)
+        before, self._before = self._before, now
+        return now == before and {one.agent for one in now} == self._agents
+
+
+# How the pages of `--max-pages` are lent to agents, so that all of them together never take one more. Pure.
+#
+# Place in the flow: the supervisor asks after each round of reports, and tells each agent its new share. A share counts
+# pages of the whole life of the crawl, so that what an agent has used of it is never asked for back. Nothing of this is
+# kept anywhere: an agent that comes back has no share until it is lent one, and a supervisor that comes back hears from
+# each agent what it has.
+#
+# What is lent is never more than the limit: the pool is what no agent may use, and an agent counts with the most that it
+# may have been told until it says itself that it has less.
+#
+# The bytes of `--max-bytes` are lent in the same way. What requests in flight bring is not known: an agent passes its share
+# with the last pages that it takes, as a crawl of one agent passes the limit.
+
+#: The least that is lent of bytes: some pages. Smaller parts of the last bytes cost a round each.
+LEAST_BYTES = 64 << 10
+
+
+class Borrower(msgspec.Struct, frozen=True):
+    """One agent."""
+
+    agent: str
+    used: int
+    """Pages that it has, and requests in flight that may become pages; or bytes."""
+    share: int
+    """The most that it may have."""
+    wants: bool
+    """It has work, and will have used up its share soon."""
+
+    @property
+    def bound(self) -> int:
+        """What it may come to."""
+        return max(self.used, self.share)
+
+
+def lent(limit: int, borrowers: Sequence[Borrower], least: int = 1) -> Mapping[str, int]:
+    """The shares that are to change, by agent; those that become less are to be told, and confirmed, first.
+
+    Half of the pool goes out at a time, in equal parts of `least` or more, so that something is left for whoever finds work later.
+    When the pool is empty, agents that want nothing give back what they have not used.
+    """
+    wanting = [one for one in borrowers if one.wants]
+    if not wanting:
+        return {}
+    pool = limit - sum(one.bound for one in borrowers)
+    if pool <= 0:
+        return {one.agent: one.used for one in borrowers if not one.wants and one.share > one.used}
+    part = max(least, pool // (2 * len(wanting)))
+    parts = [min(part, pool - index * part) for index in range(len(wanting))]
+    return {one.agent: one.bound + size for one, size in zip(wanting, parts, strict=True) if size > 0}
+
+
+#: Seconds over which the use of a rate is measured: long enough that one large answer is not taken for a change of work.
+WINDOW = 2.0
+
+#: Units of an even part that a measurement has to be long enough for: of fewer requests one more or less would decide.
+ENOUGH = 8.0
+
+#: An agent that uses this part of its share is short of it. A measurement may miss one of eight units.
+SHORT = 0.85
+
+#: Who is not short keeps a share of which its use is this part: less than above, so that it does not become short of it at once.
+LOOSE = 0.7
+
+#: The least share: an agent that finds work has so much at once, and is short of it within one measurement.
+LEAST = 0.1
+
+#: Shares change by more than this part of an even one, or not at all: every change is a message and a write.
+_STEP = 0.05
+
+
+class _Agent(msgspec.Struct):
+    """What is known of one agent and one rate."""
+
+    bound: float
+    """The most that it may go by."""
+    told: float
+    target: float
+    since: float
+    """When the measurement began, in monotonic seconds."""
+    used_then: float
+    use: float | None = None
+    """Of its even part, as measured last; None while it is not known."""
+    is_fresh: bool = False
+    """It was measured since shares were decided last."""
+
+
+class RateShares:
+    """The shares of one rate."""
+
+    def __init__(self, agents: Iterable[str]) -> None:
+        """Nobody has been heard of yet."""
+        self._names = tuple(agents)
+        self._agents: dict[str, _Agent] = {}
+
+    def __repr__(self) -> str:
+        return f"<RateShares { ({name: one.bound for name, one in self._agents.items()}) }>"
+
+    def hear(self, name: str, use: RateUse, now: float) -> None:
+        """An agent says what it has used."""
+        one = self._agents.get(name)
+        if one is None:
+            self._agents[name] = _Agent(use.share, use.share, use.share, now, use.used)
+            return
+        one.bound = max(use.share, one.told)
+        seconds = now - one.since
+        if use.used < one.used_then:
+            one.since, one.used_then, one.use = now, use.used, None  # it is another life
+        elif seconds >= max(WINDOW, ENOUGH / use.part):
+            one.use = (use.used - one.used_then) / seconds / use.part
+            one.since, one.used_then, one.is_fresh = now, use.used, True
+
+    def decide(self) -> Mapping[str, float]:
+        """The shares that agents are to be told now."""
+        known = self._agents
+        if len(self._names) < 2 or known.keys() != set(self._names):
+            return {}
+        agents = [known[name] for name in self._names]
+        have = sum(one.bound for one in agents)
+        if have > len(agents) + _STEP:
+            # An agent has lost its ledger, or has come back to the crawl: what it has was lent to others meanwhile.
+            for one in agents:
+                one.target = one.bound * len(agents) / have
+        elif all(one.is_fresh for one in agents):
+            _aim(agents)
+        told: dict[str, float] = {}
+        for name, one in known.items():
+            if one.target < one.bound - _STEP:
+                told[name] = one.told = one.target
+        room = len(self._names) - sum(one.bound for one in known.values())
+        for name, one in known.items():
+            if name not in told and room > _STEP and one.target > one.bound + _STEP:
+                one.told = told[name] = min(one.target, one.bound + room)
+                room -= one.told - one.bound
+                one.bound = one.told
+        return told
+
+
+def _aim(agents: Sequence[_Agent]) -> None:
+    """Say what each is to have, by what it has used; as before where nobody is short."""
+    whole = float(len(agents))
+    wants = [_wanted(one, whole) for one in agents]
+    targets = divided(whole, wants) if max(wants) >= whole else [one.target for one in agents]
+    for one, target in zip(agents, targets, strict=True):
+        one.target, one.is_fresh = target, False
+
+
+def _wanted(one: _Agent, whole: float) -> float:
+    """What it could use of the whole; all of it where it is short."""
+    if one.use is None or one.use >= SHORT * one.bound:
+        return whole
+    return max(LEAST, one.use / LOOSE)
+
+
+def divided(whole: float, wants: Sequence[float]) -> list[float]:
+    """Divide `whole` so that nobody gets more than it wants, and nobody less than another that wants no less."""
+    left, parts = whole, [0.0] * len(wants)
+    order = sorted(range(len(wants)), key=wants.__getitem__)
+    for place, index in enumerate(order):
+        parts[index] = min(wants[index], left / (len(order) - place))
+        left -= parts[index]
+    return parts

@@ -1,0 +1,306 @@
+"""Steering of a crawl of several agents: what is asked of the crawl is asked of all, and their supervisor keeps what lasts.
+
+Place in the flow: :mod:`gossamer.agents.crawl` serves the crawl's control socket, as any crawl does, and answers here.
+So commands need not know how many agents there are.
+"""
+
+import asyncio
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.agents.checkpoints import checkpoint
+from gossamer.agents.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
+from gossamer.agents.supervised import AgentProcess, MasterProcess
+from gossamer.crawl.control import resting, settings, steering
+from gossamer.crawl.control.agent_messages import ReadMaster
+from gossamer.crawl.control.host_facts import HostNow, HostsNow
+from gossamer.crawl.control.instances import UnitInstance, UnitInstances, check_unit, check_values_of_form
+from gossamer.crawl.control.messages import (
+    GOES_ON,
+    PAUSED,
+    STOPS,
+    STOPS_AT_ONCE,
+    Assign,
+    BlockHosts,
+    Change,
+    CheckChange,
+    Checkpoint,
+    Checkpoints,
+    CheckRewire,
+    Continue,
+    Decide,
+    Pause,
+    ReadGraph,
+    ReadHost,
+    ReadHosts,
+    ReadUnit,
+    Rewire,
+    SetHost,
+    Status,
+    Stop,
+    Suspend,
+    Undo,
+    Unsuspend,
+    Why,
+    change_of,
+)
+from gossamer.crawl.control.picture import graph_picture
+from gossamer.crawl.control.problems import problems_of
+from gossamer.crawl.control.standing import (
+    SILENT,
+    AgentStanding,
+    CrawlStanding,
+    MasterStanding,
+    agent_standing,
+    limits_of,
+)
+from gossamer.crawl.control.standing_of_agents import added_standing
+from gossamer.crawl.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
+from gossamer.crawl.trap_review import rows_aside
+from gossamer.engine.sheet import nearest
+from gossamer.engine.wiring import Difference
+from gossamer.values.agents import at_work
+from gossamer.values.errors import UsageError
+from gossamer.values.url import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.agents.crawl import DividedCrawl
+
+#: Seconds for a change of one agent: what leaves its graph finishes what it fetches first.
+LONGEST = 300.0
+
+
+async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """Do what is asked, and note what was changed.
+
+    Raises:
+        GossamerError: it was not done, and nothing has changed.
+        FlowError: likewise.
+    """
+    answered = await (_of_one if getattr(request, "agent", "") else _answered)(crawl, request)
+    if request.steers:
+        steering.note_steering(crawl.directory, request.noted(crawl, answered))
+    return answered
+
+
+async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    match request:
+        case Pause():
+            await crawl.spread(request)
+            return Done(PAUSED)
+        case Continue():
+            await crawl.spread(request)
+            return Done(GOES_ON)
+        case Suspend() | Unsuspend():
+            return await _of_each(crawl, request)
+        case Stop(now=True):
+            crawl.abort()
+            return Done(STOPS_AT_ONCE)
+        case Stop():
+            crawl.stop()
+            return Done(STOPS)
+        case Change():
+            return Done(await _changed(crawl, request))
+        case SetHost():
+            return Done(await settings.set_host(crawl, request.name, request.values))
+        case BlockHosts():
+            return Done(await steering.block(crawl, request.names))
+        case Rewire():
+            return _begun_again(await crawl.rewire(change_of(crawl, request)))
+        case Undo():
+            return _begun_again(await crawl.undo())
+        case Checkpoint():
+            return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
+        case _:
+            return await _decided(crawl, request)
+
+
+async def _decided(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """What a person has decided about a part of the crawl."""
+    match request:
+        case Assign():
+            return Done(crawl.assign(request.agents))
+        case Decide():
+            told = await asyncio.to_thread(rows_aside, crawl.directory)
+            return Done(await steering.decide(crawl, told, request.confirm, request.release))
+        case _:
+            return await _looked(crawl, request)
+
+
+async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """The answer to a request that changes nothing."""
+    match request:
+        case Status():
+            return _told(await crawl.standing(units=request.units))
+        case Checkpoints():
+            return Listed(resting.checkpoints(crawl.directory))
+        case CheckRewire():
+            return Done(crawl.foreseen(change_of(crawl, request)).told)
+        case CheckChange():
+            if request.by_form:
+                check_values_of_form(crawl.graph, request.values)
+            settings.check_all_values(crawl, request.values)
+            return Done("these values do")
+        case ReadGraph():
+            return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
+        case Why():
+            return await crawl.line_to(host_of(request.url)).ask(request)
+        case ReadHost():
+            return await crawl.line_to(request.name).ask(request)
+        case ReadHosts():
+            return await _hosts_of_all(crawl, request.names)
+        case ReadUnit():
+            return await _instances_of_all(crawl, request)
+        case _:
+            raise UsageError(
+                f"a crawl of several agents cannot do this while it runs ({tag_of(type(request))}); stop it first: "
+                f"gossamer stop {crawl.directory}"
+            )
+
+
+async def _of_one(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+    """The answer of one agent. What it changes holds until it begins again; what is to last is changed for the whole crawl.
+
+    Raises:
+        UsageError: there is no such agent, or it does not work now.
+        AgentSilent: it does not answer.
+        AgentRefused: it was not done.
+    """
+    agent = str(getattr(request, "agent", ""))
+    answered = await _at_one(crawl, request, agent)
+    if isinstance(answered, Done) and request.steers:
+        return Done(f"{answered.text} ({agent} alone, until it begins again)")
+    return answered
+
+
+async def _at_one(crawl: "DividedCrawl", request: ControlRequest, agent: str) -> Answered:
+    """The answer of this agent. Raises as :func:`_of_one`."""
+    working = crawl.supervisor.agents
+    if agent not in working:
+        raise UsageError(f"no agent {agent!r} is at work{nearest(agent, working)}")
+    if crawl.supervisor.is_resting:
+        raise UsageError("all agents rest for some seconds; ask again")
+    # A line of its own: the supervisor goes on asking for news while a unit that leaves finishes what it fetches.
+    line = AgentLine(crawl.directory, agent)
+    try:
+        return await line.ask(msgspec.structs.replace(request, agent=""), LONGEST if request.steers else PATIENCE)
+    finally:
+        line.close()
+
+
+async def _of_each(crawl: "DividedCrawl", request: Suspend | Unsuspend) -> Done:
+    """What each agent that is at work has done. Raises as :func:`_of_one`."""
+    check_unit(crawl.graph, request.unit)
+    names = list(crawl.supervisor.agents)
+    done = await asyncio.gather(*(_at_one(crawl, request, name) for name in names))
+    return Done(f"{'; '.join(sorted({one.text for one in done if isinstance(one, Done)}))} (all agents)")
+
+
+async def _instances_of_all(crawl: "DividedCrawl", request: ReadUnit) -> Told:
+    """The instances of a unit in all agents that answer."""
+    check_unit(crawl.graph, request.name)
+    lines = [agent.line for agent in crawl.supervisor.agents.values()]
+    found = await asyncio.gather(*(_instances(line, request) for line in lines))
+    return _told(UnitInstances(request.name, list(chain.from_iterable(found))))
+
+
+async def _instances(line: AgentLine, request: ReadUnit) -> list[UnitInstance]:
+    try:
+        found: UnitInstances = await line.told(request, UnitInstances)
+    except (AgentSilent, AgentRefused):
+        return []
+    return found.instances
+
+
+def _begun_again(difference: Difference) -> Done:
+    return Done(f"{difference.told} (all agents rest for some seconds, and begin again with it)")
+
+
+async def _changed(crawl: "DividedCrawl", request: Change) -> str:
+    if request.by_form:
+        check_values_of_form(crawl.graph, request.values)
+    return await settings.change_values(crawl, request.values)
+
+
+async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
+    """How the crawl stands, by all agents that answer."""
+    supervisor = crawl.supervisor
+    is_changing = supervisor.is_resting or not supervisor.has_begun
+    if is_changing and crawl.working:
+        return crawl.glance()
+    names = list(supervisor.agents)
+    told = await asyncio.gather(*(_asked(supervisor.agents[name].line, units) for name in names))
+    found = [one for one in told if one is not None]
+    state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
+    added = added_standing(crawl.directory, [*found, *crawl.roster.left])
+    seconds, before = crawl.pace
+    now = msgspec.structs.replace(
+        added,
+        seconds=round(seconds, 3),
+        pages_per_second=round(max(0, added.pages - before) / seconds, 2),
+        state=state,
+        process=process,
+        agents=len(names),
+        limits=limits_of(crawl.graph),
+        each_agent=[_with_beat(supervisor.agents[name], one) for name, one in zip(names, told, strict=True)],
+        each_master=list(await asyncio.gather(*map(_master_standing, supervisor.masters.values()))),
+    )
+    return msgspec.structs.replace(now, problems=problems_of(now))
+
+
+async def _master_standing(master: MasterProcess) -> MasterStanding:
+    if master.is_gone:
+        return MasterStanding(master.name, "gone")
+    try:
+        standing: MasterStanding = await master.line.told(ReadMaster(), MasterStanding)
+    except (AgentSilent, AgentRefused):
+        return MasterStanding(master.name, SILENT)
+    return standing
+
+
+def _with_beat(agent: AgentProcess, told: CrawlStanding | None) -> AgentStanding:
+    beat = agent.beat
+    return msgspec.structs.replace(
+        agent_standing(agent.name, told),
+        silent_seconds=round(beat.seconds, 1) if beat.is_silent else 0.0,
+        silences=beat.silences,
+        restarts=agent.restarts.count,
+    )
+
+
+async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one value for all lines
+    try:
+        standing: CrawlStanding = await line.told(Status(units), CrawlStanding)
+    except (AgentSilent, AgentRefused):
+        return None
+    return standing
+
+
+async def _hosts_of_all(crawl: "DividedCrawl", names: "Sequence[str]") -> Told:
+    """How hosts stand, each by the word of the agent that has it; without those of agents that do not answer."""
+    division = crawl.roster.division(crawl.graph)
+    parts: dict[str, list[str]] = {}
+    for name in names:
+        parts.setdefault(division.owner(name), []).append(name)
+    lines = {agent: one.line for agent, one in crawl.supervisor.agents.items()}
+    asked = (_hosts_of(lines[agent], part) for agent, part in parts.items() if agent in lines)
+    found: dict[str, HostNow] = {}
+    for told in await asyncio.gather(*asked):
+        found |= told
+    return _told(HostsNow(found))
+
+
+async def _hosts_of(line: AgentLine, names: "Sequence[str]") -> dict[str, HostNow]:
+    try:
+        found: HostsNow = await line.told(ReadHosts(list(names)), HostsNow)
+    except (AgentSilent, AgentRefused):
+        return {}
+    return found.hosts
+
+
+def _told(value: msgspec.Struct) -> Told:
+    return Told(msgspec.Raw(msgspec.json.encode(value)))

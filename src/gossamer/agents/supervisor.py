@@ -1,0 +1,372 @@
+"""Starts the agents of a crawl, starts them again when they die, asks them in rounds, and tells them when all is over.
+
+Place in the flow: :mod:`gossamer.agents.crawl` runs it. It holds no URL and no page, and nothing that must outlive it:
+what a round brings is all that it decides by.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.agents.agent import AgentNews
+from gossamer.agents.lending import Lending
+from gossamer.agents.line import AgentRefused, AgentSilent
+from gossamer.agents.orders import AgentOrders
+from gossamer.agents.rendezvous import Heartbeats
+from gossamer.agents.setting_sync import Giving
+from gossamer.agents.shares import Quiescence
+from gossamer.agents.supervised import AgentProcess, MasterProcess, Starter, SupervisedProcess
+from gossamer.agents.turns import PlaceTurns
+from gossamer.crawl.control.agent_messages import Finish
+from gossamer.crawl.control.messages import Pause, Stop
+from gossamer.crawl.control.wire import ControlRequest
+from gossamer.engine.errors import ComponentFailed, WiringError
+from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
+
+#: Seconds between two rounds: two of them pass between the last page and the end.
+ROUND = 0.1
+
+#: Seconds that agents have to end once all is over or they were told to stop: more than they give what is in flight.
+GRACE = 15.0
+
+#: Seconds in which agents that are to rest commit nothing more, and yet do not come to rest: an answer takes no longer.
+PATIENCE = 30.0
+
+#: The same where an agent has left and nothing is in flight: what is owed to it cannot be delivered before its hosts have another
+#: agent, and what the others owe each other takes a round or two.
+PATIENCE_AFTER_LEAVE = 2.0
+
+#: Seconds between two looks at whether a lost ledger is back.
+_LOOK = 0.5
+
+#: Exit statuses by which an agent says that a person has to do something before it can run.
+_REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
+
+
+class AgentEnded(GossamerError):
+    """An agent cannot run, and has said why."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+class Supervisor:
+    """The agents of one crawl."""
+
+    def __init__(
+        self,
+        orders: AgentOrders,
+        starter: Starter,
+        report: Callable[[str], None],
+        *,
+        turns: PlaceTurns | None = None,
+        lets_go: Callable[[str], bool] = lambda agent: False,
+        loses: Callable[[str], bool] = lambda agent: False,
+    ) -> None:
+        """Nobody is started yet.
+
+        Args:
+            orders: what they are to run, as it is written in the folder where they meet.
+            starter: starts their processes.
+            report: takes lines for people.
+            turns: says who may ask at a place where several agents have hosts.
+            lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
+            loses: says whether an agent whose ledger is lost may begin again without it, when the others have come to rest.
+        """
+        self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
+        self.masters = {name: MasterProcess(name, starter, Path(orders.directory), report) for name in orders.masters}
+        """Those that say whose a host is; none where the ring does."""
+        self.limit = ""
+        """The limit that ended the crawl, by its setting's name; empty where none did."""
+        self.is_stopping = False
+        """A person has said that it is to end."""
+        self.is_paused = False
+        self.is_resting = False
+        """The agents hand out nothing more, deliver what they owe, and end."""
+        self.beats = Heartbeats(report)
+        """Who answers, and who is silent."""
+        self.lending = Lending(self.agents, turns)
+        """Divides what the agents have together."""
+        self.giving = Giving(self.agents, self.masters)
+        """Gives changes of settings, and tells who was away."""
+        self._report = report
+        self._lets_go = lets_go
+        self._loses = loses
+        self._is_torn = False
+        self._resting_since = (0, 0.0)
+        self._has_lost_one = False
+        self._quiescence = Quiescence(self._reporting())
+        self._is_over = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Supervisor of {', '.join((*self.agents, *self.masters))}>"
+
+    @property
+    def _everybody(self) -> list[SupervisedProcess]:
+        """Agents and masters."""
+        return [*self.agents.values(), *self.masters.values()]
+
+    @property
+    def masters_at_work(self) -> list[MasterProcess]:
+        """The masters, but for those that are gone for good."""
+        return [one for one in self.masters.values() if not one.is_gone]
+
+    def _reporting(self) -> set[str]:
+        """Whose reports say whether all is over."""
+        gone = {name for name, agent in self.agents.items() if self.is_resting and agent.has_ended}
+        return (self.agents.keys() - gone) | {one.name for one in self.masters_at_work}
+
+    @property
+    def has_begun(self) -> bool:
+        """An agent was at work under this supervisor."""
+        return any(agent.has_begun for agent in self.agents.values())
+
+    @property
+    def restarts(self) -> int:
+        """How often an agent was started again."""
+        return sum(agent.restarts.count for agent in self.agents.values())
+
+    async def work(self) -> None:
+        """Run the agents to the end of the crawl, or to :meth:`stop`.
+
+        Raises:
+            AgentEnded: one of them cannot run.
+            ComponentFailed: one of them died again and again.
+        """
+        watches = [asyncio.create_task(self._watch(agent), name=agent.name) for agent in self.agents.values()]
+        watches += [asyncio.create_task(self._watch_master(one), name=one.name) for one in self.masters.values()]
+        rounds = asyncio.create_task(self._rounds())
+        try:
+            await self._until_all_end(watches, rounds)
+        finally:
+            for task in (*watches, rounds):
+                task.cancel()
+            for one in self._everybody:
+                one.kill()
+            await asyncio.gather(*watches, rounds, return_exceptions=True)
+
+    async def _until_all_end(self, watches: list["asyncio.Task[None]"], rounds: "asyncio.Task[None]") -> None:
+        failure: BaseException | None = None
+        pending: set[asyncio.Task[None]] = {*watches, rounds}
+        while pending - {rounds}:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if not task.cancelled() and (error := task.exception()) is not None and failure is None:
+                    failure = error
+                    await self._end(Stop())
+        if failure is not None:
+            raise failure
+
+    async def _watch(self, agent: AgentProcess) -> None:
+        """Run one agent until it ends in order; start it again where it dies."""
+        while not self._is_over.is_set():
+            code = await agent.run_once()
+            is_refused = code in _REFUSING
+            why = agent.told_last(is_why=is_refused)
+            if code == 0 and len(self.agents) == 1 and not self.masters:
+                self._is_over.set()  # an agent without others ends by itself
+            if self._is_torn or (code == 0 and (self._is_over.is_set() or self._has_left(agent))):
+                return
+            if code == 0:
+                continue
+            is_working = agent.has_begun and not self._is_over.is_set()
+            if is_working and await asyncio.to_thread(agent.has_lost_ledger):
+                if await self._comes_back(agent):
+                    continue
+                return
+            if is_refused:
+                raise _cannot_run(agent, why, code)
+            if self._is_over.is_set():
+                return  # what it had is kept; a later run goes on with it
+            wait = agent.restarts.died(has_worked=agent.has_worked)
+            if wait is None:
+                raise _died_again(agent, code)
+            self._report(f"{agent.name} died ({_death(code)}); it is started again")
+            await asyncio.sleep(wait)
+
+    async def _watch_master(self, master: MasterProcess) -> None:
+        """Run one master until all is over; start it again where it dies, unless it is gone for good and others are there."""
+        while not self._is_over.is_set():
+            code = await master.run_once()
+            is_refused = code in _REFUSING
+            why = master.told_last(is_why=is_refused)
+            if self._is_torn or self._is_over.is_set():
+                return
+            if is_refused:
+                raise _cannot_run(master, why, code)
+            wait = 0.0 if code == 0 else master.restarts.died(has_worked=master.has_worked)
+            others = [one.name for one in self.masters_at_work if one is not master]
+            if others and (wait is None or master.is_lost):
+                master.is_gone = True
+                self._quiescence = Quiescence(self._reporting())
+                self._report(f"{master.name} is gone for good; its work falls to {' and '.join(others)}")
+                return
+            if wait is None:
+                raise _died_again(master, code)
+            self._report(
+                f"{master.name} {'was stopped' if code == 0 else f'died ({_death(code)})'}; it is started again"
+            )
+            await asyncio.sleep(wait)
+
+    def _has_left(self, agent: AgentProcess) -> bool:
+        """Somebody has stopped one agent: whether it leaves the crawl. If so, the others rest until its hosts are theirs."""
+        if agent.is_ending:
+            return False  # the supervisor before this one has told it to end
+        if not self._lets_go(agent.name):
+            self._report(f"{agent.name} was stopped, and its hosts cannot go to others; it is started again")
+            return False
+        self._report(f"{agent.name} was stopped; the other agents get its hosts")
+        self._has_lost_one = True
+        self.rest()
+        return True
+
+    async def _comes_back(self, agent: AgentProcess) -> bool:
+        """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest until it begins again.
+
+        Raises:
+            AgentEnded: nobody else is at work, or the crawl cannot go on without it.
+        """
+        others = [one for one in self.agents.values() if one is not agent and one.is_alive]
+        if not others or not self._loses(agent.name):
+            raise AgentEnded(
+                f"{agent.name} has lost its ledger while it was at work; bring state/{agent.name} back from a copy, or "
+                f"fetch the part of {agent.name} again: gossamer resume {agent.directory} --accept-loss",
+                CrawlDirectoryError.exit_code,
+            )
+        wait = self.beats.ended_after
+        self._report(
+            f"{agent.name} has lost its ledger; if nobody brings state/{agent.name} back from a copy within {wait:g} s, "
+            f"the part of {agent.name} is fetched again"
+        )
+        deadline = time.monotonic() + wait
+        while time.monotonic() < deadline and not self.is_resting and not self._is_over.is_set():
+            if not await asyncio.to_thread(agent.has_lost_ledger):
+                self._report(f"{agent.name} has its ledger again, and is started again")
+                return True
+            await asyncio.sleep(_LOOK)
+        self._has_lost_one = True
+        if not self._is_over.is_set():
+            self.rest()
+        return False
+
+    # -- rounds
+
+    async def _rounds(self) -> None:
+        """Ask all agents again and again, until all is over."""
+        while not self._is_over.is_set():
+            await asyncio.sleep(ROUND)
+            told = await self.beats.ask([*self.agents.values(), *self.masters_at_work])
+            await asyncio.gather(*map(self._catch_up, told))
+            news = [one for name, one in told.items() if name in self.agents]
+            everybody = list(told.values())
+            self.limit = self.limit or self.lending.reached(news)
+            await asyncio.gather(self.lending.lend_turns(news), self.lending.lend_rates(news))
+            if self.limit and not self.is_resting:
+                break
+            if self.is_resting:
+                if self._has_come_to_rest(everybody):
+                    await self._end(Stop())
+                    return
+            elif self._quiescence.is_over([one.report for one in everybody]):
+                break
+            else:
+                await self.lending.lend_limits(news)
+        await self._end(Finish())
+
+    def _has_come_to_rest(self, news: Sequence[AgentNews]) -> bool:
+        """Whether agents that are to rest have nothing in flight and owe nothing; or do nothing any more to come there."""
+        commits, now = sum(one.report.commits for one in news), time.monotonic()
+        if commits != self._resting_since[0]:
+            self._resting_since = commits, now
+        reports = [msgspec.structs.replace(one.report, is_at_rest=one.is_settled) for one in news]
+        is_soon = self._has_lost_one and not any(one.in_flight for one in news)
+        patience = PATIENCE_AFTER_LEAVE if is_soon else PATIENCE
+        return self._quiescence.is_over(reports) or now - self._resting_since[1] > patience
+
+    async def _catch_up(self, name: str) -> None:
+        """Tell one that answers again what others were told while it was away."""
+        if why := await self.giving.catch_up(name, is_held=self.is_paused or self.is_resting):
+            self._report(f"{name} does not take what was changed while it was away: {why}")
+
+    # -- steering
+
+    async def pause(self, request: ControlRequest) -> None:
+        """Let all agents pause, or go on; one that comes back later is told then."""
+        self.is_paused = isinstance(request, Pause)
+        if self.is_resting:
+            return
+        for agent in [one for one in self.agents.values() if not one.is_late]:
+            with contextlib.suppress(AgentSilent, AgentRefused):
+                await agent.line.do(request)
+                agent.is_held = self.is_paused
+
+    def rest(self) -> None:
+        """Let all agents come to rest, and end, so that domains can change hands. Safe to call before they are started."""
+        if self.is_resting:
+            return
+        self.is_resting = True
+        self._resting_since = -1, time.monotonic()
+        self._quiescence = Quiescence(self._reporting())
+
+    # -- the end
+
+    def stop(self) -> None:
+        """Let all agents finish what is in flight, and end. Safe to call at any time."""
+        self.is_stopping = True
+        self._spread(Stop())
+
+    def abort(self) -> None:
+        """End all agents at once; what is committed is kept. Safe to call at any time."""
+        self.is_stopping = self._is_torn = True
+        self._spread(Stop(now=True))
+
+    def _spread(self, request: ControlRequest) -> None:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._end(request))
+        self._spreading = task  # the loop itself holds tasks only weakly
+
+    async def _end(self, request: ControlRequest) -> None:
+        """Tell every agent how to end, also one that starts only now; who takes too long is ended."""
+        self._is_over.set()
+        self.beats.close()
+        deadline = time.monotonic() + GRACE
+        left = {agent for agent in self._everybody if agent.is_alive}
+        untold = set(left)
+        while left and time.monotonic() < deadline:
+            told = await asyncio.gather(*(_is_told(agent, request) for agent in untold))
+            untold = {agent for agent, is_told in zip(untold, told, strict=True) if not is_told}
+            await asyncio.sleep(ROUND)
+            left = {agent for agent in self._everybody if agent.is_alive}
+        for agent in left:
+            self._report(
+                f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again"
+            )
+            agent.kill()
+
+
+async def _is_told(agent: SupervisedProcess, request: ControlRequest) -> bool:
+    try:
+        await agent.line.do(request)
+    except (AgentSilent, AgentRefused):
+        return False
+    return True
+
+
+def _cannot_run(process: SupervisedProcess, why: str, code: int) -> AgentEnded:
+    return AgentEnded(f"{process.name} cannot run: {why or 'it does not say why'}", code)
+
+
+def _died_again(process: SupervisedProcess, code: int) -> ComponentFailed:
+    return ComponentFailed(
+        f"{process.name} died {process.restarts.count} times ({_death(code)}), the last ones before it did anything; "
+        "see its messages above. What was kept is kept: gossamer resume goes on"
+    )
+
+
+def _death(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"

@@ -1,0 +1,274 @@
+"""The wiring of one agent among several: that of a crawl of one, and the arrows to and from the others.
+
+Place in the flow: whoever starts an agent makes its wiring here, from the crawl's own and the agents' names. The crawl directory
+keeps the crawl's own, so that any number of agents can go on with it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gossamer.engine import wiring as wirings
+from gossamer.engine.errors import WiringError
+from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.values.agents import at_work
+from gossamer.values.errors import UsageError
+
+#: The provider that keeps what an agent owes the others.
+OUTBOX = "outbox"
+
+#: The commit's roles that a receiver of URLs has too.
+_RECEIVING = ("seen", "traversal", "prioritizer", "task_gates")
+
+#: Stores that have files of their own for each agent.
+_OWN_FILES = ("ledger", "archive", "log", "sieve")
+
+#: Seen sets that have, too.
+_OWN_SETS = ("url-trie", "bloom-seen")
+
+#: What takes orders of processors.
+ORDERS_USE = "processor-orders"
+
+#: A program of the user's own that says what to fetch next. It stands in a process that somebody else starts.
+_APPLICATION = "application"
+
+#: The keeper that claims documents, and knows who else did.
+DIGESTS = "digests"
+
+#: URLs of one agent that wait for it here, and that are on their way: some batches.
+_CAPACITY = 4_096
+
+
+def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str, masters: Sequence[str] = ()) -> Wiring:
+    """A copy of a crawl's wiring for one of its agents.
+
+    Args:
+        wiring: of the crawl.
+        members: all agents, as :func:`gossamer.values.agents.member` reads them.
+        agent: the name of the one that is to run it.
+        folder: where agents meet; a socket of each lies in it.
+        masters: names those that say whose a host is. Without any, the ring does, and agents send each other what they find.
+
+    Raises:
+        WiringError: the wiring has no frontier, no commit, or something bears a name that is needed here.
+        UsageError: its URLs cannot be divided.
+    """
+    frontier, commit = divisible(wiring)
+    ledger = wiring.components[commit].providers["ledger"]
+    others = [name for name in at_work(members) if name != agent]
+    wiring = _with_applications(wiring, agent, is_first=agent == at_work(members)[0])
+    if not (others or masters):
+        return _with_own_files(wiring, agent)
+    found = [unit for unit, plan in wiring.providers.items() if plan.use == ORDERS_USE]
+    receiver = _receiver(wiring.components[commit], agent, found)
+    if masters:
+        designation, owing, more = _by_master(wiring, agent, masters, at_work(members))
+        receiver.providers["domains"] = {"domains": ["taken"]}
+    else:
+        designation, owing, more = "ring", OUTBOX, {}
+    neighbours = masters or others
+    providers = {
+        "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
+        OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": designation}, {"agent": agent}),
+        DIGESTS: ProviderPlan("agent-digests", {"ledger": "ledger", "outbox": OUTBOX}),
+        "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
+        **more,
+    }
+    components = {
+        "receive": receiver,
+        **{f"send-{other}": url_sender(other, owing) for other in neighbours},
+        **{other: agent_place(other, agent) for other in neighbours},
+    }
+    connectors = {
+        "arrived": ConnectorPlan(),
+        **{agent_arrow(name): agent_connector(name, agent, folder) for name in (agent, *neighbours)},
+    }
+    check_free(wiring.source, wiring.providers, providers)
+    check_free(wiring.source, wiring.components, components)
+    check_free(wiring.source, wiring.connectors, connectors)
+    changed = {
+        frontier: on_divided(wiring.components[frontier], {"arrived": "arrived"}),
+        commit: _claiming(on_divided(wiring.components[commit], {})),
+        # What crawlers find out of their hosts may be another agent's.
+        **{name: on_divided(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
+    }
+    made = msgspec.structs.replace(
+        wiring,
+        providers={**wiring.providers, **providers},
+        connectors={**wiring.connectors, **connectors},
+        components={**wiring.components, **changed, **components},
+    )
+    for unit, plan in wiring.providers.items():
+        if plan.use == "politeness" and others:
+            shares_domains = ring_rule(wiring).get("division") == "host"
+            made = wirings.with_settings(made, unit, {"address_turns": True, "domain_turns": shares_domains})
+    return _with_own_files(owing_orders(made), agent)
+
+
+def owing_orders(wiring: Wiring) -> Wiring:
+    """The wiring whose keepers of orders owe those about other agents' hosts to the outbox."""
+    bound = {
+        unit: msgspec.structs.replace(plan, providers={**plan.providers, "outboxes": {"orders": [OUTBOX]}})
+        for unit, plan in wiring.providers.items()
+        if plan.use == ORDERS_USE
+    }
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, **bound})
+
+
+def has_application(wiring: Wiring) -> bool:
+    """Whether programs of the user's own say what to fetch next."""
+    return any(plan.use == _APPLICATION for plan in wiring.components.values())
+
+
+def only_applications(wiring: Wiring, process: str) -> bool:
+    """Whether nothing stands in a process but such programs."""
+    return all(plan.use == _APPLICATION for plan in wiring.components.values() if plan.process == process)
+
+
+def _with_applications(wiring: Wiring, agent: str, *, is_first: bool) -> Wiring:
+    """The wiring in which each agent sends its visits to the user's applications under its own name, and the first one takes
+    their tasks: where these belong to another one, it sends them on."""
+    components, connectors = dict(wiring.components), dict(wiring.connectors)
+    for name, plan in wiring.components.items():
+        if plan.use != _APPLICATION:
+            continue
+        visits = connectors[plan.ports["records"]]
+        named = msgspec.structs.replace(visits, options={**visits.options, "slot": _process(agent)})
+        connectors[plan.ports["records"]] = named
+        if not is_first and "urls" in plan.ports:
+            ports = {role: arrow for role, arrow in plan.ports.items() if role != "urls"}
+            components[name] = msgspec.structs.replace(plan, ports=ports)
+            connectors[plan.ports["urls"]] = ConnectorPlan(capacity=wiring.connectors[plan.ports["urls"]].capacity)
+    return msgspec.structs.replace(wiring, components=components, connectors=connectors)
+
+
+def _with_own_files(wiring: Wiring, agent: str) -> Wiring:
+    """The wiring with files of the agent's own. One that has nobody beside it needs nothing else."""
+    made = wiring
+    for unit in _OWN_FILES:
+        if unit in made.providers:
+            made = wirings.with_settings(made, unit, _own_files(made.providers[unit].use, agent))
+    for unit, plan in wiring.providers.items():
+        if plan.use in _OWN_SETS:
+            made = wirings.with_settings(made, unit, {"agent": agent})
+    return made
+
+
+def ring_rule(wiring: Wiring) -> dict[str, Any]:
+    """What the ledger's settings say of how hosts are assigned, for a ring."""
+    rule = wiring.providers["ledger"].settings
+    return {name: rule[name] for name in ("division", "together") if name in rule}
+
+
+def _own_files(use: str, agent: str) -> dict[str, Any]:
+    """What keeps a store's files apart from those of other agents."""
+    own: Mapping[str, dict[str, Any]] = {
+        "no-archive": {},
+        "json-log": {"name": agent},
+        "tables": {"agent": agent, "log_name": agent},
+    }
+    return own.get(use, {"agent": agent})
+
+
+def divisible(wiring: Wiring) -> tuple[str, str]:
+    """The names of the frontier and of the commit of a wiring whose URLs can be divided.
+
+    Raises:
+        WiringError: it has not one of each.
+        UsageError: a random walk is to be divided.
+    """
+    frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
+    if wiring.components[commit].settings.get("again"):
+        raise UsageError("a random walk returns to pages, so its URLs cannot be divided; leave --agents at 1")
+    return frontier, commit
+
+
+def check_free(source: str, table: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Refuse names that something else of the wiring bears. Raises WiringError."""
+    if taken := sorted(new.keys() & table.keys()):
+        raise WiringError(f"{source}: {', '.join(taken)}: several agents need this name; choose another one")
+
+
+def _only(wiring: Wiring, use: str) -> str:
+    names = [name for name, plan in wiring.components.items() if plan.use == use]
+    if len(names) != 1:
+        raise WiringError(f"{wiring.source}: {len(names)} components use {use!r}; several agents need exactly one")
+    return names[0]
+
+
+def on_divided(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
+    """The component on the divided ledger."""
+    providers: dict[str, Any] = {**plan.providers, "ledger": "divided"}
+    return msgspec.structs.replace(plan, ports={**plan.ports, **ports}, providers=providers)
+
+
+def _claiming(commit: ComponentPlan) -> ComponentPlan:
+    """The commit with the keeper of digests behind its other keepers."""
+    keepers: Any = commit.providers.get("keepers", {})
+    visits = [*keepers.get("visits", ()), DIGESTS]
+    return msgspec.structs.replace(commit, providers={**commit.providers, "keepers": {**keepers, "visits": visits}})
+
+
+def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str]) -> ComponentPlan:
+    """It judges as the commit does, and takes the orders that the commit's keepers take."""
+    roles: dict[str, Any] = {role: commit.providers[role] for role in _RECEIVING}
+    roles["claims"] = {"claims": [DIGESTS]}
+    if orders:
+        roles["orders"] = {"orders": list(orders)}
+    return ComponentPlan(
+        "receive-urls",
+        {"inbox": agent_arrow(agent), "outbox": "arrived"},
+        {"ledger": "divided", **roles},
+        dict(commit.settings),
+    )
+
+
+def _by_master(
+    wiring: Wiring, agent: str, masters: Sequence[str], agents: Sequence[str]
+) -> tuple[str, str, dict[str, ProviderPlan]]:
+    """The providers of an agent that has masters: which one says whose a host is, from which one its senders take, and all of them.
+
+    Agents prefer different masters, so that these share the work.
+    """
+    first = agents.index(agent) % len(masters)
+    preferred = [*masters[first:], *masters[:first]]
+    return (
+        "held",
+        "master-links",
+        {
+            "held": ProviderPlan(
+                "held-domains", {"ledger": "ledger", "ring": "ring"}, {"agent": agent, **ring_rule(wiring)}
+            ),
+            "taken": ProviderPlan("taken-domains", {"held": "held", "outbox": OUTBOX, "ledger": "ledger"}),
+            "master-links": ProviderPlan("master-links", {"behind": OUTBOX}, {"masters": preferred}),
+        },
+    )
+
+
+def url_sender(to: str, owing: str) -> ComponentPlan:
+    """What sends an agent, or a master, what the provider `owing` has for it."""
+    return ComponentPlan("send-urls", {"outbox": agent_arrow(to)}, {"owed": owing}, {"agent": to})
+
+
+def agent_place(other: str, own: str) -> ComponentPlan:
+    """The place of another agent, or of a master, in the wiring of this one."""
+    return ComponentPlan(
+        "other-agent", {"urls": agent_arrow(other), "found": agent_arrow(own)}, process=_process(other)
+    )
+
+
+def agent_connector(to: str, own: str, folder: str) -> ConnectorPlan:
+    """The connector that leads to an agent or a master, as this one has it."""
+    options = {"kept": True, "slot": _process(own)}
+    return ConnectorPlan(f"unix:{folder}/{to}.sock", _CAPACITY, options)
+
+
+def agent_arrow(agent: str) -> str:
+    """The connector that leads to an agent or a master."""
+    return f"urls-{agent}"
+
+
+def _process(agent: str) -> str:
+    """What an agent is called in the wiring of another: a process that somebody else starts."""
+    return f"outside-{agent}"

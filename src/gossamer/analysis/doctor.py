@@ -1,0 +1,230 @@
+"""The things that would hinder a crawl on this machine, or going on with one, found before it starts.
+
+Place in the flow: `gossamer doctor` prints these findings. Each check looks at one thing, changes nothing, and says what to do.
+"""
+
+import asyncio
+import importlib.metadata
+import locale
+import os
+import platform
+import resource
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from gossamer._version import __version__
+from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawl.control.client import holder
+from gossamer.crawl.control.wire import folders, is_private
+from gossamer.crawl.identity import contact_of
+from gossamer.crawl.machine import OPEN_FILES, free_memory
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import show_bytes, show_count
+from gossamer.fetcher.cares import DnsResolver, DnsSheet
+from gossamer.fetcher.driver import version as libcurl_version
+from gossamer.storage.tables.places import crawl_directory
+from gossamer.values.errors import GossamerError, ResolutionFailed
+
+if TYPE_CHECKING:
+    from gossamer.engine.confinement import Walls
+
+Verdict = Literal["ok", "note", "bad"]
+
+#: Open files with which a crawl of the default size does without trouble: sockets, archive and ledger.
+FEW_FILES = 1_024
+
+#: Bytes of free disk below which a crawl soon waits for room, and of free memory below which an agent may be killed.
+LITTLE_DISK = 1_000_000_000
+LITTLE_MEMORY = 500_000_000
+
+#: Libraries whose version explains a difference between two machines.
+LIBRARIES = ("pycurl", "rocksdict", "selectolax", "ada-url", "duckdb", "uvloop")
+
+#: Seconds that a look-up may take before it slows a crawl down.
+SLOW_LOOK_UP = 1.0
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at."""
+
+    verdict: Verdict
+    """`bad` hinders a crawl; `note` is to be known."""
+    about: str
+    text: str
+    advice: str = ""
+    """The thing to do about it; empty where nothing is to be done."""
+
+
+def examine(directory: str, host: str) -> list[Finding]:
+    """Look at everything.
+
+    Args:
+        directory: of a crawl, or empty: then the disk is that of the current folder.
+        host: a name to look up; empty: none is.
+    """
+    place = Path(directory or ".")
+    checks: list[Callable[[], Iterator[Finding]]] = [
+        _versions,
+        _locale,
+        _open_files,
+        _memory,
+        lambda: _disk(place),
+        _runtime_folder,
+        _isolation,
+        lambda: _names(host),
+        lambda: _identity(os.environ),
+    ]
+    if directory:
+        checks.append(lambda: _crawl(directory))
+    return [finding for check in checks for finding in check()]
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding(
+        "ok", "gossamer", f"{__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    )
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"no {name}")
+    yield Finding("ok", "libraries", ", ".join(found))
+    yield Finding("ok", "libcurl", libcurl_version())
+
+
+def _locale() -> Iterator[Finding]:
+    encoding = locale.getencoding()
+    if encoding.lower().replace("-", "") == "utf8":
+        yield Finding("ok", "locale", encoding)
+    else:
+        advice = "set LC_ALL=C.UTF-8 to see them as they are"
+        yield Finding("note", "locale", f"{encoding}: characters that it lacks are shown as escapes", advice)
+
+
+def _open_files() -> Iterator[Finding]:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    usable = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if usable >= FEW_FILES:
+        yield Finding("ok", "open files", f"{usable:,} can be used")
+    else:
+        advice = f"raise the limit (ulimit -Hn), or crawl with --concurrency {max(1, usable // 4)}"
+        yield Finding("bad", "open files", f"{usable:,} can be used, and a crawl needs {FEW_FILES:,}", advice)
+
+
+def _memory() -> Iterator[Finding]:
+    free = free_memory()
+    if free is None:
+        return  # a system that does not say so
+    if free >= LITTLE_MEMORY:
+        yield Finding("ok", "memory", f"{show_bytes(free)} available")
+    else:
+        yield Finding(
+            "bad", "memory", f"{show_bytes(free)} available, and an agent may take 400 MB", "end other programs"
+        )
+
+
+def _disk(place: Path) -> Iterator[Finding]:
+    there = next(folder for folder in (place.resolve(), *place.resolve().parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    if not os.access(there, os.W_OK):
+        yield Finding("bad", "disk", f"{there} cannot be written", "name another directory with -o")
+    elif free >= LITTLE_DISK:
+        yield Finding("ok", "disk", f"{show_bytes(free)} free at {there}")
+    else:
+        yield Finding(
+            "bad", "disk", f"{show_bytes(free)} free at {there}: a crawl soon waits for room", "free some space"
+        )
+
+
+def _runtime_folder() -> Iterator[Finding]:
+    found = next((folder for folder in folders() if is_private(folder) or not folder.exists()), None)
+    if found is not None:
+        yield Finding("ok", "control", f"crawls listen for commands in {found}")
+    else:
+        advice = "set XDG_RUNTIME_DIR to a folder that is yours alone (mode 0700)"
+        yield Finding("bad", "control", "no folder is private enough for the socket that takes commands", advice)
+
+
+@cache
+def _walls() -> "Walls":
+    from gossamer.mobile.confined.keeper import walls_here  # few commands need it
+
+    return walls_here()
+
+
+def _isolation() -> Iterator[Finding]:
+    """By a process that shuts itself in, as those of mobile crawlers do."""
+    walls = _walls()
+    if walls.is_whole:
+        yield Finding("ok", "isolation", str(walls))
+    else:
+        advice = "see docs/runtime.md, Isolation; crawls do not need it"
+        yield Finding("note", "isolation", f"a runtime cannot shut crawlers in here: {walls}", advice)
+
+
+def _names(host: str) -> Iterator[Finding]:
+    if not host:
+        return
+    began = time.monotonic()
+    try:
+        address = asyncio.run(_looked_up(host))
+    except ResolutionFailed as error:
+        yield Finding(
+            "bad", "names", str(error), "check the network and /etc/resolv.conf, or name servers with dns.servers"
+        )
+        return
+    taken = time.monotonic() - began
+    text = f"{host} is {address}, looked up in {taken * 1000:.0f} ms"
+    if taken <= SLOW_LOOK_UP:
+        yield Finding("ok", "names", text)
+    else:
+        yield Finding("note", "names", text, "a resolver on this machine makes crawls of many hosts faster")
+
+
+async def _looked_up(host: str) -> str:
+    # Nothing is sent to the address: which ones a crawl may reach is of no matter here.
+    resolver = DnsResolver(DnsSheet(only_loopback=False, seed_hosts=(host,)))
+    await resolver.start()
+    try:
+        return (await resolver.resolve(host, 443)).address
+    finally:
+        await resolver.stop()
+
+
+def _identity(environment: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        contact = contact_of(CrawlOptions())
+    except GossamerError as error:
+        yield Finding("bad", "contact", str(error), "set GOSSAMER_CONTACT anew")
+    else:
+        text = f"site owners can write to {contact}" if contact else "GOSSAMER_CONTACT is not set"
+        yield Finding(
+            "ok" if contact else "note", "contact", text, "" if contact else "give --contact beyond this machine"
+        )
+    proxies = sorted(name for name in environment if name.lower() in ("http_proxy", "https_proxy", "all_proxy"))
+    if proxies:
+        yield Finding(
+            "note", "proxy", f"{', '.join(proxies)} in the environment: not used", "give --proxy if it is wanted"
+        )
+
+
+def _crawl(directory: str) -> Iterator[Finding]:
+    try:
+        place = crawl_directory(directory)
+        process = holder(place)
+        if process:
+            yield Finding("ok", "crawl", f"process {process} is at work in {place}")
+            return
+        standing = standing_at_rest(place)
+    except GossamerError as error:
+        yield Finding("bad", "crawl", str(error), f"gossamer verify {directory} says more")
+        return
+    pages, queued = show_count(standing.pages, "page"), f"{standing.queued:,} queued"
+    yield Finding("ok", "crawl", f"{standing.state}: {pages}, {queued}; its ledger opens")

@@ -1,0 +1,122 @@
+"""`python -m gossamer.analysis.following DIRECTORY WHAT`: feeds one thing that follows a crawl, while the crawl runs.
+
+Place in the flow: :mod:`gossamer.crawl.followers` starts one such process for each thing beside a crawl, and closes its standard
+input when everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends.
+With `--once` it looks once. What it has to tell at the end it prints, a line of JSON for each.
+"""
+
+import contextlib
+import gc
+import os
+import select
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from gossamer.query.following import Follower, ItemFileFollower, PackageFollower, Rest, feed_until
+from gossamer.storage.tables.feeds import FollowerNote
+from gossamer.storage.tables.places import following
+from gossamer.values.errors import GossamerError
+
+#: Seconds between two looks for somebody who waits, and for the end.
+INTERVAL = 1.0
+
+#: Such looks from one commit of the search index to the next: a commit writes and merges segments, whatever is in it.
+_INDEX_RESTS = 10
+
+
+def _items(directory: Path, rest: Rest, name: str) -> Follower:
+    return ItemFileFollower(directory)
+
+
+def _triples(directory: Path, rest: Rest, name: str) -> Follower:
+    from gossamer.rdf.store.feeding import TripleStoreFollower  # few crawls have one
+
+    return TripleStoreFollower(directory)
+
+
+def _endpoints(directory: Path, rest: Rest, name: str) -> Follower:
+    from gossamer.rdf.store.feeding import EndpointFollower  # few crawls have one
+
+    return EndpointFollower(directory, rest)
+
+
+def _index(directory: Path, rest: Rest, name: str) -> Follower:
+    from gossamer.query.following import Retried, RetryingFollower
+    from gossamer.search.indexing import open_for_writing  # few crawls are indexed while they run
+
+    return RetryingFollower(directory, [Retried("the index", lambda: open_for_writing(directory))], rests=_INDEX_RESTS)
+
+
+def _sink(directory: Path, rest: Rest, name: str) -> Follower:
+    from gossamer.sinks.sink import sink_follower  # few crawls have databases
+
+    return sink_follower(directory, name)
+
+
+def _packages(directory: Path, rest: Rest, name: str) -> Follower:
+    return PackageFollower(directory)
+
+
+#: What follows crawls, by the first word of its name; the rest, after a hyphen, says which. Each has a process of its own, so that
+#: a slow one holds up no other.
+FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
+    "items": _items,
+    "triples": _triples,
+    "endpoints": _endpoints,
+    "index": _index,
+    "sink": _sink,
+    "packages": _packages,
+}
+
+
+def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[FollowerNote]:
+    """Feed what follows a crawl until there is nobody to wait for, then once more.
+
+    Args:
+        directory: the crawl directory.
+        what: one of :data:`FOLLOWERS`; of sinks, `sink-NAME`.
+        rest: between two looks.
+        wait: wait for another process that is at it; otherwise leave it to that one.
+
+    Returns:
+        What a person has to know.
+
+    Raises:
+        GossamerError: it cannot be fed; says why.
+        OSError: a file could not be read or written.
+    """
+    with following(directory, what, wait=wait) as held:
+        if not held:
+            return []
+        kind, _, name = what.partition("-")
+        with contextlib.closing(FOLLOWERS[kind](directory, rest, name)) as follower:
+            return feed_until(directory, follower, rest)
+
+
+def _ended_within_the_interval() -> bool:
+    readable, _, _ = select.select([sys.stdin], [], [], INTERVAL)
+    return bool(readable)
+
+
+def main(arguments: list[str]) -> int:
+    """Follow; 0 where everything was taken."""
+    gc.set_threshold(100_000, 20, 20)
+    once = "--once" in arguments
+    if not once:
+        os.nice(10)  # beside a running crawl
+    directory, what = (argument for argument in arguments if argument != "--once")
+    # The process of a crawl that was killed ends by itself; one of a crawl that runs sees what there is to see.
+    try:
+        told = follow(Path(directory), what, (lambda: True) if once else _ended_within_the_interval, wait=not once)
+    except GossamerError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.writelines(f"{msgspec.json.encode(line).decode()}\n" for line in told)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

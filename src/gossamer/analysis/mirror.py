@@ -1,0 +1,289 @@
+"""Which file of a mirror a document becomes. Pure: URLs in, names out, the same for the same URLs.
+
+A name is made of the URL: host, path, query, an extension by which a browser that opens the file knows what it is. URLs are
+strangers' words: a name holds nothing that leads out of the folder, that a file system refuses, or that two files share, even where
+upper and lower case are the same.
+"""
+
+import codecs
+import hashlib
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from gossamer.parsing.html import MAX_WITHIN, PLACES, REFRESH
+from gossamer.parsing.other_links import css_places
+from gossamer.parsing.requisites import CANDIDATE, REQUISITES, waiting
+from gossamer.values.relations import CSS_URL
+from gossamer.values.url import endpoint_of, path_of, scheme_of
+
+#: Bytes of one part of a name, of a query in it, and of a whole name. File systems take 255 and 4,096.
+MAX_PART = 120
+_MAX_QUERY = 60
+MAX_NAME = 700
+
+#: Extension of what has another, or none: browsers know files by it.
+EXTENSIONS = {
+    "text/html": (".html", ".htm"),
+    "application/xhtml+xml": (".html", ".htm"),
+    "text/css": (".css",),
+    "text/javascript": (".js", ".mjs"),
+    "application/javascript": (".js", ".mjs"),
+    "image/svg+xml": (".svg",),
+    "image/png": (".png",),
+    "image/jpeg": (".jpg", ".jpeg"),
+    "image/gif": (".gif",),
+    "image/webp": (".webp",),
+    "application/pdf": (".pdf",),
+    "application/json": (".json",),
+    "text/plain": (".txt",),
+}
+
+#: Of these only a name without extension gets one: their own say more (`.md`, `.map`, `.webmanifest`).
+_MILD = frozenset(("text/plain", "application/json"))
+
+#: Letters beside ASCII's letters and digits that stand in a name as they are.
+_KEPT = frozenset("-_.,+=@~!()[]; ")
+
+#: Names of devices, on systems that have such.
+_DEVICES = frozenset(("con", "prn", "aux", "nul", *(f"{name}{at}" for name in ("com", "lpt") for at in range(10))))
+
+
+def mirror_names(documents: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """URL -> name of its file, with `/` between the parts.
+
+    Args:
+        documents: canonical URLs, each with its media type.
+    """
+    wanted = [(url, _name(url, mime)) for url, mime in sorted(documents)]
+    folders = {folder for _, name in wanted for folder in _folders(name)}
+    taken: set[str] = set()
+    found = {}
+    for url, plain in wanted:
+        name, number = plain, 0
+        while _key(name) in folders or _key(name) in taken:
+            number += 1
+            name = _told_apart(name, url, number)
+        taken.add(_key(name))
+        found[url] = name
+    return found
+
+
+def _key(name: str) -> str:
+    """Equal for names that some file system takes for one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _folders(name: str) -> Iterable[str]:
+    parts = _key(name).split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))
+
+
+def _name(url: str, mime: str) -> str:
+    host, port = endpoint_of(url)
+    usual = {"http": 80, "https": 443}.get(scheme_of(url))
+    folder = _part(host.strip("[]") or scheme_of(url)) + (f"+{port}" if port and port != usual else "")
+    path, _, query = path_of(url).partition("?")
+    parts = [_part(unquote(part)) for part in path.split("/")[1:-1] if part]
+    last = _part(unquote(path.rpartition("/")[2])) if path.rpartition("/")[2] else "index.html"
+    if query:
+        last = _with_ending(last, f"@{_cut(_clean(unquote(query)), _MAX_QUERY)}", mime)
+    name = "/".join((folder, *parts, _extended(last, mime)))
+    if len(name.encode()) <= MAX_NAME:
+        return name
+    return "/".join((folder, "long", _digest(url, 16) + _extended("", mime)))
+
+
+def _with_ending(last: str, ending: str, mime: str) -> str:
+    """Something put before the extension that a browser needs."""
+    stem, dot, extension = last.rpartition(".")
+    if dot and stem and f".{extension.lower()}" in EXTENSIONS.get(mime, ()):
+        return f"{stem}{ending}.{extension}"
+    return f"{last}{ending}"
+
+
+def _extended(last: str, mime: str) -> str:
+    known = EXTENSIONS.get(mime, ())
+    # Text that is called `.html` is no markup, and a browser would take it for some.
+    has_one = "." in last.strip(".") and not last.lower().endswith(EXTENSIONS["text/html"])
+    if not known or last.lower().endswith(known) or (mime in _MILD and has_one):
+        return last
+    return last + known[0]
+
+
+def _part(text: str) -> str:
+    """One part of a name: never empty, never `.` or `..`, never hidden, no longer than :data:`MAX_PART`."""
+    clean = _clean(text)
+    if clean.split(".")[0].lower() in _DEVICES or not clean:
+        clean = f"_{clean}"
+    if clean.startswith((".", " ", "-", "~")):
+        clean = f"_{clean[1:]}"
+    return _cut(clean, MAX_PART)
+
+
+def _clean(text: str) -> str:
+    clean = "".join(one if _stands(one) else "_" for one in unicodedata.normalize("NFC", text))
+    bare = clean.rstrip(". ")  # some systems drop these at the end
+    return bare if bare == clean else f"{bare}_"
+
+
+def _stands(letter: str) -> bool:
+    return letter.isalnum() or letter in _KEPT
+
+
+def _cut(text: str, most: int) -> str:
+    """No more than so many bytes; what is cut off is told apart by a digest. The extension stays."""
+    if len(text.encode()) <= most:
+        return text
+    _, dot, extension = text.rpartition(".")
+    ending = f".{extension}" if dot and len(extension) <= 8 and extension.isascii() else ""
+    kept = text.encode()[: most - 10 - len(ending)].decode("utf-8", "ignore")
+    return f"{kept}~{_digest(text, 8)}{ending}"
+
+
+def _told_apart(name: str, url: str, number: int) -> str:
+    folder, _, last = name.rpartition("/")
+    stem, dot, extension = last.rpartition(".")
+    mark = f"~{_digest(f'{number} {url}', 8)}"
+    new = f"{stem}{mark}.{extension}" if dot and stem else f"{last}{mark}"
+    return f"{folder}/{new}"
+
+
+def _digest(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def as_reference(source: str, target: str) -> str:
+    """How a file of a mirror names another, as a relative URL."""
+    own, other = source.split("/")[:-1], target.split("/")
+    shared = 0
+    while shared < min(len(own), len(other) - 1) and own[shared] == other[shared]:
+        shared += 1
+    parts = [".."] * (len(own) - shared) + [quote(part, safe="-_.~+@=,!()") for part in other[shared:]]
+    return "/".join(parts)
+
+
+def resolved_names(names: Mapping[str, str], redirects: Mapping[str, str], most: int = 10) -> dict[str, str]:
+    """URL -> name, also for URLs that redirect to a document of the mirror, through no more than `most` others."""
+    found = dict(names)
+    for url in redirects:
+        target, hops = url, 0
+        while target not in names and target in redirects and hops < most:
+            target, hops = redirects[target], hops + 1
+        if target in names:
+            found.setdefault(url, names[target])
+    return found
+
+
+# Links between URLs become links between files: in the tree of a page, in style sheets. Pure.
+#
+# What is linked and is no file of the mirror is named by its whole URL, so that it leads to the web. Pages become UTF-8
+# with a byte order mark in front, which says so to a browser whatever the page said.
+
+#: Takes a link as it is written, and its relation, to how it is written in the mirror.
+Change = Callable[[str, str], str]
+
+#: Attributes that hold one link, by element.
+_LINKS: dict[str, set[str]] = {}
+for _tag, _place in PLACES.items():
+    if _tag != "meta":
+        _LINKS.setdefault(_tag, set()).add(_place)
+for _tag, _places in REQUISITES.items():
+    _LINKS.setdefault(_tag, set()).update(_places)
+
+#: What would keep a browser from using a file that was rewritten, or that lies on a disk.
+_IN_THE_WAY = ("integrity", "crossorigin", "nonce")
+
+
+def changed_css(text: str, change: Change) -> str:
+    """A style sheet, or a `style` attribute, with its links changed."""
+    done, parts = 0, []
+    for start, end, found in css_places(text):
+        parts += [text[done:start], _css_string(change(found.href, found.relation))]
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+def _css_string(url: str) -> str:
+    escaped = "".join(f"\\{ord(one):x} " if one in '"\\\n\r\f<>' else one for one in url)
+    return f'"{escaped}"'
+
+
+def changed_html(tree: Any, change: Change) -> bytes:
+    """A page with its links changed, as UTF-8.
+
+    Args:
+        tree: the parsed page (`LexborHTMLParser`); it is changed.
+        change: makes of a link what is written.
+    """
+    return codecs.BOM_UTF8 + _changed(tree, change).encode("utf-8", "replace")
+
+
+def _changed(tree: Any, change: Change, depth: int = 0) -> str:
+    """The same as text, with the pages in its `iframe srcdoc`, as deep as a crawl reads them."""
+    for node in tree.root.traverse():
+        tag = node.tag
+        if tag == "style" and (sheet := node.text(deep=True)):
+            node.inner_html = changed_css(sheet, change).replace("</", "<\\/")
+        attributes = node.attributes
+        if not attributes:
+            continue
+        if tag == "base":
+            # Links are relative to the file from here on.
+            if "href" in attributes:
+                del node.attrs["href"]
+            continue
+        if style := attributes.get("style"):
+            node.attrs["style"] = changed_css(style, change)
+        for name in _IN_THE_WAY:
+            if name in attributes:
+                del node.attrs[name]
+        if tag == "iframe" and depth < MAX_WITHIN and (within := attributes.get("srcdoc")):
+            node.attrs["srcdoc"] = _changed(type(tree)(within), change, depth + 1)  # by the same parser
+        _change_links(node, tag, attributes, change)
+    html: str = tree.html
+    return html
+
+
+def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change: Change) -> None:
+    if tag == "meta":
+        if (attributes.get("http-equiv") or "").lower() == "refresh":
+            _change_refresh(node, attributes.get("content") or "", change)
+        return
+    for place in _LINKS.get(tag, ()):
+        value = attributes.get(place)
+        if value is None:
+            continue
+        if place.endswith("srcset"):
+            node.attrs[place] = _changed_set(value, change)
+        elif not value.strip().lower().startswith(("data:", "#", "javascript:", "mailto:", "tel:")):
+            node.attrs[place] = change(value, f"{tag} {place}")
+    for place, relation in list(waiting(tag, attributes)):
+        value = attributes[place] or ""
+        node.attrs[place] = _changed_set(value, change) if relation.endswith("srcset") else change(value, relation)
+
+
+def _change_refresh(node: Any, content: str, change: Change) -> None:
+    match = REFRESH.match(content[:4096])
+    if match is not None and (url := (match[1] or match[2] or match[3] or "").strip()):
+        seconds = (
+            content[: match.start(match.lastindex or 0)]
+            .split(";", maxsplit=1)[0]
+            .split(",", maxsplit=1)[0]
+            .split(maxsplit=1)[0]
+        )
+        node.attrs["content"] = f"{seconds}; url={change(url, 'meta content')}"
+
+
+def _changed_set(value: str, change: Change) -> str:
+    """A `srcset` with its links changed; candidates that embed their picture stay."""
+    written, place = [], 0
+    while (match := CANDIDATE.match(value, place)) is not None:
+        url, described, place = match[1], match[2].strip(), match.end()
+        if url.endswith(","):
+            url, described, place = url.rstrip(","), "", match.end(1)
+        if url:
+            new = url if url.startswith("data:") else change(url, CSS_URL)
+            written.append(f"{new} {described}".strip())
+    return ", ".join(written)

@@ -1,0 +1,311 @@
+"""Processors over the stored archive, without a request (row R11): the stages between fetch and commit, run again.
+
+The wiring of the crawl, or another one, is cut at both ends: a producer that reads visits out of the archive stands where fetch
+was, a consumer that writes rows where commit was. What remembers other pages (content-seen, URL-seen) is left out: what it
+decided is in the tables. Near-duplicates are compared anew, in the order of the archive, since texts may be read otherwise.
+Then the tables are switched to the new rows at once (:mod:`gossamer.query.removing`).
+"""
+
+import contextlib
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.agents.crawlers import gathered
+from gossamer.analysis.replayed_wiring import RULINGS, between, with_processors, without_handlers
+from gossamer.crawl.catalog import catalog as shipped_catalog
+from gossamer.crawl.control.client import holder
+from gossamer.crawl.directory import read_wiring
+from gossamer.crawl.documents import with_structured_data
+from gossamer.crawl.followers import Following
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import Consumer, Producer
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import UnknownName
+from gossamer.engine.planning import plan
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import Wiring
+from gossamer.query.archive import ArchiveReader
+from gossamer.query.archived import archived_visit
+from gossamer.query.convert import convert
+from gossamer.query.database import Database
+from gossamer.query.removing import Basis, basis, replace, replaceable
+from gossamer.spiders.running import SpiderHandlers
+from gossamer.spiders.wiring import SPIDER, with_spider
+from gossamer.storage.tables.catalog import table_named
+from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.places import crawl_directory, replacing
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.identity import utc_text
+from gossamer.values.outcome import TRANSIENT, Outcome
+from gossamer.values.task import DONE, Answer, Ruling, What
+from gossamer.values.visit import Visit
+
+_VISITS = """
+SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
+       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, brought, crawler,
+       runtime, warc_file, warc_offset, warc_length, visit
+FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
+"""
+
+
+class Reprocessed(msgspec.Struct, frozen=True):
+    """What a run over the archive did."""
+
+    crawl: str
+    documents: int
+    """Visits that were read and processed."""
+    unreadable: int
+    """Visits whose record is damaged or refers to what is not there: their rows stay as they were."""
+    tables: dict[str, int]
+    """Rows of the tables that were replaced."""
+    seconds: float
+    read_until: str = ""
+    """When the newest visit that was read had been fetched, as the tables write it; empty where none was."""
+    is_at_work: bool = False
+    """The crawl ran meanwhile: what it has fetched since then, it has processed itself."""
+
+
+def reprocess(
+    directory: str,
+    *,
+    wiring: Wiring | None = None,
+    processors: Sequence[str] = (),
+    rdf: bool = False,
+    spider: type[SpiderHandlers] | None = None,
+    catalog: Catalog | None = None,
+    report: Callable[[str], object] = lambda line: None,
+) -> "Reprocessing":
+    """Make ready to run processors over the archive of the crawl in `directory`.
+
+    Args:
+        directory: the crawl directory.
+        wiring: whose processors run; the crawl's own where it is None.
+        processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
+        rdf: also read the structured data of pages, as a crawl with `--rdf` does.
+        spider: its handlers get the pages, as in a crawl; what they ask for is kept as links, and nothing is fetched.
+        catalog: where names are looked up.
+        report: takes what goes wrong with what follows the crawl.
+
+    Raises:
+        UsageError: there is no crawl, or no such processor; or the crawl has handlers, and nobody brings them.
+        WiringError: the wiring has no stages to run.
+    """
+    wiring, catalog = wiring or crawl_wiring(directory), catalog or shipped_catalog()
+    if rdf:
+        wiring = with_structured_data(wiring)
+    if spider is not None:
+        if processors:
+            raise UsageError("give either --spider or --processor, not both")
+        catalog.add(SPIDER, spider)
+        wiring = with_spider(wiring, "")
+    elif SPIDER in wiring.providers:
+        if not processors:
+            raise UsageError(_handlers_missing(wiring, directory))
+        wiring = without_handlers(wiring)
+    return Reprocessing(crawl_directory(directory), wiring, processors, catalog, report)
+
+
+def _handlers_missing(wiring: Wiring, directory: str) -> str:
+    file = wiring.providers[SPIDER].settings.get("file", "")
+    how = (
+        f"gossamer reprocess {shlex.quote(directory)} --spider {shlex.quote(file)}" if file else "spider.reprocess(DIR)"
+    )
+    return f"this crawl has handlers of its own; bring them with {how}, or name processors with --processor"
+
+
+def crawl_wiring(directory: str) -> Wiring:
+    """The wiring that a crawl ran with; where crawlers shared its queue, the one that does the same in one process.
+
+    Raises:
+        UsageError: there is no crawl.
+    """
+    return gathered(read_wiring(crawl_directory(directory)))
+
+
+class Reprocessing:
+    """A run over an archive that is ready to begin."""
+
+    def __init__(
+        self,
+        directory: Path,
+        wiring: Wiring,
+        processors: Sequence[str],
+        catalog: Catalog,
+        report: Callable[[str], object],
+    ) -> None:
+        self.directory = directory
+        self._report = report
+        self._items_only = bool(processors)
+        self._catalog = catalog
+        self._rows = _RowsTo()
+        self._source = _Source(directory)
+        catalog.add("archive-visits", _replay(self._source))
+        catalog.add("visit-rows", _rows(self._rows))
+        catalog.add(RULINGS, ArchivedRulings)
+        self._asked = {*TableLogSheet().tables, *_logged(wiring)}
+        self.wiring = between(with_processors(wiring, processors, catalog))
+        plan(self.wiring, catalog)
+
+    def __repr__(self) -> str:
+        return f"<Reprocessing {self.directory}>"
+
+    async def run(self) -> Reprocessed:
+        """Read, process, replace.
+
+        Raises:
+            CrawlDirectoryError: another run is at it.
+        """
+        began, is_at_work = time.monotonic(), bool(holder(self.directory))
+        with replacing(self.directory) as held:
+            if not held:
+                raise CrawlDirectoryError(
+                    f"{self.directory} is being reprocessed by another process; wait until it ends"
+                )
+            convert(self.directory)
+            before = basis(self.directory, _known(self._replaced()))
+            workspace = self._workspace()
+            try:
+                await self._process(workspace, before)
+                tables = replace(self.directory, workspace, before, items_only=self._items_only)
+            finally:
+                shutil.rmtree(workspace, ignore_errors=True)
+            convert(self.directory)
+        await self._follow()
+        seconds = round(time.monotonic() - began, 3)
+        source = self._source
+        until = utc_text(source.newest.timestamp()) if source.newest is not None else ""
+        return Reprocessed(
+            str(self.directory), source.documents, source.unreadable, tables, seconds, until, is_at_work=is_at_work
+        )
+
+    def _replaced(self) -> list[str]:
+        """The tables that this run makes anew. One that is kept on request alone stays, unless it is asked for."""
+        return [name for name in replaceable(self.directory) if name in self._asked]
+
+    async def _follow(self) -> None:
+        """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
+        following = Following(self.directory, CrawlOptions(), self._report, triples="triples" in self._asked)
+        following.register()
+        await following.start("--once")
+        await following.finish()
+
+    def _workspace(self) -> Path:
+        """A directory of the run's own; those of runs that were killed go."""
+        state = self.directory / "state"
+        state.mkdir(exist_ok=True)
+        for left in state.glob("reprocess-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        return Path(tempfile.mkdtemp(prefix="reprocess-", dir=state))
+
+    async def _process(self, workspace: Path, before: Basis) -> None:
+        sheet = TableLogSheet(directory=str(workspace), tables=tuple(before.tables), log=False, sha256=False)
+        self._rows.log = log = TableLog(sheet)
+        try:
+            # What is fetched meanwhile has been processed already: it is no part of the run.
+            with Database(self.directory, before.files) as database:
+                self._source.rows = _named(database)
+                await RunningGraph(plan(self.wiring, self._catalog)).run()
+        finally:
+            await log.stop()
+
+
+def _logged(wiring: Wiring) -> Iterable[str]:
+    """The tables that a wiring's log is told to keep."""
+    log = wiring.providers.get("log")
+    return log.settings.get("tables", ()) if log else ()
+
+
+def _known(names: Iterable[str]) -> list[str]:
+    """Those tables whose packages are installed; the rows of the others stay as they are."""
+    found = []
+    for name in names:
+        with contextlib.suppress(UnknownName):
+            found.append(table_named(name).name)
+    return found
+
+
+def _named(database: Database) -> Iterator[dict[str, Any]]:
+    answer = database.ask(_VISITS)
+    for row in answer:
+        yield dict(zip(answer.columns, row, strict=True))
+
+
+# -- the two ends
+
+
+class _Source:
+    """Visits out of the archive."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._reader = ArchiveReader(directory)
+        self.rows: Iterator[dict[str, Any]] = iter(())
+        self.documents = 0
+        self.unreadable = 0
+        self.newest: datetime | None = None
+        """When the newest visit of them was fetched."""
+
+    def visits(self) -> Iterator[Visit]:
+        for row in self.rows:
+            fetched_at: datetime = row["fetched_at"].replace(tzinfo=UTC)
+            self.newest = max(self.newest or fetched_at, fetched_at)
+            try:
+                visit = archived_visit(self._reader, row)
+            except (UsageError, CrawlDirectoryError):
+                self.unreadable += 1
+                continue
+            if visit.is_part or (row["bytes"] and not visit.response.body):
+                # Its body was not to be kept, or is a part of the document: what was found at that time is all that is known.
+                continue
+            self.documents += 1
+            yield visit
+
+
+def _replay(source: _Source) -> type[Producer[NoSettings]]:
+    class Replay(Producer[NoSettings]):
+        """Sends every visit that the archive has, in the order of the archive."""
+
+        visits: Out[Visit]
+
+        def produce(self) -> Iterable[Visit]:
+            return source.visits()
+
+    return Replay
+
+
+class ArchivedRulings(Provider[NoSettings]):
+    """Knows a failure that was tried again by its outcome: the last try is called otherwise. Implements `spiders.Rulings`."""
+
+    def expected(self, answer: Answer) -> Ruling:
+        """See the contract."""
+        is_last = answer.outcome not in TRANSIENT or answer.outcome is Outcome.GONE_AFTER_RETRIES
+        return DONE if is_last else Ruling(What.RETRY)
+
+
+class _RowsTo:
+    """Where rows go; a log of its own for each run."""
+
+    log: TableLog
+
+
+def _rows(target: _RowsTo) -> type[Consumer[NoSettings]]:
+    class Rows(Consumer[NoSettings]):
+        """Writes the rows of visits."""
+
+        visits: In[Visit]
+
+        def consume_many(self, visits: list[Visit]) -> None:
+            target.log.append(visits, [None] * len(visits))
+
+    return Rows

@@ -1,0 +1,109 @@
+"""`python -m gossamer.analysis.table_answers DIR`: answers one question about a crawl's tables, in a process that can be killed.
+
+Place in the flow: the dashboard starts one for each question of its console (:mod:`gossamer.dashboard.questions`). The question is
+JSON on standard input, the answer JSON on standard output; status 2 with a line on standard error where it cannot be answered.
+DuckDB sees the tables of this crawl and nothing else (:class:`gossamer.query.database.Database`).
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.analysis.reporting import REPORTS, Reporter
+from gossamer.engine.sheet import nearest
+from gossamer.query.database import Database
+from gossamer.query.printing import json_line
+from gossamer.query.questions import answer_once
+from gossamer.query.reports import BarPlot
+from gossamer.values.errors import UsageError
+
+#: Characters of a text in a cell, and of a row as JSON, that are sent; a page may be a megabyte.
+CELL, ROW = 2_000, 50_000
+
+#: Characters of an answer: a browser shows some thousand rows.
+ANSWER = 4_000_000
+
+#: Rows of each section of a report.
+SECTION = 200
+
+
+class TableQuestion(msgspec.Struct, frozen=True):
+    """What is asked: a statement, or a report."""
+
+    memory: int
+    """Bytes that the answer may take."""
+    seconds: int
+    """CPU time that it may take."""
+    rows: int
+    sql: str = ""
+    report: str = ""
+
+
+class TableAnswer(msgspec.Struct, frozen=True):
+    """A table."""
+
+    title: str
+    columns: list[str]
+    types: list[str]
+    """DuckDB's names of the columns' types."""
+    rows: list[msgspec.Raw]
+    """Each an array of cells; long texts are cut."""
+    is_more: bool
+    """There are rows behind these."""
+    plot: BarPlot | None = None
+
+
+def answer(directory: Path, question: TableQuestion) -> list[TableAnswer]:
+    """The answer.
+
+    Raises:
+        GossamerError: it cannot be answered.
+    """
+    with Database(directory, threads=1) as database:
+        if question.report:
+            if question.report not in REPORTS:
+                raise UsageError(f"there is no report {question.report!r}{nearest(question.report, REPORTS)}")
+            made = Reporter(directory, database).make(question.report, SECTION)
+            return [
+                _table(one.title, one.columns, one.types, one.rows, SECTION, one.total > len(one.rows), one.plot)
+                for one in made.sections
+            ]
+        found = database.ask(question.sql)
+        return [_table("", found.columns, found.types, found, question.rows)]
+
+
+def _table(
+    title: str,
+    columns: list[str],
+    types: list[str],
+    rows: Iterable[Sequence[Any]],
+    most: int,
+    is_more: bool = False,
+    plot: BarPlot | None = None,
+) -> TableAnswer:
+    made: list[msgspec.Raw] = []
+    size = 0
+    for row in rows:
+        text = json_line([cell[:CELL] if isinstance(cell, str) else cell for cell in row])
+        size += len(text)
+        if len(made) == most or size > ANSWER:
+            is_more = True
+            break
+        made.append(msgspec.Raw(text if len(text) <= ROW else json_line([str(cell)[:CELL] for cell in row])))
+    return TableAnswer(title, columns, types, made, is_more, plot)
+
+
+def main(directory: str) -> int:
+    """Answer the question on standard input; the exit status."""
+
+    def answered(question: TableQuestion) -> bytes:
+        return msgspec.json.encode(answer(Path(directory), question))
+
+    return answer_once(msgspec.json.Decoder(TableQuestion).decode, answered, "the answer")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

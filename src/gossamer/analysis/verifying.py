@@ -1,0 +1,268 @@
+"""Whether a crawl directory is whole: what its ledgers committed against its files, and with `deep`, all that is in them.
+
+Place in the flow: `gossamer verify` asks here. Nothing is changed. It works while the crawl runs: everything is judged up to what
+one look at the ledgers says. Memory: 16 bytes for each answer in the archive, where that is read.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import msgspec
+
+from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawl.damage import damages_of, refuse_without_ledger
+from gossamer.crawl.directory import read_wiring
+from gossamer.engine.errors import WiringError
+from gossamer.storage.archive.cdxj import INDEX, read_line
+from gossamer.storage.archive.reading import CAPTURES, Gap, scan
+from gossamer.storage.archive.warc import WARC_DIRECTORY
+from gossamer.storage.checksums import changed_files
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
+from gossamer.storage.recovery import ROW_LOG, is_away, unreadable_lines
+from gossamer.storage.rewrite_journals import refuse_begun, refuse_begun_trim
+from gossamer.storage.tables.manifest import failure_of, unmade
+from gossamer.storage.tables.places import INDEX_DIRECTORY, TABLES
+from gossamer.storage.tables.segments import COMMITTED, is_mark_damaged
+from gossamer.values.errors import CrawlDirectoryError
+
+#: Findings that are told in full; a damaged disk would fill pages.
+MOST = 50
+
+
+class Verified(msgspec.Struct):
+    """What was found."""
+
+    crawl: str
+    findings: list[str] = []
+    """What is wrong; the first :data:`MOST` of it."""
+    more: int = 0
+    """Further findings."""
+    notes: list[str] = []
+    """What is no damage, and yet to be known."""
+    files: int = 0
+    """Files of which something was committed."""
+    records: int = 0
+    """Records of the archive that were read; 0 where they were not."""
+    rows: int = 0
+    """Documents of the ledgers whose records were looked for; 0 where they were not."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing is wrong."""
+        return not self.findings
+
+    def find(self, text: str) -> None:
+        """Something is wrong."""
+        if len(self.findings) < MOST:
+            self.findings.append(text)
+        else:
+            self.more += 1
+
+
+def verify(directory: Path, *, deep: bool = False) -> Verified:
+    """Compare what was committed with what is there.
+
+    Args:
+        directory: the crawl directory.
+        deep: read every record of the archive, every line of log and index, every table and every block of the ledgers.
+    """
+    told = Verified(str(directory))
+    try:
+        read_wiring(directory)
+    except (CrawlDirectoryError, WiringError) as error:
+        told.find(str(error))
+    with ExitStack() as stack:
+        ends: dict[str, int] = {}
+        ledgers = []
+        for ledger in _ledgers(directory, told):
+            try:
+                stack.enter_context(ledger.looking())
+            except CrawlDirectoryError as error:
+                told.find(str(error))
+                continue
+            ledgers.append(ledger)
+            ends.update(ledger.committed_ends())
+        told.files = len(ends)
+        try:
+            damages = damages_of(directory, ends, deep=deep)
+            for damage in (*damages.files, *damages.tables, *filter(None, [damages.index])):
+                told.find(str(damage))
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+        if why := failure_of(directory):
+            told.find(f"{unmade(why)}; try again: gossamer resume {directory}")
+        _find_unfinished(directory, told)
+        _note_tails(directory, ends, told)
+        if deep:
+            _read_all(directory, ledgers, ends, told)
+    return told
+
+
+def _ledgers(directory: Path, told: Verified) -> list[RocksLedger]:
+    try:
+        refuse_without_ledger(directory)
+        return ledgers_of(directory)
+    except CrawlDirectoryError as error:
+        told.find(str(error))
+        return []
+
+
+def _find_unfinished(directory: Path, told: Verified) -> None:
+    """Work on the crawl that was begun and has to be finished."""
+    for refuse in (refuse_begun, refuse_begun_trim):
+        try:
+            refuse(directory)
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+
+
+def _find_changed(directory: Path, ledgers: list[RocksLedger], told: Verified) -> None:
+    """Files that are written once, and whose bytes are no more what they were."""
+    state = directory / STATE_DIRECTORY
+    folders = [*state.glob("*/rows"), *(directory / TABLES).glob("*"), directory / INDEX_DIRECTORY]
+    for folder in sorted(filter(Path.is_dir, folders)):
+        for what in changed_files(folder):
+            told.find(f"{folder.relative_to(directory)}/{what}")
+    for agent in sorted(path.parent.parent.name for path in state.glob(f"*/rows/{COMMITTED}")):
+        if is_mark_damaged(directory, agent):
+            told.find(f"{STATE_DIRECTORY}/{agent}/rows/{COMMITTED} is damaged; the next run writes it anew")
+    for ledger in ledgers:
+        for name in ledger.checkpoints():
+            if what := ledger.damage_of_checkpoint(name):
+                told.find(f"checkpoint {name} of {ledger.sheet.agent} is damaged, and cannot be gone back to: {what}")
+
+
+def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> None:
+    for file, end in sorted(ends.items()):
+        path = directory / file
+        if is_away(path):
+            told.notes.append(f"{file} lies on a disk that is not there")
+        elif path.exists() and (rest := path.stat().st_size - end) > 0:
+            told.notes.append(
+                f"{file} has {rest} bytes that are not committed: a kill left them, or the crawl is running"
+            )
+
+
+# -- deep
+
+
+class _Places:
+    """Where the captures of the archive lie."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[str, array[int]] = {}
+        self._lengths: dict[str, array[int]] = {}
+
+    def add(self, file: str, offset: int, length: int) -> None:
+        self._offsets.setdefault(file, array("Q")).append(offset)
+        self._lengths.setdefault(file, array("Q")).append(length)
+
+    def has(self, file: str, offset: int, length: int) -> bool:
+        offsets = self._offsets.get(file)
+        if offsets is None:
+            return False
+        at = bisect_left(offsets, offset)
+        return at < len(offsets) and offsets[at] == offset and self._lengths[file][at] == length
+
+
+def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, int], told: Verified) -> None:
+    for ledger in ledgers:
+        try:
+            ledger.read_through()
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+    _find_changed(directory, ledgers, told)
+    places, shown = _read_archive(directory, ends, told)
+    for ledger in ledgers:
+        try:
+            _check_rows(directory, ledger, places, ends, told)
+        except (CrawlDirectoryError, msgspec.DecodeError):
+            pass  # what cannot be read was found above
+    for file, end in {LOG_PATH: read_mark(directory).end, **ends}.items():
+        if file.startswith(LOG_FOLDER) or ROW_LOG in file:
+            _check_log(directory, file, end, told)
+    _check_index(directory, ends, places, shown, told)
+
+
+def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> tuple[_Places, int]:
+    """Every record that was committed; where captures lie, and how many of them an index has to have."""
+    places, shown = _Places(), 0
+    for file, end in sorted(ends.items()):
+        path = directory / file
+        if not file.startswith(f"{WARC_DIRECTORY}/") or not path.exists():
+            continue
+        for found in scan(path, end):
+            if isinstance(found, Gap):
+                told.find(f"{file} is damaged at byte {found.offset}: {found.length} bytes hold no whole record")
+                continue
+            told.records += 1
+            if found.kind in CAPTURES:
+                places.add(file, found.offset, found.length)
+                # A record that was cut behind its header block may be one of a page that asks for no copy.
+                shown += bool(found.size or found.kind == "revisit" or "warc-truncated" not in found.fields)
+    return places, shown
+
+
+def _check_rows(directory: Path, ledger: RocksLedger, places: _Places, ends: Mapping[str, int], told: Verified) -> None:
+    gone: Counter[str] = Counter()
+    for row in ledger.documents():
+        told.rows += 1
+        place = row.location
+        if place is None:
+            continue
+        if not (directory / place.file).exists():
+            # A file that somebody still counts as written was told of already.
+            gone[place.file] += place.file not in ends
+            continue
+        if not places.has(place.file, place.offset, place.length):
+            told.find(f"{row.url} is done, and {place.file} has no record of it at byte {place.offset}")
+    for file, count in (+gone).items():
+        told.find(f"{count} documents of {ledger.sheet.agent} are done, and {file}, which held them, is missing")
+
+
+def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
+    """Lines up to byte `end`, with their numbers."""
+    position = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            position += len(line)
+            if position > end:
+                return
+            yield number, line
+
+
+def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
+    """Each line is an event, or a row. What it names may be lost, where a crawl went on without: it tells what was."""
+    with suppress(FileNotFoundError):  # rows that are tables meanwhile
+        for number, _, _ in unreadable_lines(directory / file, end):
+            told.find(f"{file}, line {number} is not {'an event' if file.startswith(LOG_FOLDER) else 'a row'}")
+
+
+def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verified) -> None:
+    """Each line names a record, in order; where no rows wait to be merged, each capture has one."""
+    path = directory / INDEX
+    if not path.exists():
+        return
+    count, before = 0, b""
+    for number, line in _lines(path, path.stat().st_size):
+        try:
+            entry = read_line(line).entry
+            file, offset, length = f"{WARC_DIRECTORY}/{entry.filename}", int(entry.offset), int(entry.length)
+        except ValueError:
+            told.find(f"{INDEX}, line {number} is not a capture")
+            continue
+        if line < before:
+            told.find(f"{INDEX}, line {number} is not in order")
+        before = line
+        count += 1
+        is_there = (directory / file).exists() and offset + length <= ends.get(file, 0)
+        if is_there and not places.has(file, offset, length):
+            told.find(f"{INDEX}, line {number} names a record that {file} does not have at byte {offset}")
+    waits = any(directory.glob("state/*/index/*.cdxj")) or any(directory.glob("state/*/rows/pages-*.jsonl"))
+    if count < shown and not waits:
+        told.find(f"{INDEX} has {count} captures, and the archive has {shown}")

@@ -1,0 +1,414 @@
+"""The story itself: puts together what the ledger knows, what traces there are and what judges say, and finds the words.
+
+The ledger is asked over the control socket while the crawl runs.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.analysis.why.traces import MOST_VISITS, LeadingLink, RobotsWord, Story, Tables, normalised, visits_of
+from gossamer.analysis.why.verdicts import Verdicts, discovery, verdicts_of
+from gossamer.crawl.catalog import catalog
+from gossamer.crawl.control.client import Control, NotRunning, check_is_crawl
+from gossamer.crawl.control.messages import Why
+from gossamer.crawl.control.url_facts import Known, known_of
+from gossamer.crawl.control.waits import held_at_rest
+from gossamer.crawl.directory import read_wiring
+from gossamer.crawl.old_wirings import completed
+from gossamer.engine.graph import Graph
+from gossamer.engine.planning import plan
+from gossamer.engine.sheet import show_count
+from gossamer.frontier.politeness.host_state import HeldBy
+from gossamer.frontier.seams import LentTask
+from gossamer.frontier.traps.aliases import WHAT as ALIASES
+from gossamer.frontier.traps.aliases import proven_others
+from gossamer.parsing.links import LinksSheet, normaliser
+from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
+from gossamer.storage.rewrite_journals import Deleted, deletion_of
+from gossamer.storage.tables.log import TableLogSheet
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.identity import utc_text
+from gossamer.values.ledger_rows import DocumentRow
+from gossamer.values.outcome import Outcome
+from gossamer.values.relations import child_depth
+from gossamer.values.task import Family
+from gossamer.values.url import canonical, host_of
+
+# The two sides of a URL whose agents exchange files: who found it, and who fetches it.
+#
+# Place in the flow: :mod:`telling` asks here. The ring says both, so that neither has to be kept with a URL.
+
+
+def other_owner(url: str, graph: Graph) -> str:
+    """The agent that fetches a URL, where it is another one than that of this crawl; empty otherwise."""
+    sheets = [node.sheet for node in graph.providers.values()]
+    own = next((sheet.agent for sheet in sheets if isinstance(sheet, FileOutboxSheet)), "")
+    ring = next((sheet for sheet in sheets if isinstance(sheet, RingSheet)), None)
+    if not own or ring is None:
+        return ""
+    owner = RingDesignation(ring).owner(host_of(url))
+    return "" if owner == own else owner
+
+
+def finder(source: str, graph: Graph) -> str:
+    """The agent that found what is linked from a page, where it is another one than that of this crawl; empty otherwise."""
+    return other_owner(source, graph) if source else ""
+
+
+def story_of(directory: Path, text: str) -> Story:
+    """The story of a URL of a crawl, which may be at work.
+
+    Raises:
+        UsageError: it is no URL, or there is no crawl.
+        CrawlDirectoryError: the crawl's ledger is missing or damaged.
+    """
+    try:
+        url = canonical(text.strip())
+    except UnreadableUrl as error:
+        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    check_is_crawl(directory)
+    graph = plan(completed(read_wiring(directory)), catalog())
+    known = _known(directory, url)
+    normal = _normal_form(graph, url)
+    if normal != url and not known.is_seen:
+        known = _known(directory, normal)
+    story = _told(text.strip(), known, _traces(directory, graph, known), graph)
+    gone = deletion_of(directory, known.url) if known.row is None and known.task is None else None
+    return story if gone is None else msgspec.structs.replace(story, state="deleted", told=_deleted(gone))
+
+
+def _deleted(gone: Deleted) -> str:
+    """What is said of a URL of which nothing is left."""
+    what = "it" if gone.kind == "url" else "its host"
+    after = "may be fetched again when a page links there" if gone.forget else "is never fetched again"
+    return f"{what} was deleted from this crawl at {gone.at}, and {after}"
+
+
+def _normal_form(graph: Graph, url: str) -> str:
+    """The form that a link to a canonical URL takes in this crawl; seeds are taken as they are."""
+    sheets = (node.sheet for node in graph.components.values())
+    return next((normaliser(sheet)(url) for sheet in sheets if isinstance(sheet, LinksSheet)), url)
+
+
+def _known(directory: Path, url: str) -> Known:
+    """What the ledgers know: by word of the crawl while it runs, otherwise by themselves."""
+    try:
+        with Control(directory) as control:
+            asked: Known = control.told(Why(url), Known)
+            return asked
+    except NotRunning:
+        from gossamer.crawl.control.standing import ledgers_of
+
+        found = []
+        for ledger in ledgers_of(directory):
+            with ledger.looking():
+                found.append(known_of(ledger, url))
+        return next((known for known in found if known.is_seen), found[0])
+
+
+class _Traces(msgspec.Struct, frozen=True):
+    """What was found of the URL beside the ledger."""
+
+    visits: list[dict[str, Any]]
+    links: list[LeadingLink] | None
+    """Links that lead to a URL that was never queued; None where the crawl keeps no link table."""
+    redirects: list[str]
+    pages: dict[str, dict[str, Any]]
+    """The last visits of pages that have these links."""
+    cut_page: str = ""
+    """A page of which a limit left links out, where none of the links that are known leads to the URL."""
+
+
+def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
+    """Look for traces; the link table, which may be long, only where it has something to tell."""
+    visits = list(visits_of(directory, known.url))[-MOST_VISITS:]
+    row = known.row
+    is_redirect = row is not None and row.outcome is Outcome.REDIRECT
+    is_elsewhere = known.is_seen and bool(other_owner(known.url, graph))
+    is_unmet = (
+        row is None
+        and known.task is None
+        and known.aside is None
+        and not is_elsewhere
+        and (not known.is_seen or known.is_cut)
+    )
+    if not (is_redirect or is_unmet):
+        return _Traces(visits, [], [], {})
+    with Tables(directory) as tables:
+        redirects = tables.redirects_from(known.url, row.location) if row is not None and is_redirect else []
+        links = tables.links_to(known.url) if is_unmet and _keeps_links(graph) else None if is_unmet else []
+        cut_page = tables.cut_page() if is_unmet and not links else ""
+    pages = {link.page: list(visits_of(directory, link.page))[-1:] for link in (links or ())[:1]}
+    return _Traces(visits, links, redirects, {page: found[0] for page, found in pages.items() if found}, cut_page)
+
+
+def _keeps_links(graph: Graph) -> bool:
+    sheets = (node.sheet for node in graph.providers.values())
+    return any("links" in sheet.tables for sheet in sheets if isinstance(sheet, TableLogSheet))
+
+
+def _told(asked: str, known: Known, traces: _Traces, graph: Graph) -> Story:
+    verdicts = asyncio.run(verdicts_of(graph, known, traces.links or ()))
+    row, task, visits = known.row, known.task, traces.visits
+    source, relation, depth = discovery(known)
+    state, words = _state(known, verdicts, traces, graph)
+    if not known.is_seen and visits:
+        state, words = "done", "it was asked for, to know the rules of its site"
+    record = None
+    if row is not None and row.location is not None:
+        record = {"file": row.location.file, "offset": row.location.offset, "length": row.location.length}
+    return Story(
+        asked=asked,
+        url=known.url,
+        state=state,
+        told=words,
+        normalised=normalised(asked, known.url),
+        discovered_from=source,
+        relation=relation,
+        depth=known.depth if known.depth is not None else depth if known.is_seen else None,
+        attempt=task.attempt if task else row.attempt if row else 0,
+        filters=verdicts.filters,
+        robots=verdicts.robots,
+        blocked_by=verdicts.blocked_by,
+        visits=visits,
+        outcome=str(row.outcome) if row else "",
+        record=record,
+        found_by=finder(source, graph),
+        duplicate_of=row.duplicate_of if row else "",
+        near_duplicate_of=_near_duplicate_of(visits),
+        redirects=traces.redirects,
+        links=verdicts.links,
+        host=_host(known),
+    )
+
+
+def _near_duplicate_of(visits: Sequence[Mapping[str, Any]]) -> str:
+    return str(visits[-1].get("near_duplicate_of", "")) if visits else ""
+
+
+def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> tuple[str, str]:
+    """A word for where the URL stands, and a sentence."""
+    row = known.row
+    if known.flights:
+        return "in_flight", "it is being fetched now"
+    if known.is_owed or (known.is_seen and row is None and other_owner(known.url, graph)):
+        return "owed", _owed(known, other_owner(known.url, graph) or "another agent")
+    if known.aside is not None:
+        return "set_aside", _aside(known.aside, known.evidence, verdicts)
+    if known.lent is not None:
+        return "lent", _lent(known.lent, row)
+    if known.task is not None:
+        wait = f"{f', not before {utc_text(known.due)}' if known.due else ''}{_held(known)}"
+        if row is not None:
+            return "done_and_queued", f"it was fetched ({_done(row)}) and waits to be asked for again{wait}"
+        return ("later" if known.due else "queued"), f"{_tried(traces.visits)}it waits in the queue of its host{wait}"
+    if row is not None:
+        came = _brought(row, traces.visits) or _ended(row, verdicts.robots)
+        return "done", f"{came}{_led(known, traces)}{_alike(row, traces.visits)}{_kept_out(traces.visits)}"
+    if known.is_seen and known.crawled_by is not None:
+        who = f"mobile crawler {known.crawled_by.id} visited its host at the runtime {known.crawled_by.runtime}"
+        return "left", f"{who}, and did not bring it: it is not relevant there, or brought no document"
+    if known.is_seen and not known.is_cut:
+        return "queued", "it was found, and waits in the queue of its host behind many others"
+    if verdicts.is_seed and not known.is_seen:
+        return "unknown", "it is a seed that the crawl has not taken up yet"
+    if verdicts.links:
+        return "refused", _refused(known, verdicts, traces, graph)
+    return _unmet(known, verdicts, traces)
+
+
+def _owed(known: Known, agent: str) -> str:
+    """How a URL of another agent stands, which exchanges files with this one."""
+    belongs = f"it belongs to {agent}, which fetches it"
+    if not known.is_owed:
+        return f"{belongs} and has confirmed that it has it"
+    if not known.file:
+        return f"{belongs}; it waits here for the next exchange file (gossamer exchange DIR writes one)"
+    return f"{belongs}; it was written into {known.file}, which {agent} has not confirmed yet"
+
+
+#: Ends without a request: nobody has asked a server for the URL.
+_UNASKED = {
+    Outcome.ROBOTS_DENIED: "robots.txt denies it",
+    Outcome.BLOCKED: "its host is blocked",
+    Outcome.ADDRESS_REFUSED: "its host has an address that links may not reach",
+    Outcome.SCHEME_REFUSED: "this crawl does not speak its scheme",
+    Outcome.DNS_FAILED: "its host has no address",
+}
+
+#: Why a host is left alone, as the rest of a sentence.
+_HELD = {
+    HeldBy.DNS_FAILED: "its name has no address",
+    HeldBy.UNREACHABLE: "it does not answer",
+    HeldBy.REFUSALS: "it asked for a pause",
+    HeldBy.ROBOTS_UNREACHABLE: "its robots.txt is out of reach",
+}
+
+
+def _held(known: Known) -> str:
+    """Until when the host as a whole waits, as the rest of a sentence."""
+    now = time.time()
+    held = next(held_at_rest([known.host] if known.host else [], now), None)
+    return "" if held is None else f"; the host waits until {utc_text(now + held.seconds)}: {_HELD[HeldBy(held.why)]}"
+
+
+def _tried(visits: Sequence[Mapping[str, Any]]) -> str:
+    """How often it was tried in vain, as the beginning of a sentence."""
+    if not visits:
+        return ""
+    last = visits[-1]
+    status = f", status {last['status']}" if last.get("status") else ""
+    return f"it failed {show_count(len(visits), 'time')} ({last['outcome']}{status}, {last['fetched_at']}) and is tried again: "
+
+
+def _ended(row: DocumentRow, robots: RobotsWord | None) -> str:
+    """How it ended, as the beginning of a sentence."""
+    if row.outcome not in _UNASKED:
+        return f"it was asked for: {_done(row)}"
+    line = f", line {robots.line}" if row.outcome is Outcome.ROBOTS_DENIED and robots and robots.line else ""
+    return f"it was not asked for, since {_UNASKED[row.outcome]}{line} ({_done(row)})"
+
+
+def _done(row: DocumentRow) -> str:
+    return f"{row.outcome}{f', status {row.status}' if row.status else ''}, {utc_text(row.fetched_at)}"
+
+
+def _lent(lent: LentTask, row: DocumentRow | None) -> str:
+    """Where a URL of a lent host is."""
+    before = "" if row is None else f"it came home ({_done(row)}), and "
+    if lent.crawler:
+        return f"{before}mobile crawler {lent.crawler} carries it, at the runtime of its host"
+    return f"{before}it waits for a mobile crawler that goes to its host"
+
+
+def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
+    """Who brought it, as the beginning of a sentence; empty where we asked for it."""
+    last = visits[-1] if visits else {}
+    form = last.get("brought")
+    if not form:
+        return ""
+    who = f"mobile crawler {last.get('crawler')} at the runtime {last.get('runtime')}"
+    if form == "row" and row.outcome is not Outcome.IRRELEVANT:
+        return f"{who} says that it brings no document: {_done(row)}"
+    if form == "row":
+        return f"{who} says that it is not relevant ({last.get('error') or 'no reason given'}; {_done(row)})"
+    what = {"whole": "it", "text": "its text", "elements": "elements of it"}.get(str(form), "it")
+    return f"{who} brought {what}: {_done(row)}"
+
+
+def _aside(family: Family, evidence: str, verdicts: Verdicts) -> str:
+    words = f"it is set aside with {family.text}, which looks like a trap ({family.why}: {evidence})"
+    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+    if refused is not None:
+        words += f"; filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+    return f"{words}; `gossamer resume DIR --release {family.id}` fetches it"
+
+
+def _led(known: Known, traces: _Traces) -> str:
+    """Where a redirect leads, as the rest of a sentence."""
+    if known.row is None or known.row.outcome is not Outcome.REDIRECT:
+        return ""
+    rules = ", ".join(traces.visits[-1].get("rejected", ())) if traces.visits else ""
+    refused = f"; the crawl does not follow it: {rules}" if rules else ""
+    if not traces.redirects:
+        return refused or "; the redirect names no target"
+    *between, last = traces.redirects
+    if last in (known.url, *between):
+        way = ", then ".join([*between, f"back to {last}" if between else "itself"])
+        ended = traces.visits[-1] if traces.visits else {}
+        if ended.get("outcome", Outcome.REDIRECT) != Outcome.REDIRECT:
+            return f"; it leads to {way}, which was asked for with other cookies: {ended['outcome']}{refused}"
+        return f"; it leads to {way}, which is a loop{refused}"
+    return f"; it leads to {', then '.join(traces.redirects)}{refused}"
+
+
+def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
+    """Whose document it repeats, as the rest of a sentence."""
+    if row.duplicate_of:
+        return f"; its document is the same as that of {row.duplicate_of}, byte for byte"
+    first = _near_duplicate_of(visits)
+    return f"; its text is nearly the same as that of {first}" if first else ""
+
+
+def _kept_out(visits: Sequence[Mapping[str, Any]]) -> str:
+    """Which rule kept its body out of the archive, as the rest of a sentence."""
+    rule = visits[-1].get("kept_out") if visits else ""
+    return f"; its body was kept out of the archive: {rule}" if rule else ""
+
+
+#: What is said of a URL that was met and queued nowhere.
+_CUT = "the budget of its host or domain was used up"
+
+
+def _refused(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> str:
+    """Why no link to it was followed: a page that has one, and the rule."""
+    link = min(verdicts.links, key=lambda link: bool(link.verdict))
+    more = f" (and {len(verdicts.links) - 1} more)" if len(verdicts.links) > 1 else ""
+    met = f"{link.page}{more} links to it by `{link.relation}`"
+    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+    if refused is not None:
+        return f"{met}, and filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+    page = traces.pages.get(link.page, {})
+    limit = next((node.sheet.depth for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet)), None)
+    depth = child_depth(int(page.get("depth", 0)), link.relation)
+    if limit is not None and depth > limit:
+        return f"{met}, which is at depth {page.get('depth', 0)}, and the crawl goes no deeper than {limit}"
+    if page.get("discarded"):
+        return f"{met}, and the crawl follows no link of this page: {page['discarded']}"
+    if known.is_cut:
+        return f"{met}, and {_CUT}"
+    rules = ", ".join(f"{rule} refused {count}" for rule, count in page.get("rejected", {}).items())
+    told = f" when the page was read ({rules} of its links)" if rules else ""
+    return f"{met}, and the filters as they stand now let it pass; another rule refused it{told}"
+
+
+_UNLINKED = "no page that was processed so far links to it"
+
+
+def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]:
+    """The words for a URL that is in no link of a page that was processed, or that nobody can say this of."""
+    if known.is_cut:
+        return "refused", f"it was found, and {_CUT}"
+    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
+    cut = (
+        f"; a limit cut links of pages, as of {traces.cut_page}, and a link to it may be one" if traces.cut_page else ""
+    )
+    if traces.links is None:
+        if refused is not None:
+            return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+        return (
+            "unknown",
+            f"it was never queued; this crawl keeps no table of links, so it is not known whether a page links to it{cut}",
+        )
+    links = "no link that was kept of the pages that were processed so far leads to it" if cut else _UNLINKED
+    words = f"it was not found: {links}{cut}"
+    if refused is not None:
+        words += f"; filter {refused.filter} would refuse it at gate {refused.gate}: {refused.verdict}"
+    found = sorted(name for name in (known.host.counters if known.host else {}) if name.startswith("trap:"))
+    if found:
+        words += f"; its host has likely traps ({', '.join(found)})"
+    return "unknown", words
+
+
+def _host(known: Known) -> dict[str, Any] | None:
+    host = known.host
+    if host is None or not host.first_seen:
+        return None
+    return {
+        "host": host.host,
+        "ip": host.address,
+        "delay": host.delay,
+        "delay_reason": host.delay_reason,
+        "robots_state": host.robots_state,
+        "robots_date": utc_text(host.robots_date) if host.robots_date else "",
+        "aliases": proven_others(known.learnt.get(ALIASES)),
+        "counters": host.counters,
+        "last_seen": utc_text(host.last_seen) if host.last_seen else "",
+    }

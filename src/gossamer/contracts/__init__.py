@@ -1,1 +1,0 @@
-"""The seams: small protocols between stages and parts. Each lists its promises and its conformance suite."""

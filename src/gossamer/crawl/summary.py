@@ -1,0 +1,258 @@
+"""The result of a crawl: the value that `--json` prints, `status` shows and the Python API returns."""
+
+import itertools
+import re
+import resource
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.engine.sheet import show_count
+from gossamer.frontier.limits import RetriesWaiting
+from gossamer.storage.logs import LOG_PATH
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import CUTS_OF_PAGES
+
+#: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
+ENDED = "ended"
+
+
+#: Where the supervisor of several agents keeps that of the crawl as a whole, inside its directory.
+ENDED_FILE = "state/ended.json"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """The result of a crawl. Its fields are those of the line that `--json` prints at the end."""
+
+    crawl: str
+    state: str
+    """`finished`, `limit`, `stopped` or `incomplete`."""
+    pages: int
+    fetched: int
+    unique_documents: int
+    bytes: int
+    outcomes: dict[str, int]
+    discovered: int
+    queued: int
+    hosts: int
+    seconds: float
+    pages_per_second: float
+    cpu_seconds: float
+    peak_rss_bytes: int
+    set_aside: int = 0
+    """URLs that were not fetched because they look like parts of traps."""
+    cuts: dict[str, int] = {}
+    """Number of URLs that each limit left out: see :func:`cuts_of`."""
+    limit: str = ""
+    """The name of the option whose limit ended the run; empty if no limit did."""
+    goal: str = ""
+    """The URL at which `--until` ended the run; empty if it did not."""
+    waiting: RetriesWaiting | None = None
+    """Retries that are due after the end of the run."""
+    raised: int = 0
+    """Visits on which processors or handlers raised an exception. The table `errors` has the details."""
+    needs_browser: int = 0
+    """Pages that seem to need a browser: they hold scripts, few words and hardly a link."""
+    judged: int = 0
+    """Pages whose relevance a focused crawl has judged."""
+    relevant: int = 0
+    """Judged pages that were relevant: `relevant / judged` is the harvest rate."""
+    failure: str = ""
+    """Why tables and index could not be made; empty where they were."""
+
+    def with_failure(self, why: str) -> "Summary":
+        """The same, where tables could not be made for this reason; a later run has to make them. Empty: they were made."""
+        return msgspec.structs.replace(self, failure=why, state=with_failure(self.state, why))
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status of the crawl: 0 finished or limit, 3 stopped, 4 incomplete or without tables."""
+        return 4 if self.failure else {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
+
+
+def with_failure(state: str, why: str) -> str:
+    """The state of a crawl that ended in `state`, whose tables could not be made for a reason; empty: they were."""
+    return "incomplete" if why and state in ("finished", "limit") else state
+
+
+def unique_documents(counters: Mapping[str, int]) -> int:
+    """Return how many documents differ from each other, by the counters of one ledger or the sums of several.
+
+    Each agent counts the documents that are new to it; the agent that has a document's digest counts its copies at other agents. So
+    the difference is exact over all agents, and can be negative for one of them.
+    """
+    return counters.get("documents", 0) - counters.get("copies", 0)
+
+
+def urls_elsewhere(counters: Mapping[str, int]) -> int:
+    """How many URLs wait outside of the queues, by the counters of a ledger: to be sent to other agents, where claims of documents
+    are none, or with mobile crawlers."""
+    return counters.get("owed", 0) - counters.get("owed_claims", 0) + counters.get("lent", 0)
+
+
+#: Counters of the ledger that count cuts: budgets of hosts and domains, near-duplicates that were dropped, URLs of other
+#: agents that the outbox had no room for, URLs that other agents sent and that cannot be kept, sitemaps, and parts of pages.
+_CUTS = (
+    *("cut:budget:", "cut:near-duplicate", "cut:owed", "cut:lent", "cut:crawler:", "cut:refused", "cut:sitemaps"),
+    *(f"cut:{rule}" for rule in CUTS_OF_PAGES),
+)
+
+
+def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: int) -> dict[str, int]:
+    """Limits that bit: by rule, how many URLs each left out.
+
+    All but those of a page's links, another run of the same crawl might have made elsewhere (row R6). Scope, filters and depth
+    are no such limits: they lead to the same pages in whatever order they come.
+
+    Args:
+        counters: of the ledger.
+        ended_by: what ended the run before its queues were empty, as `limit:max_pages`; empty if nothing did.
+        queued: URLs that were still queued then.
+        set_aside: URLs that look like parts of traps, of which some were fetched as probes.
+    """
+    cuts = {name.removeprefix("cut:"): n for name, n in counters.items() if n and name.startswith(_CUTS)}
+    if set_aside:
+        cuts["set_aside"] = set_aside
+    if ended_by and queued:
+        cuts[ended_by] = queued
+    return dict(sorted(cuts.items()))
+
+
+def cpu_seconds() -> float:
+    """Seconds of CPU of this process and of those that it started and that have ended."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 3)
+
+
+def peak_rss() -> int:
+    """Bytes. Linux counts in KiB, macOS in bytes; children by the largest one, which is what the system keeps."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(peaks) * unit
+
+
+# What a crawl says when it ends: which seeds brought nothing, what waits and why, and the command that goes on.
+#
+# Place in the flow: :mod:`crawl` asks when the work is over and reports the lines; the command line prints the sums after them.
+
+#: Seeds that get a line each.
+TOLD_SEEDS = 20
+
+#: Rows of the log that are searched for the seeds: they are fetched first.
+LOOKED_AT = 10_000
+
+#: Outcomes that bring a document, or say that the one we have is still the one, or that there is one nobody wants.
+_BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED, Outcome.IRRELEVANT)
+
+#: Rules by which the user's own options keep a URL out: each is the name of its option, with what decided after a colon.
+_OPTIONS = frozenset({"only", "never", "filter"})
+
+_LINE = re.compile(r"line (\d+)\)$")
+
+
+def has_documents(counters: Mapping[str, int]) -> bool:
+    """Whether any document came: all of them come from seeds, directly or not, so without one no seed brought any."""
+    return any(counters.get(f"outcome:{outcome}") for outcome in _BROUGHT)
+
+
+def option_name(setting: str) -> str:
+    """The option of this name as people write it."""
+    return f"--{setting.replace('_', '-')}"
+
+
+class RunEnding:
+    """The last lines of one run."""
+
+    def __init__(self, directory: Path, seeds: Sequence[str], *, has_lingered: bool) -> None:
+        self._directory = directory
+        self._seeds = seeds
+        self._has_lingered = has_lingered
+
+    def __repr__(self) -> str:
+        return f"<Ending of {self._directory}>"
+
+    def lines(self, summary: Summary, *, is_kept: bool) -> Iterator[str]:
+        """What is to be told of this end. `is_kept`: the directory stays, so that the crawl can go on."""
+        if summary.state == "incomplete" and not any(summary.outcomes.get(outcome) for outcome in _BROUGHT):
+            yield from self._seed_lines(summary)
+        if self._has_lingered and is_kept and summary.waiting is not None:
+            yield self._waiting_line(summary)
+
+    def _waiting_line(self, summary: Summary) -> str:
+        waiting = summary.waiting
+        assert waiting is not None
+        reasons = ", ".join(f"{name} ({why})" for name, why in waiting.hosts.items())
+        return (
+            f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
+            f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
+            f"`gossamer resume {self._directory}` asks for what is due then"
+        )
+
+    def _seed_lines(self, summary: Summary) -> Iterator[str]:
+        rows = self._rows_of_seeds()
+        reasons = summary.waiting.hosts if summary.waiting is not None else {}
+        for seed in self._seeds[:TOLD_SEEDS]:
+            row = rows.get(seed)
+            why = (
+                _reason(row)
+                if row is not None
+                else next(
+                    (
+                        why
+                        for site, why in reasons.items()
+                        if seed.startswith(f"{site}/") or f"//{_host(site)}/" in seed
+                    ),
+                    "no answer before the end",
+                )
+            )
+            yield f"seed {seed}: {why}"
+        if (more := len(self._seeds) - TOLD_SEEDS) > 0:
+            # Seeds are fetched first: as many as were never asked for are queued still, or were kept out by a limit.
+            waiting = min(more, summary.queued)
+            told = [f"{more - waiting:,} more seeds brought no document"] if more > waiting else []
+            told += [f"{waiting:,} more seeds were still queued"] if waiting else []
+            yield f"... and {', and '.join(told)}"
+
+    def _rows_of_seeds(self) -> dict[str, Mapping[str, Any]]:
+        """The last row of the log for each seed."""
+        wanted = set(self._seeds[:TOLD_SEEDS])
+        found: dict[str, Mapping[str, Any]] = {}
+        try:
+            with (self._directory / LOG_PATH).open("rb") as log:
+                for line in itertools.islice(log, LOOKED_AT):
+                    row = msgspec.json.decode(line)
+                    if row["event"] == "page" and row["url"] in wanted:
+                        found[row["url"]] = row
+        except (OSError, msgspec.DecodeError):
+            return found
+        return found
+
+
+def _host(site: str) -> str:
+    return site.partition("://")[2] or site
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    outcome, status, error = row["outcome"], row.get("status"), row.get("error") or ""
+    if outcome == Outcome.ROBOTS_DENIED:
+        line = _LINE.search(error)
+        return f"robots.txt denies it, line {line[1]}" if line else f"robots.txt denies it; {error}".rstrip("; ")
+    if outcome == Outcome.REDIRECT:
+        return f"{status}, and its target brought no document"
+    rule, _, part = error.partition(": ")
+    if outcome == Outcome.BLOCKED and rule in _OPTIONS:
+        return f"{option_name(rule)} excludes it{f' ({part})' if part else ''}"
+    if outcome == Outcome.BLOCKED and error:
+        return error
+    text = str(status) if status and not error else f"{outcome}; {error}".rstrip("; ")
+    # Errors may quote what a server sent.
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def came_to_nothing(summary: Summary) -> bool:
+    """Whether nothing came, and what there was to ask for is still to be asked."""
+    is_unfinished = summary.queued or summary.outcomes.get(Outcome.GONE_AFTER_RETRIES)
+    return bool(summary.state == "incomplete" and not summary.fetched and not summary.limit and is_unfinished)

@@ -1,0 +1,363 @@
+"""Questions about a crawl's tables from the browser, each answered in a process that is killed when it takes too long.
+
+Place in the flow: :mod:`app` asks here. Saved questions lie in `$XDG_CONFIG_HOME/gossamer/reports.json`: they are the user's, and
+hold for all crawls.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from gossamer.analysis.replaying import LASTS, ReplayAddresses, ReplayAsked
+from gossamer.analysis.reporting import REPORTS
+from gossamer.analysis.table_answers import TableQuestion
+from gossamer.dashboard.crawls import Crawls, ShownCrawl
+from gossamer.dashboard.sites import config_folder, read_kept, write_kept
+from gossamer.engine import processes
+from gossamer.query.engine import check_index, check_triples
+from gossamer.query.questions import Answerable, SearchQuestion, TripleQuestion
+from gossamer.values.errors import GossamerError, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.analysis.replaying import Replayed
+
+
+# Processes that answer one question each and are killed when they take too long: work on what strangers wrote, or asked.
+#
+# Place in the flow: questions in SQL (:mod:`tables`), in SPARQL and in words (:mod:`words`) and pages of a replay
+# (:mod:`replays`) are answered so; the dashboard's own process parses none of them.
+
+#: Bytes of an answer at most: what is sent is cut long before.
+MOST = 64 << 20
+
+
+class KilledChildren:
+    """Starts a module for each question."""
+
+    def __init__(self, module: str, seconds: float, at_once: int, advice: str = "ask for less") -> None:
+        """Start nothing yet.
+
+        Args:
+            module: it is run, with a crawl's directory as its argument.
+            seconds: the time of an answer.
+            at_once: so many are answered at a time, and others wait.
+            advice: a person is told this when an answer takes more time or memory than it may.
+        """
+        self._module, self._seconds, self._advice = module, seconds, advice
+        self._turns = asyncio.Semaphore(at_once)
+
+    def __repr__(self) -> str:
+        return f"<KilledChildren of {self._module}, {self._seconds:g} s each>"
+
+    async def ask(self, directory: Path, question: bytes) -> bytes:
+        """What a process writes that is given a crawl's directory as its argument, and the question on its standard input.
+
+        Raises:
+            UsageError: it could not answer, or not in time.
+        """
+        async with self._turns:
+            return await self._answered(directory, question)
+
+    async def _answered(self, directory: Path, question: bytes) -> bytes:
+        child = await processes.begun(self._module, str(directory), longest_line=MOST)
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer, complaint = await child.communicate(question)
+        except TimeoutError:
+            raise UsageError(f"there was no answer within {self._seconds:g} seconds; {self._advice}") from None
+        finally:
+            if child.returncode is None:
+                child.kill()
+                await child.wait()
+        if child.returncode:
+            said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            raise UsageError(said[:1_000] or f"the answer needs more time or memory than it may use; {self._advice}")
+        return answer
+
+
+#: Seconds and bytes that an answer may take, and rows that are shown.
+TABLE_SECONDS, TABLE_MEMORY, TABLE_ROWS = 30.0, 2 << 30, 1_000
+
+#: Questions that are answered at once; others wait. A console must not take the machine from the crawl beside it.
+TABLES_AT_ONCE = 2
+
+#: Characters of a question, and saved questions, at most.
+LONGEST_SQL, SAVED = 10_000, 200
+
+#: The name of a column of an answer; SQL lets it be any text.
+ColumnName = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class SavedPlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The plot that somebody chose for the answer to a question."""
+
+    kind: Literal["line", "bars", "none"]
+    x: ColumnName = ""
+    """The column of times, numbers or names along which it is drawn; an answer that lacks it has no plot."""
+    y: ColumnName = ""
+    """The column of numbers that are drawn."""
+
+
+class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A question that somebody kept."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    sql: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_SQL)]
+    plot: SavedPlot | None = None
+    """None where the form of the answer decides."""
+
+
+class KeptQuestions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All of them."""
+
+    saved: Annotated[list[SavedQuestion], msgspec.Meta(max_length=SAVED)] = []
+
+
+class ReportName(msgspec.Struct, frozen=True):
+    """A report that ships."""
+
+    name: str
+    doc: str
+
+
+class ReportNames(msgspec.Struct, frozen=True):
+    """What can be asked without writing SQL."""
+
+    reports: list[ReportName]
+    saved: list[SavedQuestion]
+    trouble: str = ""
+    """Why saved questions are not shown."""
+
+
+class TableConsole:
+    """The console of all browsers."""
+
+    def __init__(self, seconds: float = TABLE_SECONDS, memory: int = TABLE_MEMORY) -> None:
+        self._seconds, self._memory = seconds, memory
+        self._children = KilledChildren("gossamer.analysis.table_answers", seconds, TABLES_AT_ONCE)
+
+    def __repr__(self) -> str:
+        return f"<TableConsole, {self._seconds} s each>"
+
+    async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
+        """The tables that answer a question, as JSON.
+
+        Raises:
+            UsageError: it is no question, cannot be answered, or takes too long.
+        """
+        if bool(sql.strip()) == bool(report) or len(sql) > LONGEST_SQL:
+            raise UsageError(f"give either sql, of {LONGEST_SQL} characters at most, or report")
+        question = TableQuestion(self._memory, int(self._seconds) + 2, TABLE_ROWS, sql, report)
+        return msgspec.Raw(await self._children.ask(directory, msgspec.json.encode(question)))
+
+
+def questions_file() -> Path:
+    """Where saved questions lie: `$XDG_CONFIG_HOME/gossamer/reports.json`."""
+    return config_folder() / "reports.json"
+
+
+def names_of_reports(path: Path) -> ReportNames:
+    """The reports that ship, and what was saved; where that cannot be read, why."""
+    saved, trouble = [], ""
+    try:
+        saved = read_kept(path, KeptQuestions).saved
+    except UsageError as error:
+        trouble = str(error)
+    return ReportNames([ReportName(name, spec.doc) for name, spec in REPORTS.items()], saved, trouble)
+
+
+def save_questions(path: Path, body: bytes) -> ReportNames:
+    """Keep these questions in the place of those that were kept.
+
+    Raises:
+        UsageError: they are none, those that were kept cannot be read, or these cannot be kept.
+    """
+    try:
+        kept = msgspec.json.decode(body, type=KeptQuestions)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"saved: {error}") from None
+    read_kept(path, KeptQuestions)  # what cannot be read may hold more than the browser knows
+    write_kept(path, kept)
+    return names_of_reports(path)
+
+
+# Questions in SPARQL and searches from the browser, each answered in a process that is killed when it takes too long.
+#
+# Place in the flow: :mod:`app` asks here, as it asks :mod:`tables` for questions in SQL.
+
+#: Seconds and bytes that an answer from the triples may take, and rows that are shown.
+TRIPLE_SECONDS, TRIPLE_MEMORY, WORD_ROWS = 30.0, 2 << 30, 1_000
+
+#: Seconds and bytes that a search may take: an index answers within a second, or something is wrong with it.
+SEARCH_SECONDS, SEARCH_MEMORY = 10.0, 1 << 30
+
+#: Questions of each kind that are answered at once; others wait. They must not take the machine from the crawl beside it.
+WORDS_AT_ONCE = 2
+
+#: Characters of a question in SPARQL; documents on a page of what was found, and how far a person can page.
+LONGEST_WORDS, HITS, MOST_HITS, FARTHEST = 10_000, 20, 100, 10_000
+
+
+class TripleConsole:
+    """Answers questions in SPARQL from all browsers."""
+
+    def __init__(self, seconds: float = TRIPLE_SECONDS) -> None:
+        self._seconds = seconds
+        # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
+        self._children = KilledChildren("gossamer.rdf.store.answers", seconds + 5, WORDS_AT_ONCE)
+
+    def __repr__(self) -> str:
+        return f"<TripleConsole, {self._seconds:g} s each>"
+
+    async def ask(self, directory: Path, query: str) -> msgspec.Raw:
+        """The answer as JSON (:class:`~gossamer.rdf.store.answers.TripleAnswer`).
+
+        Raises:
+            UsageError: it is no question, cannot be answered, or takes too long.
+        """
+        if not query.strip() or len(query) > LONGEST_WORDS:
+            raise UsageError(f"give query, of {LONGEST_WORDS} characters at most")
+        question = TripleQuestion(memory=TRIPLE_MEMORY, seconds=int(self._seconds), rows=WORD_ROWS, query=query)
+        return msgspec.Raw(await self._children.ask(directory, msgspec.json.encode(question)))
+
+
+class SearchConsole:
+    """Answers searches from all browsers."""
+
+    def __init__(self) -> None:
+        self._children = KilledChildren("gossamer.search.indexing", SEARCH_SECONDS, WORDS_AT_ONCE)
+
+    def __repr__(self) -> str:
+        return f"<SearchConsole, {SEARCH_SECONDS:g} s each>"
+
+    async def ask(self, directory: Path, asked: QueryParams, start: int, most: int) -> msgspec.Raw:
+        """The best documents as JSON (:class:`~gossamer.search.asking.SearchAnswer`).
+
+        Args:
+            directory: of a crawl.
+            asked: `words`, and any number of `host`, `language` and `type`, each of which is a filter.
+            start: so many documents are left out.
+            most: so many are told at most.
+
+        Raises:
+            UsageError: it is no question, there is no index, or it takes too long.
+        """
+        question = SearchQuestion(
+            memory=SEARCH_MEMORY,
+            seconds=int(SEARCH_SECONDS) + 2,
+            words=asked.get("words", ""),
+            hosts=_several(asked, "host"),
+            languages=_several(asked, "language"),
+            types=_several(asked, "type"),
+            start=start,
+            most=most,
+        )
+        return msgspec.Raw(await self._children.ask(directory, msgspec.json.encode(question)))
+
+
+def _several(asked: QueryParams, name: str) -> tuple[str, ...]:
+    return tuple(filter(None, asked.getlist(name)))
+
+
+def answerable(directory: Path) -> Answerable:
+    """What can be asked of a crawl; looks at names of files alone."""
+    return Answerable(_why_not(check_triples, directory), _why_not(check_index, directory))
+
+
+def _why_not(check: Callable[[Path], None], directory: Path) -> str:
+    try:
+        check(directory)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+# Replays of archived documents: a page as it looked, from the archive alone, which can do nothing.
+#
+# Place in the flow: `GET /api/crawls/KEY/replay` leads who may read to a signed address below :data:`REPLAY`, which
+# :mod:`guarding` lets in by its signature. What is sent from there has a policy that forbids everything but its own
+# pictures and styles, and a sandbox, in which there is no script, form, window or origin.
+
+#: Seconds and bytes that a page may take, and pages that are made ready at once: a crawl may run beside.
+REPLAY_SECONDS, REPLAY_MEMORY, REPLAYS_AT_ONCE = 10.0, 2 << 30, 2
+
+#: The advice to a person whose page could not be made ready.
+ADVICE = "look at the text of the page instead"
+
+#: Documents that are read at once: a page of pictures must leave threads to whoever watches a crawl.
+READ_AT_ONCE = 2
+
+#: Said with every answer. What a page asks for comes from no origin, so that pictures have to be open to every one; nobody
+#: can ask for them who was not given their addresses.
+SANDBOX = {
+    "Content-Security-Policy": (
+        "sandbox; default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "X-DNS-Prefetch-Control": "off",
+}
+
+
+class Replays:
+    """All replays of one dashboard."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """`clock` tells seconds since 1970."""
+        self._clock = clock
+        self._secret = secrets.token_bytes(32)
+        self._addresses = ReplayAddresses(self._secret)
+        self._turns = asyncio.Semaphore(READ_AT_ONCE)
+        self._children = KilledChildren("gossamer.analysis.replaying", REPLAY_SECONDS, REPLAYS_AT_ONCE, ADVICE)
+
+    def __repr__(self) -> str:
+        return "<Replays>"
+
+    def is_given(self, query: bytes) -> bool:
+        """Whether this is the query of an address that was given out and is still good."""
+        return self._addresses.read(query, self._clock()) is not None
+
+    async def enter(self, request: Request, crawls: Crawls) -> Response:
+        """Lead who may read to the address of a document."""
+        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        if not asked.get("url"):
+            raise UsageError("say which URL: ?url=...")
+        until = int(self._clock()) + LASTS
+        address = self._addresses.of(ReplayAsked(shown.key, asked["url"], asked.get("at", ""), until))
+        return RedirectResponse(address, HTTPStatus.SEE_OTHER)
+
+    async def show(self, request: Request, crawls: Crawls) -> Response:
+        """What stands at an address, or in plain words why nothing does."""
+        asked = self._addresses.read(request.scope["query_string"], self._clock())
+        if asked is None:
+            return PlainTextResponse("this address is no longer valid\n", HTTPStatus.FORBIDDEN, SANDBOX)
+        is_picture = request.headers.get("sec-fetch-dest") == "image"
+        try:
+            made = await self._made(await crawls.named(asked.crawl), asked, is_picture=is_picture)
+        except GossamerError as error:
+            return PlainTextResponse(f"{error}\n", HTTPStatus.NOT_FOUND, SANDBOX)
+        if made.target:
+            return RedirectResponse(made.target, HTTPStatus.SEE_OTHER, SANDBOX)
+        return Response(made.body, headers={**SANDBOX, "Content-Type": made.media_type})
+
+    async def _made(self, shown: ShownCrawl, asked: ReplayAsked, *, is_picture: bool) -> "Replayed":
+        from gossamer.analysis.replaying import NeedsParsing, Replayed, ReplayQuestion, replayed
+
+        try:
+            async with self._turns:
+                return await shown.run(
+                    lambda: replayed(shown.directory, asked, self._addresses, may_parse=False, is_picture=is_picture)
+                )
+        except NeedsParsing:
+            question = ReplayQuestion(asked, self._secret, REPLAY_MEMORY, int(REPLAY_SECONDS) + 2)
+            answer = await self._children.ask(shown.directory, msgspec.msgpack.encode(question))
+            return msgspec.msgpack.decode(answer, type=Replayed)

@@ -1,0 +1,404 @@
+"""The blocks of an HTML page: runs of text between two tags that are not inline, with their numbers of words.
+
+Place in the flow: :mod:`gossamer.documents.text` imports it on the first text, and asks for a page part by part. All tags of a
+part are looked at together, with NumPy: half the time of a loop over them.
+
+Linear, whatever a page holds: every array has one element for each byte or tag, and there is a fixed number of steps. Elements
+without prose are the one loop; it passes over their tags once for each name at most.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gossamer.documents.advertisements import advertisements, end_of_advertisement
+
+# What a tag does to the text around it. Kinds from _HIDES on are elements whose content is no prose, one kind for each name.
+_ENDS, _INLINE, _BARE, _COMMENT, _HIDES = range(5)
+
+#: Every tag that is not named here ends a block.
+_INLINE_TAGS = (
+    "abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q rp rt ruby s small span strike strong sub sup "
+    "time u var wbr"
+)
+
+#: Words in these count as words in links do.
+_BARE_TAGS = "a code samp kbd tt"
+
+# Elements without prose, to the next end tag of their name: an element that nests in itself shows its end, which does not
+# matter, and one that is never closed is kept, which is the safer error. `form` is not here: it holds whole pages.
+_HIDDEN_TAGS = (
+    "script style textarea title xmp iframe noembed noframes noscript template svg math object video audio canvas pre nav "
+    "footer aside button select menu dialog"
+)
+_HIDDEN_NAMES = tuple(_HIDDEN_TAGS.split())
+
+#: Those of them that hold words for readers all the same: menus, footers, code.
+WORDED = frozenset(
+    _HIDES + _HIDDEN_NAMES.index(name)
+    for name in ["pre", "nav", "footer", "aside", "button", "select", "menu", "dialog"]
+)
+
+#: Among the kinds that are kept like any other: elements that call themselves advertisements.
+ADVERTISEMENTS = b""
+
+#: Bytes of a name that are looked at, as one number; no name of the lists is longer.
+_NAME = 8
+
+# For each byte of such a number: the bit that makes capitals small, and the bit that letters have, and white space, `/`, `>`
+# and digits have not.
+# As arrays, which NumPy takes at once: numbers of Python are read anew with every operation.
+_SMALL, _LETTER = (np.array(int.from_bytes(bytes([bit]) * _NAME, "little"), np.uint64) for bit in (0x20, 0x40))
+_LETTER_BIT, _ONE = np.array(6, np.uint64), np.array(1, np.uint64)
+
+_COMMENT_BEGINS = int.from_bytes(b"!--", "little")
+
+#: By how much bytes rise (:func:`_shape`) where a word begins.
+_RISE = 2
+
+#: First bytes of characters that are told from letters by the second byte only: most symbols of Latin-1; quotation marks and
+#: dashes, which nearly every page has.
+_LATIN_SYMBOL, _PUNCTUATION = 0xC2, 0xE2
+
+#: The no-break space, as pages write it: menus are full of it. Spaces stand for it, as many as it has bytes. With each the byte
+#: that is looked for before it, at once: a search for more than one takes 7 to 15 us for a part.
+_NO_BREAK = ((b"\xa0", b"\xc2\xa0"), (b"&", b"&nbsp;"))
+
+#: White space of ASCII that is not a space.
+_SPACES = (b"\n", b"\t", b"\r", b"\f", b"\v")
+
+#: First two bytes of characters of scripts without spaces: Thai and Lao, Burmese, Khmer, kana, Chinese.
+_UNSPACED = ((0xE0B8, 0xE0BB), (0xE180, 0xE182), (0xE19E, 0xE19F), (0xE381, 0xE383), (0xE390, 0xE9BF), (0xEFA4, 0xEFAB))
+#: With what their characters begin: nearly every page does without.
+_UNSPACED_LEADS = tuple(
+    bytes([lead]) for lead in sorted({pair >> 8 for first, last in _UNSPACED for pair in (*range(first, last), last)})
+)
+#: So many of them make about one word.
+_CHARACTERS_A_WORD = 2
+
+#: Bytes behind which a name has ended: `nav-bar` is no `nav`.
+_NAME_ENDS = b"\t\n\f\r />"
+
+#: Between blocks: no parser lets it into a text (HTML, 13.2.5.1).
+BETWEEN = b"\0"
+
+#: What stands before the first tag belongs to one, too; and one that ends nothing stands behind the last.
+_FIRST, _LAST = b"<p>", b"<" + bytes(2 * _NAME)
+
+
+def _shape(code: int) -> int:
+    """What a byte says of where words begin.
+
+    White space is 0. The end of a tag is 1: a word may follow, but not a comma. What goes on with a word, or stands for
+    another character (`&nbsp;`), is 2. Everything else is 3.
+    """
+    if code in b" \t\n\f\r\0":
+        return 0
+    if code == ord(">"):
+        return 1
+    return 2 if code in b".,;:)]}!?'\"|&<" or 0x80 <= code < 0xC0 or code in (_LATIN_SYMBOL, _PUNCTUATION) else 3
+
+
+#: Whether a tag begins where such a byte stands behind `<`; NUL does behind the last one.
+_BEGINS = np.array([(chr(code).isalpha() and code < 0x80) or code in b"/!?\0" for code in range(256)])
+
+#: Multiplier and size of the tables: no two of the names above get the same slot.
+_SPREAD = np.array(0x612E7696A6CECC1B, np.uint64)
+_SLOT_BITS = 10
+_SLOTS, _HIGH = 1 << _SLOT_BITS, np.array(64 - _SLOT_BITS, np.uint64)
+
+
+def _unspaced_pairs() -> Any:
+    """Whether a character of such a script begins with two bytes, by these less 0xE000."""
+    pairs = np.zeros(0x1000, dtype=bool)
+    for first, last in _UNSPACED:
+        pairs[first - 0xE000 : last - 0xE000 + 1] = True
+    return pairs
+
+
+def _as_number(name: str) -> int:
+    return int.from_bytes(name.encode().ljust(_NAME, b"\0"), "little")
+
+
+def _kinds() -> tuple[Any, Any]:
+    """Names as numbers and their kinds, each at its :func:`_slots`: one table look-up a tag."""
+    kinds = dict.fromkeys(map(_as_number, _INLINE_TAGS.split()), _INLINE) | dict.fromkeys(
+        map(_as_number, _BARE_TAGS.split()), _BARE
+    )
+    kinds |= {_as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_NAMES)}
+    names, found = np.zeros(_SLOTS, dtype=np.uint64), np.zeros(_SLOTS, dtype=np.uint8)
+    every = np.array(list(kinds), dtype=np.uint64)
+    slots = _slots(every)
+    if len(set(slots.tolist())) < len(kinds):
+        raise RuntimeError(
+            "two names of tags share a slot of the table: choose another odd _SPREAD in gossamer.documents.blocks"
+        )
+    names[slots], found[slots] = every, list(kinds.values())
+    return names, found
+
+
+def _slots(names: Any) -> Any:
+    """Where in the tables each name stands: the high bits of a product (D. Knuth, TAOCP 3, section 6.4)."""
+    return (names * _SPREAD >> _HIGH).view(np.int64)
+
+
+_NAMES, _KINDS = _kinds()
+_SHAPES = bytes(map(_shape, range(256)))
+# Words consist of these: bytes that begin one, and those of all characters beyond ASCII.
+_SPOKEN = bytes(_shape(code) == 3 or code >= 0x80 for code in range(256))
+_UNSPACED_PAIRS = _unspaced_pairs()
+# What an opening and a closing tag add to the number of open elements.
+_STEPS = np.array([1, -1])
+
+
+class _Tags(NamedTuple):
+    """The tags of a part, and the text behind each, up to the next tag."""
+
+    places: Any
+    kinds: Any
+    closing: Any
+    starts: Any
+    ends: Any
+
+
+class Part:
+    """The blocks of `markup[start:end]`, in order. Links and code end with their block, closed or not."""
+
+    behind: int
+    """Where the next part begins: at the end of the element without prose that this one ends in, if it does."""
+
+    def __init__(self, markup: bytes, start: int, end: int, unclosed: set[int | bytes]) -> None:
+        """Everything but the words and the texts.
+
+        Args:
+            markup: well-formed UTF-8.
+            start: where the part begins.
+            end: where it ends, before a tag if it can.
+            unclosed: kinds of elements that are kept like any other; those that are looked for in vain are added to it, for
+                the parts behind this one, those of advertisements by their names.
+        """
+        data = markup[start:end]
+        for byte, space in _NO_BREAK:
+            if byte in data:
+                data = data.replace(space, b" " * len(space))
+        data = _FIRST + data + _LAST
+        offset = start - len(_FIRST)
+        tags = _tags(data, len(data) - len(_LAST))
+        self.behind = end
+        hidden = list(_hidden(tags, data, markup, offset, unclosed))
+        if ADVERTISEMENTS not in unclosed:
+            hidden += list(_advertised(tags, data, markup, offset, hidden, unclosed))
+        if hidden:
+            self.behind = max(end, *(until for _, _, until in hidden))
+            _hide(tags, np.array(hidden), offset)
+        heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
+        lengths = np.empty_like(heads)
+        np.subtract(heads[1:], heads[:-1], lengths[:-1])
+        lengths[-1] = len(tags.kinds) - heads[-1]
+        self._data, self._tags, self._heads, self._lengths = data, tags, heads, lengths
+
+    def prose(self, kept: Callable[[Sequence[int], Sequence[int]], list[bool]]) -> bytes:
+        """The texts of some of the blocks that have words.
+
+        Args:
+            kept: which of them, by their words, and by those of these that stand in links or code.
+        """
+        tags, heads = self._tags, self._heads
+        words = _words(self._data, tags)
+        # How many links and elements of code are open behind a tag, less what was open behind the last that ended a block.
+        depth = ((tags.kinds == _BARE) * _STEPS.take(tags.closing)).cumsum()
+        depth -= np.repeat(depth[heads], self._lengths)
+        if depth.min() < 0:  # an end tag without a start: that of a link in which the part before ended, say
+            depth -= _lowest(depth, np.repeat(np.arange(len(heads)), self._lengths))
+        total = np.add.reduceat(words, heads)
+        bare = np.add.reduceat(words * (depth > 0), heads)
+        some = total.nonzero()[0]
+        return self._texts(some[kept(total[some].tolist(), bare[some].tolist())])
+
+    def all_words(self) -> bytes:
+        """The texts of all blocks in which a letter, a digit or another sign of a word stands."""
+        tags = self._tags
+        edges = np.empty(2 * len(tags.starts), dtype=np.int64)
+        edges[::2], edges[1::2] = tags.starts, tags.ends
+        spoken = np.frombuffer(self._data.translate(_SPOKEN), dtype=bool)
+        # Where nothing stands between two tags, what is asked for is the byte there.
+        told = np.logical_or.reduceat(spoken, edges)[::2] & (tags.starts < tags.ends)
+        return self._texts(np.logical_or.reduceat(told, self._heads).nonzero()[0])
+
+    def _texts(self, kept: Any) -> bytes:
+        """Blocks without their tags, each with :data:`BETWEEN` before it.
+
+        References are not resolved; a run of white space of ASCII is one space.
+        """
+        tags, heads = self._tags, self._heads[kept]
+        starts = tags.starts.copy()
+        starts[heads] -= 1
+        wanted = np.zeros(len(self._heads), dtype=bool)
+        wanted[kept] = True
+        some = (np.repeat(wanted, self._lengths) & (starts < tags.ends)).nonzero()[0]
+        codes = np.frombuffer(bytearray(self._data), dtype=np.uint8)
+        codes[starts[heads]] = ord(BETWEEN)
+        # By turns, bytes that are left out and bytes of a text.
+        edges = np.zeros(2 * len(some) + 1, dtype=np.int64)
+        edges[1::2], edges[2::2] = starts[some], tags.ends[some]
+        are_text = np.zeros(2 * len(some), dtype=bool)
+        are_text[1::2] = True
+        return _single_spaced(codes[: edges[-1]][np.repeat(are_text, edges[1:] - edges[:-1])].tobytes())
+
+
+def _single_spaced(text: bytes) -> bytes:
+    """The same with one space for each run of white space of ASCII."""
+    for space in _SPACES:
+        if space in text:
+            text = text.replace(space, b" ")
+    codes = np.frombuffer(text, dtype=np.uint8)
+    spaces = codes == ord(" ")
+    again = spaces[1:] & spaces[:-1]
+    return text[:1] + codes[1:][~again].tobytes() if again.any() else text
+
+
+def _tags(data: bytes, length: int) -> _Tags:
+    """All tags of a part: what begins with `<` and a letter, `/` and a letter, `!` or `?`, and ends before the next `<`."""
+    codes = np.frombuffer(data, dtype=np.uint8)
+    marks = ((codes & 0xFD) == ord("<")).nonzero()[0]  # `>` differs in one bit
+    opens = codes.take(marks) == ord("<")
+    # What begins no tag ends none either: pages write `alt="<-"`.
+    useless = opens & ~_BEGINS.take(codes.take(marks + 1, mode="clip"))
+    if useless.any():
+        marks, opens = marks[~useless], opens[~useless]
+    opening = opens.nonzero()[0]
+    places = marks.take(opening)
+    closes = marks.take(opening[:-1] + 1)
+    starts = closes + (codes.take(closes) == ord(">"))
+    ends, places = places[1:], places[:-1]
+    closing = codes.take(places + 1) == ord("/")
+    # At every byte the number that begins there.
+    numbers: Any = np.ndarray((length,), "<u8", data, 1, (1,))
+    name = numbers[places + closing] | _SMALL
+    # One bit for each byte that is no letter; below the lowest of them stands the name.
+    ended = (~name & _LETTER) >> _LETTER_BIT
+    name &= (ended - _ONE) & ~ended
+    slots = _slots(name)
+    kinds = _KINDS.take(slots) * (_NAMES.take(slots) == name)
+    nameless = (name == 0).nonzero()[0]
+    if len(nameless):
+        what = numbers[places[nameless]]
+        comments = nameless[what & 0xFFFFFF == _COMMENT_BEGINS]
+        # One that the next `>` ends does no more than end a block.
+        behind = starts[comments]
+        is_over = (codes[behind - 3] == ord("-")) & (codes[behind - 2] == ord("-")) & (codes[behind - 1] == ord(">"))
+        kinds[comments[~is_over]] = _COMMENT
+        none = nameless[(what & 0xFF != ord("!")) & (what & 0xFF != ord("?"))]
+        if len(none):
+            places, kinds, closing, starts = (np.delete(column, none) for column in (places, kinds, closing, starts))
+            ends = np.append(places[1:], length)
+    return _Tags(places, kinds, closing, starts, ends)
+
+
+def _words(data: bytes, tags: _Tags) -> Any:
+    """How many words the text behind each tag has."""
+    shapes = np.frombuffer(data.translate(_SHAPES), dtype=np.int8)
+    begins = np.zeros(len(data), dtype=bool)
+    np.greater_equal(shapes[1:] - shapes[:-1], _RISE, begins[1:])
+    found = _between(begins, tags)
+    if max(map(data.find, _UNSPACED_LEADS)) < 0:
+        return found
+    codes = np.frombuffer(data, dtype=np.uint8)
+    leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]
+    unspaced = leads[_UNSPACED_PAIRS[(codes[leads].astype(np.int64) << 8 | codes[leads + 1]) - 0xE000]]
+    begins = np.zeros(len(data), dtype=bool)
+    begins[unspaced] = True
+    return found + _between(begins, tags) // _CHARACTERS_A_WORD
+
+
+def _between(marks: Any, tags: _Tags) -> Any:
+    """How many bytes of the text behind each tag are marked."""
+    before = marks.cumsum()
+    return before.take(tags.ends - 1) - before.take(tags.starts - 1)
+
+
+def _hidden(
+    tags: _Tags, data: bytes, markup: bytes, offset: int, unclosed: set[int | bytes]
+) -> Iterator[tuple[int, int, int]]:
+    """Comments and elements without prose: the first tag, the last, and where in the page the prose goes on behind that."""
+    some = (tags.kinds >= _COMMENT).nonzero()[0]
+    at: list[int] = some.tolist()
+    kinds: list[int] = tags.kinds[some].tolist()
+    closing: list[bool] = tags.closing[some].tolist()
+    next_one = 0
+    while next_one < len(at):
+        one, kind = next_one, kinds[next_one]
+        next_one += 1
+        if closing[one] or kind in unclosed:
+            continue
+        inside = int(tags.places[at[one]])
+        place = offset + inside
+        if kind != _COMMENT:
+            if data[inside + 1 + len(_HIDDEN_NAMES[kind - _HIDES])] not in _NAME_ENDS:
+                continue
+            other = next((other for other in range(next_one, len(at)) if closing[other] and kinds[other] == kind), None)
+            if other is not None:
+                next_one = other + 1
+                yield at[one], at[other], 0
+                continue
+        until = _end_of(kind, markup, place)
+        if until < 0:
+            unclosed.add(kind)
+            continue
+        last = int(tags.ends.searchsorted(until - offset))
+        next_one = bisect_right(at, last, next_one)
+        yield at[one], last, until
+
+
+def _advertised(
+    tags: _Tags, data: bytes, markup: bytes, offset: int, hidden: list[tuple[int, int, int]], unclosed: set[int | bytes]
+) -> Iterator[tuple[int, int, int]]:
+    """Advertisements, as :func:`_hidden` has other elements; those within what is hidden already are none."""
+    behind = 0
+    for start, name in advertisements(data):
+        if start < behind or name in unclosed:
+            continue
+        at = int(tags.places.searchsorted(start))
+        before = bisect_right(hidden, at, key=itemgetter(0)) - 1
+        if (before >= 0 and at <= hidden[before][1]) or at == len(tags.places) or tags.places[at] != start:
+            continue
+        until = end_of_advertisement(markup, offset + start, name)
+        if until < 0:
+            unclosed.add(name)
+            continue
+        behind = until - offset
+        yield at, int(tags.ends.searchsorted(behind)), until
+
+
+def _lowest(depth: Any, blocks: Any) -> Any:
+    """The lowest depth so far in the block of each tag; all are 0 at its first."""
+    steps = blocks * (2 * np.abs(depth).max() + 1)  # each block lies deeper than all before it
+    return np.minimum.accumulate(depth - steps) + steps
+
+
+def _hide(tags: _Tags, hidden: Any, offset: int) -> None:
+    """Take the text out of comments and elements without prose, as :func:`_hidden` has them: all at once, since pages have many."""
+    first, last, until = hidden.T
+    edges = np.zeros(len(tags.kinds) + 2, dtype=np.int64)
+    np.add.at(edges, first, 1)
+    np.subtract.at(edges, last, 1)  # some end together
+    inside = edges.cumsum()[:-2].astype(bool)
+    tags.starts[inside] = tags.ends[inside]
+    tags.kinds[inside] = _ENDS
+    within = last < len(tags.kinds)
+    last = last[within]
+    tags.kinds[last] = _ENDS
+    tags.starts[last] = np.maximum(tags.starts[last], until[within] - offset)
+
+
+def _end_of(kind: int, markup: bytes, place: int) -> int:
+    """Where the prose goes on behind what begins at `place`; -1 if nowhere."""
+    if kind == _COMMENT:
+        end = markup.find(b"-->", place + 2)
+        return end + 3 if end >= 0 else end
+    tag = f"</{_HIDDEN_NAMES[kind - _HIDES]}".encode()
+    end = markup.find(tag, place)
+    return end if end >= 0 else markup.find(tag.upper(), place)

@@ -1,0 +1,410 @@
+"""A page as processors see it: bytes, the tags that a crawler asks for, and a tree that is built on first use."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
+
+from gossamer.documents import charset, language, robots_tags, terms
+from gossamer.documents.charset import in_charset
+from gossamer.documents.link_fields import FieldLink, field_links
+from gossamer.documents.markup import ATTRIBUTES, SPACE, resolved
+from gossamer.documents.skim import Skim, Span
+from gossamer.documents.text import GIST, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
+from gossamer.values.change_hints import frequency_of
+from gossamer.values.errors import ParseSkipped, UnreadableUrl
+from gossamer.values.url import canonical, host_of, scheme_of
+from gossamer.values.visit import HTML_TYPES, XHTML, Response, Visit
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+
+# Whether the parser may see a page: a check of what a tree would cost, before one is built.
+#
+# The parser is quadratic on nesting and on attributes of one tag (faults 54, 55; measured with lexbor: 5,000 open
+# elements 50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in
+# memory). :func:`suspicion` is asked before it, and for the flag that a page carries (`trouble`); for ordinary pages it
+# costs one count. Its answer errs to the safe side. It knows the tokenizer's rules but not the tree builder's, so who writes
+# markup against this very code can still cost a second or two; processes that can be killed are the answer to that.
+
+#: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape.
+MAX_TAGS = 150_000
+
+#: Up to this many `<` cost the parser 0.13 s at the very worst, so nothing more is looked at.
+TRUSTED_TAGS = 8_000
+
+#: Up to this many, opening and closing tags are only counted against each other: who hides closing tags from the parser
+#: (in comments, as `</x>`) gains 0.4 s. Beyond it they are counted by name, and where that is not plain, looked at one by one.
+COUNTED_TAGS = 30_000
+
+#: How much is counted at a time, so that closing tags at the end do not hide the depth before them: the count is off by
+#: no more than a slice's tags.
+SLICE = 16_384
+
+#: Open elements at once: 50 ms. Real pages stay far below 500.
+MAX_DEPTH = 5_000
+
+# Comment, element with raw text (through to its end tag), tag, anything else that begins with `<`. Each alternative
+# that begins to match matches, if need be to the end of the page, so nothing is scanned twice.
+_TOKEN = re.compile(
+    rb"<!(?=--).*?(?:--!?>|\Z)"
+    rb"|<((script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%(s)s/>])(?P<raw>%(all)s)(?:>|\Z)"
+    rb".*?(?=</\2[%(s)s/>]|\Z))"
+    rb"|<(?P<closing>/?)(?P<name>[a-z][^%(s)s/>]*+)(?P<attributes>%(all)s)(?:>|\Z)"
+    rb"|<[!?/][^>]*+" % {b"s": SPACE, b"all": ATTRIBUTES},
+    re.DOTALL | re.IGNORECASE,
+)
+_NAME = re.compile(rb"<(/?[a-zA-Z][^%(s)s/>]*+)" % {b"s": SPACE})
+#: Elements that never stay open, or that the next of their kind closes.
+_NOT_NESTED = frozenset(
+    b"area base br col embed hr img input link meta param source track wbr p li dt dd option td th tr".split()
+)
+
+
+def suspicion(markup: bytes, skim: Skim | None = None) -> str:
+    """Why a page must not be parsed in this process; empty if it may.
+
+    The reasons: `too_many_tags`, `too_deep`, `too_many_attributes`.
+
+    Args:
+        markup: well-formed UTF-8.
+        skim: the page, skimmed, if it is already.
+    """
+    # No tag is shorter than three bytes, so there is nothing to count on a small page.
+    count = markup.count(b"<") if len(markup) > 3 * TRUSTED_TAGS else 0
+    if count > MAX_TAGS:
+        return "too_many_tags"
+    skim = skim or Skim(markup)
+    if skim.is_crowded:
+        return "too_many_attributes"
+    if (
+        count <= TRUSTED_TAGS
+        or (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH)
+        or _is_plainly_flat(skim, count)
+    ):
+        return ""
+    return _shape(markup)
+
+
+def _most_open(markup: bytes) -> int:
+    """The largest surplus of opening over closing tags, from the beginning to the end of any slice."""
+    surplus = most = 0
+    for start in range(0, len(markup), SLICE):
+        end = start + SLICE
+        surplus += markup.count(b"<", start, end) - 2 * markup.count(b"</", start, end + 1)
+        most = max(most, surplus)
+    return most
+
+
+def _is_plainly_flat(skim: Skim, count: int) -> bool:
+    """Whether tags counted by name, 0.1 us each, already show that little is open at once; :func:`_shape` costs 1.5 us each.
+
+    Counting is right in spans, where every `<name` and `</name` is a tag to the tokenizer as well. A page with more `<`, of its
+    `count`, outside of them than may be open is not judged here.
+    """
+    markup = skim.markup
+    if count - sum(markup.count(b"<", begin, end) for begin, end in skim.spans) > MAX_DEPTH:
+        return False
+    surplus: Counter[bytes] = Counter()
+    for start, end in _slices(skim.spans):
+        for name, count in Counter(_NAME.findall(markup, start, end)).items():
+            if name[:1] == b"/":
+                surplus[name[1:].lower()] -= count
+            else:
+                surplus[name.lower()] += count
+        for name, count in list(surplus.items()):
+            if count <= 0 or name in _NOT_NESTED:
+                del surplus[name]
+        if surplus.total() > MAX_DEPTH:
+            return False
+    return True
+
+
+def _slices(spans: Iterable[Span]) -> Iterator[Span]:
+    """Spans in parts of at most :data:`SLICE`. A tag that a part's end cuts in two may count by another name: one a slice."""
+    return ((at, min(at + SLICE, end)) for begin, end in spans for at in range(begin, end, SLICE))
+
+
+def _shape(markup: bytes) -> str:
+    """The same answer from every tag: how many elements are open at once, at the most."""
+    depth = 0
+    opened: Counter[bytes] = Counter()
+    for match in _TOKEN.finditer(markup):
+        if match["name"] is None or (name := match["name"].lower()) in _NOT_NESTED:
+            continue
+        if not match["closing"]:
+            opened[name] += 1
+            depth += 1
+            if depth > MAX_DEPTH:
+                return "too_deep"
+        elif opened[name]:
+            opened[name] -= 1
+            depth -= 1
+    return ""
+
+
+#: Characters of the longest title that is kept: no index shows more, and a page can send megabytes (fault 76).
+MAX_TITLE = 1_000
+#: Bytes of markup that are looked at for it: every character may be a reference, with white space around.
+MAX_RAW_TITLE = 50 * MAX_TITLE
+
+#: `html` tags that are asked for the page's language; a page has one.
+MAX_ROOTS = 10
+
+#: Schemes that a `base` must not have (HTML, 4.2.3, "frozen base URL").
+_NO_BASE = frozenset({"data", "javascript"})
+
+
+# Tags that may say it, perhaps with references: the others need not be read.
+_CANONICAL = re.compile(rb"(?i)canonical|&")
+
+
+class Document:
+    """The document of one visit. It exists only inside the process stage: findings leave the stage, documents do not."""
+
+    __slots__ = ("__dict__", "agent", "choice", "holds_up", "left_out", "missed", "visit")
+
+    def __init__(
+        self,
+        visit: Visit,
+        agent: str = "Gossamer",
+        *,
+        trouble: str | None = None,
+        choice: TextChoice = "main",
+        holds_up: bool = False,
+    ) -> None:
+        """Nothing is parsed yet.
+
+        Args:
+            visit: the visit that fetched it.
+            agent: the product token that the page may speak to (design question 15).
+            trouble: what is known of the page already; `""` where the tree may be built whatever the page looks like.
+            choice: what of the page is its text.
+            holds_up: everything else waits while it is read, so nothing in it may take long.
+        """
+        self.holds_up = holds_up
+        self.visit = visit
+        self.agent = agent
+        self.choice = choice
+        self.missed = trouble or ""
+        """The trouble that cost this page something: what is known of it already, or why somebody got no tree; otherwise empty."""
+        self.left_out: dict[str, int] = {}
+        """Links that a limit kept from being found, and tags that it kept from being read, by rule."""
+        if trouble is not None:
+            self.__dict__["trouble"] = trouble
+
+    def __repr__(self) -> str:
+        return f"<Document {self.url} {self.mime} {len(self.content)} bytes>"
+
+    def leave_out(self, rule: str, number: int) -> None:
+        """Count what a limit cuts; whoever runs the crawl is told."""
+        if number:
+            self.left_out[rule] = self.left_out.get(rule, 0) + number
+
+    @property
+    def url(self) -> str:
+        """The canonical URL that was fetched."""
+        return self.visit.task.url
+
+    @property
+    def response(self) -> Response:
+        """The answer, with status and header fields."""
+        return self.visit.response
+
+    @property
+    def mime(self) -> str:
+        """The media type that its bytes show (:mod:`gossamer.values.media_type`); the response has the type that the server
+        claims."""
+        return self.visit.media_type
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes without content coding, from byte 0; for a document on disk only the first 16 MiB, as much as parsers get."""
+        return self.visit.response.content
+
+    def open(self) -> BinaryIO:
+        """Return a new stream over the whole document from byte 0, without content coding, for any size."""
+        return self.visit.response.open()
+
+    @cached_property
+    def charset(self) -> str:
+        """The encoding of `content`, by the Encoding standard's name in lower case."""
+        return charset.sniff(self.content, self.response.content_type, host_of(self.url).rpartition(".")[2])
+
+    @cached_property
+    def markup(self) -> bytes:
+        """The content from which the tree is parsed: HTML in UTF-8, XHTML rewritten by :mod:`gossamer.documents.xml`."""
+        text = charset.to_utf8(self.content, self.charset)
+        if self.mime != XHTML:
+            return text
+        from gossamer.documents.xml import as_html  # most crawls meet none
+
+        return as_html(text)
+
+    @cached_property
+    def skim(self) -> Skim:
+        """The tags of the page that a crawler needs, found without a tree (:mod:`gossamer.documents.skim`)."""
+        return Skim(self.markup)
+
+    @cached_property
+    def trouble(self) -> str:
+        """The reason why there is no tree: `parse_skipped` if the tree would cost too much (faults 54, 55); else empty."""
+        return "parse_skipped" if suspicion(self.markup, self.skim) else ""
+
+    @cached_property
+    def tree(self) -> "LexborHTMLParser":
+        """The parsed HTML tree, built on first use and shared by all processors of the page.
+
+        Raises:
+            ParseSkipped: the page is in :attr:`trouble`.
+            MemoryError: there is not enough memory for the tree.
+        """
+        if self.trouble:
+            self.missed = self.trouble
+            raise ParseSkipped(f"{suspicion(self.markup, self.skim) or self.trouble}: {self.url}")
+        from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # 5 ms, and most crawls never build a tree
+
+        try:
+            return LexborHTMLParser(self.markup)
+        except SelectolaxError as error:  # any bytes make a tree: it is memory that was refused
+            raise MemoryError(f"no memory for the tree of {self.url}") from error
+
+    @cached_property
+    def title(self) -> str:
+        """The text of the first `<title>`, with runs of white space folded."""
+        tag = next(self.skim.named(b"title"), None)
+        if tag is None:
+            return ""
+        text = self.markup[tag.end : min(tag.text_end, tag.end + MAX_RAW_TITLE)]
+        return " ".join(resolved(text).split())[:MAX_TITLE]
+
+    @cached_property
+    def field_directives(self) -> tuple[str, ...]:
+        """The directives of `X-Robots-Tag` fields for all robots and for :attr:`agent`, in lower case, sorted."""
+        fields = [value for name, value in self.response.headers if name == "x-robots-tag"]
+        return tuple(sorted(robots_tags.directives(fields, self.agent))) if fields else ()
+
+    @cached_property
+    def directives(self) -> tuple[str, ...]:
+        """The directives of the page for robots, from header fields and meta tags."""
+        told = [
+            meta.get("content", "") for meta in self._metas if robots_tags.concerns(meta.get("name", ""), self.agent)
+        ]
+        if not told:
+            return self.field_directives
+        return tuple(sorted({*self.field_directives, *robots_tags.directives(told, self.agent)}))
+
+    @cached_property
+    def frequency(self) -> str:
+        """The announced frequency of changes (`revisit-after`), as a word of sitemaps.org; empty if there is none."""
+        told = [meta.get("content", "") for meta in self._metas if meta.get("name", "").lower() == "revisit-after"]
+        return frequency_of(told[0]) if told else ""
+
+    @cached_property
+    def _metas(self) -> list[Mapping[str, str]]:
+        """The attributes of the meta tags."""
+        return [tag.attributes for tag in self.skim.named(b"meta")]
+
+    @cached_property
+    def canonical(self) -> str:
+        """The canonical URL that the document names (RFC 6596), in its head or a `Link` field; empty if it names none."""
+        href = self._canonical_href() if self.mime in HTML_TYPES else None
+        if not href:
+            return next((link.url for link in self.field_links if "canonical" in link.relations), "")
+        try:
+            return self._resolved(href, self.base)
+        except UnreadableUrl:
+            return ""
+
+    @cached_property
+    def field_links(self) -> tuple[FieldLink, ...]:
+        """What `Link` fields of the header say of this document."""
+        headers = self.response.headers
+        return tuple(field_links(headers, self.url)) if any(name == "link" for name, _ in headers) else ()
+
+    def _resolved(self, href: str, base: str) -> str:
+        """The canonical URL of what the page wrote.
+
+        Raises:
+            UnreadableUrl: it is none.
+        """
+        return canonical(in_charset(href, base, self.charset), base)
+
+    def _canonical_href(self) -> str | None:
+        """In the head alone, as search engines have it: in a body, anyone may have written it."""
+        head_end = self.skim.head_end
+        for link in self.skim.named(b"link"):
+            if link.start >= head_end:
+                break
+            if not _CANONICAL.search(link.raw):
+                continue
+            attributes = link.attributes
+            if "canonical" in attributes.get("rel", "").lower().split() and "href" in attributes:
+                return attributes["href"]
+        return None
+
+    @cached_property
+    def base(self) -> str:
+        """The base for relative links: the first `<base href>` if there is one, otherwise the URL."""
+        href = self._base_href()
+        if href is None:
+            return self.url
+        try:
+            base = self._resolved(href, self.url)
+        except UnreadableUrl:
+            return self.url
+        scheme = scheme_of(base)
+        # What stands on the web does not get to speak of this machine's files by calling one of them its base.
+        foreign = scheme == "file" and scheme_of(self.url) != "file"
+        return self.url if foreign or scheme in _NO_BASE else base
+
+    def _base_href(self) -> str | None:
+        hrefs = (tag.attributes.get("href") for tag in self.skim.named(b"base"))
+        return next((href for href in hrefs if href is not None), None)
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the page, one block a line (:mod:`gossamer.documents.text`): its prose, or all of it by choice."""
+        text = TEXTS[self.choice](self.markup, MAX_TEXT + 1)
+        if len(text) > MAX_TEXT:
+            self.missed = self.missed or TEXT_CUT
+        return text[:MAX_TEXT]
+
+    @cached_property
+    def gist(self) -> str:
+        """The beginning of :attr:`text`, as far as language and fingerprint need it (:data:`gossamer.documents.text.GIST`)."""
+        return TEXTS[self.choice](self.markup, GIST)
+
+    @cached_property
+    def declared_language(self) -> str:
+        """The language tag that the page names: `lang` of the root element, or `Content-Language`."""
+        # An `html` tag that comes again adds what the first lacks (HTML, 13.2.6.4.7).
+        roots = [tag.attributes for tag in islice(self.skim.named(b"html"), MAX_ROOTS)]
+        tag = next(filter(None, (_first(roots, name) for name in ("lang", "xml:lang"))), "")
+        return tag or self.response.header("content-language").partition(",")[0]
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the text as an ISO 639-1 code; empty if it is unknown."""
+        return language.detect(self.gist, self.declared_language)
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """A 64-bit fingerprint of the gist, similar for near-duplicates (:mod:`gossamer.documents.terms`); 0 for short texts."""
+        return terms.fingerprint(self.gist)
+
+    def css(self, selector: str) -> "list[LexborNode]":
+        """Return the nodes that match a CSS selector.
+
+        Raises:
+            ParseSkipped: the page is in :attr:`trouble`.
+        """
+        return self.tree.css(selector)
+
+
+def _first(every: Iterable[Mapping[str, str]], name: str) -> str:
+    """The attribute of the first tag that has it."""
+    return next((attributes[name] for attributes in every if name in attributes), "")

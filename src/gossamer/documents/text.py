@@ -1,0 +1,229 @@
+"""The text of an HTML page as a reader means it: without boilerplate (menus, footers, link lists) and without code (row S14).
+
+Place in the flow: :class:`~gossamer.documents.document.Document` asks for it; language, fingerprint and index read it. It works
+on the markup, not on the tree, so that pages in trouble have a text too, and in linear time.
+
+Navigation, footers, asides, `pre` and elements that call themselves advertisements (:mod:`gossamer.documents.advertisements`) are
+left out. The rest falls into blocks, at every tag that is not inline
+(:mod:`gossamer.documents.blocks`). Words in `code` count as words in links do; a block that consists of them for the most part is a
+menu. Of the others, those are kept that look like prose by their words and their neighbours': the decision tree `NumWordsRules` of
+C. Kohlschütter, P. Fankhauser, W. Nejdl, "Boilerplate Detection using Shallow Text Features", WSDM 2010, algorithm 2. Reference
+pages are made of short blocks, of which that tree would leave little: where it takes away much, no menu is all that is asked for
+(decision 48).
+
+NumPy is imported on the first text, so that a plain crawl does without it.
+"""
+
+import html
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import compress
+from typing import TYPE_CHECKING, Literal
+
+from gossamer.documents.language import SAMPLE
+from gossamer.documents.markup import SPACE
+
+if TYPE_CHECKING:
+    from gossamer.documents.blocks import Part
+
+
+# The blocks of a page as lines of text: references resolved, white space made single spaces.
+#
+# Place in the flow: :mod:`gossamer.documents.text` hands on what :mod:`gossamer.documents.blocks` cut out of the markup.
+# Pure; linear in the bytes. Most pages have few references, and no white space beside that of ASCII: the rest is done where
+# something else is found.
+
+#: References that are remembered: pages have a few, over and over.
+REMEMBERED_REFERENCES = 1_024
+
+#: A reference as `html.unescape` finds them: by a number of any length, or with a name of 32 characters at most.
+_REFERENCE = re.compile(r"(&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?))")
+#: Characters of the longest one with a name.
+_LONGEST_NAMED = 34
+#: Digits of the largest number of a character, and one more.
+_MOST_DIGITS = 8
+
+#: What `str.split` takes for white space and `bytes.split` does not. Where it has several bytes, the first is looked for first,
+#: which is quick.
+_SEPARATORS = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+_WIDE_SPACES = tuple(
+    (pattern[:1], re.compile(pattern))
+    for pattern in (
+        b"\xc2(?:\x85|\xa0)",
+        b"\xe1(?:\x9a\x80)",
+        b"\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)",
+        b"\xe3(?:\x80\x80)",
+    )
+)
+
+
+def lines(blocks: bytes) -> str:
+    """One block a line, with references resolved and runs of white space made one space.
+
+    Args:
+        blocks: UTF-8, a NUL before each block; of the white space of ASCII they have single spaces alone.
+    """
+    text = blocks.decode("utf-8", "replace")
+    if "&" in text:
+        # Some references stand for white space, or for nothing between two spaces. White space of every script counts here.
+        pieces = _REFERENCE.split(text)
+        characters = pieces[1::2] = list(map(_character, pieces[1::2]))
+        text = "".join(pieces)
+        if any(map(_is_blank, set(characters))) or _has_other_space(blocks):
+            text = " ".join(text.split())
+    return "\n".join(map(str.strip, text.split("\0")[1:]))
+
+
+def _character(reference: str) -> str:
+    """The character of a reference, as the standard library has it; that library raises for thousands of digits."""
+    if len(reference) > _LONGEST_NAMED:
+        digits = 3 if reference[2] in "xX" else 2
+        number = reference[digits:].rstrip(";").lstrip("0")
+        if not 0 < len(number) <= _MOST_DIGITS:
+            return "\ufffd"
+        reference = f"{reference[:digits]}{number};"
+    return _remembered(reference)
+
+
+@lru_cache(REMEMBERED_REFERENCES)
+def _remembered(reference: str) -> str:
+    return html.unescape(reference)
+
+
+def _is_blank(characters: str) -> bool:
+    return not characters or any(map(str.isspace, characters))
+
+
+def _has_other_space(blocks: bytes) -> bool:
+    if any(map(blocks.__contains__, _SEPARATORS)):
+        return True
+    return not blocks.isascii() and any(first in blocks and whole.search(blocks) for first, whole in _WIDE_SPACES)
+
+
+#: What of a page is its text: its prose, or every word that a browser shows.
+TextChoice = Literal["main", "all"]
+
+#: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps. Whoever cuts a text tells it.
+MAX_TEXT = 100_000
+
+#: The trouble of a page whose text was cut.
+TEXT_CUT = "text_cut"
+
+#: Bytes of markup that are read at once: for most pages they are enough to tell language and fingerprint.
+PART = 16 << 10
+
+#: Bytes of a part behind others that held no text: each is twice as long as the one before it, up to this. Long ones cost half as
+#: much a byte, and what there is to read of them is judged as well.
+MAX_PART = 256 << 10
+
+#: Characters behind which no further part is read for language and fingerprint.
+GIST = SAMPLE
+
+#: Share of words in links and code above which a block is a menu, and above which the tree says so.
+_MENU, _MOSTLY_LINKS = 1 / 2, 1 / 3
+#: Share of words in links of the block before that speaks against a block.
+_LINKS_BEFORE = 5 / 9
+#: Share of the words of blocks that are no menus that the tree has to leave for it to be believed.
+_BELIEVED = 3 / 4
+
+
+# What stands before the body, as far as it is plain: half a part, most often. What is not plain is read like anything else.
+_HEAD = re.compile(
+    rb"(?i)(?:[%(s)s]++|<!--[^-]*+(?:-(?!->)[^-]*+)*+-->|%(raw)s"
+    rb"|<(?:!doctype|/?(?:html|head|meta|link|base))(?=[%(s)s/>])[^>]*+>)*+"
+    % {
+        b"s": SPACE,
+        b"raw": b"|".join(
+            rb"<%(n)s(?=[%(s)s>])[^>]*+>[^<]*+(?:<(?!/%(n)s)[^<]*+)*+</%(n)s[^>]*+>" % {b"n": name, b"s": SPACE}
+            for name in (b"script", b"style", b"title")
+        ),
+    }
+)
+
+
+def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
+    """The prose of a page, one block a line; empty where it has none.
+
+    Args:
+        markup: well-formed UTF-8.
+        enough: characters behind which no further part is read. The text can be longer by one part, and whoever asked cuts it.
+    """
+    return _text(markup, enough, set(), _main)
+
+
+def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
+    """Every word of a page that is for readers, menus and code among them, one block a line.
+
+    Args:
+        markup: well-formed UTF-8.
+        enough: characters behind which no further part is read.
+    """
+    from gossamer.documents.blocks import ADVERTISEMENTS, WORDED
+
+    return _text(markup, enough, {*WORDED, ADVERTISEMENTS}, _every)
+
+
+#: What makes a page's text of its markup, by the choice.
+TEXTS = {"main": main_text, "all": all_text}
+
+
+def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[["Part"], bytes]) -> str:
+    """Blocks that are kept, part by part; `shown` are kinds of elements that are text though no prose."""
+    from gossamer.documents.blocks import Part
+
+    found: list[str] = []
+    head = _HEAD.match(markup)
+    start, length, size = head.end() if head else 0, 0, PART
+    while start < len(markup) and length < enough:
+        part = Part(markup, start, _end(markup, start, size), shown)
+        blocks = texts(part)
+        if blocks:
+            found.append(lines(blocks))
+            length += len(found[-1])
+        size = PART if blocks else min(2 * size, MAX_PART)
+        start = part.behind
+    return "\n".join(found)
+
+
+def _every(part: "Part") -> bytes:
+    return part.all_words()
+
+
+def _main(part: "Part") -> bytes:
+    return part.prose(_prose)
+
+
+def _prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
+    """Which blocks are prose, or at least no menu."""
+    shares = [few / number for few, number in zip(bare, words, strict=True)]
+    kept = _kept(words, shares)
+    no_menu = [share <= _MENU for share in shares]
+    left, most = (sum(compress(words, some)) for some in (kept, no_menu))
+    return kept if left >= _BELIEVED * most else no_menu
+
+
+def _end(markup: bytes, start: int, size: int) -> int:
+    """Where a part ends: before a tag, if there is one."""
+    end = start + size
+    if end >= len(markup):
+        return len(markup)
+    before = markup.rfind(b"<", start + 1, end)
+    return end if before < 0 else before
+
+
+def _kept(words: Sequence[int], shares: Sequence[float]) -> list[bool]:
+    """Which blocks are content, by their words and the shares of them in links: `NumWordsRules` as published."""
+    verdicts = []
+    before = 0
+    share_before = 0.0
+    for count, share, after in zip(words, shares, (*words[1:], 0), strict=False):
+        if share > _MOSTLY_LINKS:
+            keep = False
+        elif share_before <= _LINKS_BEFORE:
+            keep = count > 16 or after > 15 or before > 4
+        else:
+            keep = count > 40 or after > 17
+        verdicts.append(keep)
+        before, share_before = count, share
+    return verdicts

@@ -1,0 +1,276 @@
+"""Folders for what lies between: each has a lock that dies with its process, and the next one removes what the dead have left.
+
+Place in the flow: a crawl's sockets, the links and spills of DuckDB and the parts of an index lie in such folders, in the system's
+directory for temporary files. Beside room on the disk, whoever opens a store asks here for what the system gives in memory.
+"""
+
+import contextlib
+import fcntl
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+# Files that only grow, a whole group of bytes at a time: under the archive and the row log.
+#
+# A group is on disk whole or not at all as far as this process can see to it: when a write fails in the middle (disk
+# full), the file is cut back to where the group began, and the error goes up (fault 68). What a kill tears is cut back
+# by whoever opens the file again.
+
+#: Bytes read at first to find the end of the last whole line; doubled until it is found.
+TAIL_BYTES = 1 << 16
+
+
+class AppendFile:
+    """One open file, unbuffered: when `append` returns, another process can read what it wrote."""
+
+    __slots__ = ("_descriptor", "_is_named", "end", "path")
+
+    def __init__(self, path: Path, *, fresh: bool, mode: int = 0o644) -> None:
+        """Open `path`, creating it with `mode`, and its directories. `fresh` refuses a file that exists (FileExistsError)."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # No O_APPEND: a write after a cut-back must land at `end`. No symbolic link is followed (fault 69).
+        flags = os.O_RDWR | os.O_CREAT | (os.O_EXCL if fresh else 0) | getattr(os, "O_NOFOLLOW", 0)
+        self._descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), mode)
+        self.path = path
+        #: Its name is on the disk as well: a power cut may otherwise leave bytes that no directory knows.
+        self._is_named = False
+        self.end = os.lseek(self._descriptor, 0, os.SEEK_END)
+
+    def append(self, data: bytes, *, sync: bool = False) -> int:
+        """Write all of `data`; returns the offset where it begins.
+
+        Raises:
+            OSError: nothing of it was kept.
+        """
+        start = self.end
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+            if sync:
+                self.sync()
+        except OSError:
+            self.cut_back(start)
+            raise
+        self.end = start + len(data)
+        return start
+
+    def sync(self) -> None:
+        """Force what was written to the disk, and the first time the file's name too."""
+        os.fsync(self._descriptor)
+        if not self._is_named:
+            directory = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+            self._is_named = True
+
+    def cut_back(self, end: int) -> None:
+        """Drop everything from byte `end` on."""
+        os.ftruncate(self._descriptor, end)
+        os.lseek(self._descriptor, end, os.SEEK_SET)
+        self.end = end
+
+    def tail(self, length: int) -> bytes:
+        """The last `length` bytes, fewer where the file is shorter."""
+        start = max(0, self.end - length)
+        os.lseek(self._descriptor, start, os.SEEK_SET)
+        data = os.read(self._descriptor, self.end - start)
+        os.lseek(self._descriptor, self.end, os.SEEK_SET)
+        return data
+
+    def end_of_lines(self) -> int:
+        """Where the last whole line ends: what a kill tore begins there."""
+        length = TAIL_BYTES
+        while True:
+            tail = self.tail(length)
+            whole = tail.rfind(b"\n") + 1
+            if whole or length >= self.end:
+                return self.end - len(tail) + whole
+            length *= 2
+
+    def close(self) -> None:
+        """Close the descriptor; the object is of no use after."""
+        os.close(self._descriptor)
+
+
+class LastWrites:
+    """Where files ended before the last group was written to them, so that it can be taken back: a commit that failed."""
+
+    def __init__(self) -> None:
+        self._before: dict[AppendFile, int] = {}
+
+    def begin(self) -> None:
+        """A new group: what the one before wrote stays."""
+        self._before.clear()
+
+    def about_to(self, file: AppendFile) -> None:
+        """This file is about to be written to."""
+        self._before.setdefault(file, file.end)
+
+    def take_back(self) -> None:
+        """Drop what was written since :meth:`begin`."""
+        for file, end in self._before.items():
+            file.cut_back(end)
+        self._before.clear()
+
+
+# Files that are replaced as a whole: notes of a crawl, manifests, tables of stores.
+#
+# Place in the flow: the bottom of every file that is small, read at a start, and must never be seen half written.
+
+
+def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False) -> None:
+    """Put a file in the place of another, whole or not at all; whoever reads meanwhile sees one of the two.
+
+    Args:
+        path: of the file. Its folder is there.
+        data: what it is to hold.
+        sync: wait for the disk, so that it survives a power cut.
+
+    Raises:
+        OSError: it cannot be written; the one before stays.
+    """
+    beside = path.with_name(f"{path.name}.new")
+    with beside.open("wb") as out:
+        out.write(data)
+        out.flush()
+        if sync:
+            os.fsync(out.fileno())
+    beside.replace(path)
+    if sync:
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+#: How the names of these folders begin.
+PREFIX = "gossamer-"
+
+_LOCK = "lock"
+
+#: Bytes of address space below which the libraries that store and ask cannot start a thread, and end their process without a word:
+#: a crawl with its tables ran with 0.9 GB and died with 0.7 (x86-64, 2 cores).
+LEAST_SPACE = 1_000_000_000
+
+
+@contextlib.contextmanager
+def scratch(prefix: str = PREFIX, place: Path | None = None) -> Iterator[str]:
+    """A new folder of this process' own, removed at the end; those of processes that were killed go first.
+
+    Args:
+        prefix: how its name begins: as :data:`PREFIX` or longer.
+        place: where it is made; the system's own directory for temporary files unless told.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    sweep(place)
+    while True:
+        folder = tempfile.mkdtemp(prefix=prefix, dir=place)
+        descriptor = _locked(Path(folder))
+        if descriptor is not None:
+            break
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def shared_scratch(place: Path | None = None) -> Iterator[str]:
+    """A new folder that other processes may hold as well (:func:`joined`); the last one that leaves removes it.
+
+    Args:
+        place: where it is made; the system's own directory for temporary files unless told.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    sweep(place)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+        descriptor = _locked(folder)
+        if descriptor is None:
+            continue
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if (folder / _LOCK).exists():
+            break
+        os.close(descriptor)  # a sweep came while the lock changed its kind
+    try:
+        yield str(folder)
+    finally:
+        _leave(folder, descriptor)
+
+
+@contextlib.contextmanager
+def joined(folder: Path) -> Iterator[Path | None]:
+    """Hold a folder that :func:`shared_scratch` has made, so that nobody sweeps it; None where it is gone."""
+    descriptor = _joined(folder)
+    try:
+        yield None if descriptor is None else folder
+    finally:
+        if descriptor is not None:
+            _leave(folder, descriptor)
+
+
+def _joined(folder: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if (folder / _LOCK).exists():
+                return descriptor
+        os.close(descriptor)
+    return None
+
+
+def _leave(folder: Path, descriptor: int) -> None:
+    """Let go of a folder; who is the last one removes it."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    os.close(descriptor)
+
+
+def sweep(place: Path | None = None) -> None:
+    """Remove the folders in `place` (the system's own unless told) that nobody holds, and that are ours."""
+    for folder in (place or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.lstat().st_uid != os.getuid():
+                continue
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _locked(folder: Path) -> int | None:
+    """Hold a folder that was just made; None where a sweep took it in the instant before it was held."""
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return None
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if (folder / _LOCK).exists():
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def too_little_memory() -> str:
+    """Why this process cannot open a store: the system gives it too little memory; empty where it does not."""
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if space == resource.RLIM_INFINITY or space >= LEAST_SPACE:
+        return ""
+    least = LEAST_SPACE // 1024
+    return f"the system lets this process have {space // 1024} kB of memory, and it needs {least}; raise it: ulimit -v {least}"

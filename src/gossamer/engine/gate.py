@@ -1,0 +1,246 @@
+"""The gate of a component: how many of its handlers are at work, who waits outside, and when those inside have gone.
+
+The runner sends every piece of work through it. So a pool is a number of places, suspension is a shut gate, an exchange
+waits for a turnover, and a restart waits until nobody is left whom it could disturb. It knows nothing of items.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from itertools import groupby
+
+
+class Gate:
+    """Lets work in, in the order of asking."""
+
+    def __init__(self, places: int | None = None) -> None:
+        """`places`: how many may be inside at once; None for any number."""
+        self.suspended = False
+        self._places = places
+        self._free = places
+        """Places to be had; below 0, so many of those inside give theirs up when they leave."""
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._repairing = False
+        self._opened = asyncio.Event()
+        self._opened.set()
+        self._begun = 0
+        self._inside: set[int] = set()
+        self._turnovers: list[tuple[int, asyncio.Future[None]]] = []
+        self._aside = 0
+        self._moved = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Gate: {'suspended' if self.suspended else 'open'}, {len(self._inside)} inside>"
+
+    @property
+    def inside(self) -> int:
+        """How many are at work."""
+        return len(self._inside)
+
+    @property
+    def shut(self) -> bool:
+        """Nobody is let in now."""
+        return self.suspended or self._repairing
+
+    def try_enter(self) -> int:
+        """Enter if that takes no waiting; 0 if it does. What :meth:`enter` does, for the many who find the gate open."""
+        if self.suspended or self._repairing or self._queue:
+            return 0
+        if self._free is not None:
+            if self._free <= 0:
+                return 0
+            self._free -= 1
+        self._begun += 1
+        self._inside.add(self._begun)
+        return self._begun
+
+    async def enter(self) -> int:
+        """Wait for a place and for the gate to be open; the number is for :meth:`leave`."""
+        if self._free is not None:
+            if self._free > 0 and not self._queue:
+                self._free -= 1
+            else:
+                await self._queued()
+        if self.shut:
+            try:
+                await self.opened()
+            except BaseException:
+                self._pass_place_on()
+                raise
+        self._begun += 1
+        self._inside.add(self._begun)
+        return self._begun
+
+    def leave(self, number: int) -> None:
+        """What was let in is finished."""
+        self._inside.discard(number)
+        if self._queue:
+            self._pass_place_on()
+        elif self._free is not None:
+            self._free += 1
+        if self._repairing:
+            self._moved.set()
+        if self._turnovers:
+            self._tell_turnovers()
+
+    def resize(self, places: int) -> None:
+        """Let so many in at once from now on. Nobody is sent away: places that are too many go as those inside leave."""
+        assert self._free is not None
+        assert self._places is not None
+        more, self._places = places - self._places, places
+        if more < 0:
+            self._free += more
+        for _ in range(more):
+            self._pass_place_on()
+
+    async def opened(self) -> None:
+        """Wait until the gate is open."""
+        while self.shut:
+            await self._opened.wait()
+
+    async def _queued(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._queue.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._pass_place_on()
+            raise
+
+    def _pass_place_on(self) -> None:
+        if self._free is None:
+            return
+        while self._queue and self._free >= 0:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
+
+    # -- suspension and turnover
+
+    async def suspend(self) -> None:
+        """Let nobody in; returns when those inside have gone."""
+        self.suspended = True
+        self._opened.clear()
+        await self.turnover()
+
+    def resume(self) -> None:
+        """Let in again."""
+        self.suspended = False
+        if not self.shut:
+            self._opened.set()
+
+    async def turnover(self) -> None:
+        """Return when all who are inside now have gone, whoever came after them."""
+        if self._inside:
+            future = asyncio.get_running_loop().create_future()
+            self._turnovers.append((self._begun, future))
+            await future
+
+    def _tell_turnovers(self) -> None:
+        oldest = min(self._inside, default=self._begun + 1)
+        waiting = []
+        for number, future in self._turnovers:
+            if number < oldest:
+                if not future.done():
+                    future.set_result(None)
+            else:
+                waiting.append((number, future))
+        self._turnovers = waiting
+
+    # -- repair
+
+    @contextmanager
+    def standing_aside(self) -> Iterator[None]:
+        """One who is inside only waits for a repair, so that the repair need not wait for it."""
+        self._aside += 1
+        self._moved.set()
+        try:
+            yield
+        finally:
+            self._aside -= 1
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Shut the gate, and wait until all inside have gone or stand aside."""
+        self._repairing = True
+        self._opened.clear()
+        try:
+            while len(self._inside) > self._aside:
+                self._moved.clear()
+                await self._moved.wait()
+            yield
+        finally:
+            self._repairing = False
+            if not self.shut:
+                self._opened.set()
+
+
+# Receipts: how a remote connector learns that everything an item caused is safe, without any component helping.
+#
+# A remote receiver gives each batch a receipt. Every item that is derived from it, in any component of the process,
+# *holds* the receipt until it is handled in turn; when nothing holds it any more, its sender is told.
+# Inside one process the lineage travels in a context variable, so a filter's outputs inherit it by being sent while
+# the input is handled. In a process without remote inputs there are no receipts, and this costs one look-up a send.
+
+
+class Receipt:
+    """Counts who still needs it, and calls `done` once when the last one lets go.
+
+    Whoever makes a receipt holds it once.
+    """
+
+    __slots__ = ("_done", "_holders")
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        self._done = done
+        self._holders = 1
+
+    def __repr__(self) -> str:
+        return f"<Receipt held {self._holders} times>"
+
+    def hold(self, times: int = 1) -> None:
+        """One more holder, or several."""
+        self._holders += times
+
+    def release(self, times: int = 1) -> None:
+        """One holder less, or several; the last one completes the receipt.
+
+        A task that outlives the handling of its item may hold the receipt again when it is too late: that is harmless.
+        """
+        self._holders -= times
+        if self._holders == 0:
+            done, self._done = self._done, _nothing
+            done()
+
+
+def _nothing() -> None:
+    """What a completed receipt does when it is completed once more."""
+
+
+def joint(receipts: Iterable[Receipt | None]) -> Receipt | None:
+    """One receipt for a batch that is handled as a whole: it releases each of `receipts` once when it completes."""
+    parents = [receipt for receipt in receipts if receipt is not None]
+    if not parents:
+        return None
+
+    def release_all() -> None:
+        for parent in parents:
+            parent.release()
+
+    return Receipt(release_all)
+
+
+def runs(receipts: Iterable[Receipt | None] | None) -> Iterator[tuple[Receipt, int]]:
+    """Each receipt with the number of items in a row that have it: a frame's thousand items are one release."""
+    for receipt, run in groupby(receipts or ()):
+        if receipt is not None:
+            yield receipt, len(list(run))
+
+
+#: What the code that runs now is handling; outputs sent meanwhile inherit it.
+current: ContextVar[Receipt | None] = ContextVar("gossamer_receipt", default=None)

@@ -1,0 +1,426 @@
+"""`local:`, the connector between components of one process: a bounded queue that the event loop alone guards.
+
+The three gates of Hunyadi 2007, section 4.4 (producer mutex, free slots, critical section) become two: producers take turns
+while one of them is suspended, so that a bulk put stays contiguous, and they wait for free slots. The third is the
+event loop: between two awaits nothing else runs.
+"""
+
+import asyncio
+import heapq
+import itertools
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from gossamer.engine.connector import DEFAULT_CAPACITY, Connector, Receipts, Retired, Statistics
+from gossamer.engine.errors import ConnectorError, EndOfItems, WiringError
+from gossamer.engine.gate import Receipt
+
+T = TypeVar("T")
+
+
+class Buffer(Protocol[T]):
+    """Where items wait, and in what order they leave. A connector of one's own usually needs only another buffer."""
+
+    def __len__(self) -> int: ...
+
+    def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Keep items, all with this receipt."""
+        ...
+
+    def get(self, limit: int) -> tuple[list[T], Receipts]:
+        """Remove up to `limit` items."""
+        ...
+
+
+class FifoBuffer(Generic[T]):
+    """First in, first out. Receipts are kept only from the first one on: most graphs have none."""
+
+    __slots__ = ("_items", "_receipts")
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._receipts: deque[Receipt | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Append items."""
+        if receipt is not None or self._receipts is not None:
+            if self._receipts is None:
+                self._receipts = deque([None] * len(self._items))
+            if receipt is not None:
+                receipt.hold(len(items))
+            self._receipts.extend([receipt] * len(items))
+        self._items.extend(items)
+
+    def get(self, limit: int) -> tuple[list[T], Receipts]:
+        """Take from the front."""
+        items, receipts = self._items, self._receipts
+        if limit == 1 and receipts is None:
+            return [items.popleft()], None
+        count = len(items)
+        if count <= limit:
+            taken = list(items)
+            items.clear()
+        else:
+            count = limit
+            taken = [items.popleft() for _ in range(count)]
+        if receipts is None:
+            return taken, None
+        return taken, [receipts.popleft() for _ in range(count)]
+
+
+class LocalConnector(Connector[T]):
+    """A bounded queue in this process."""
+
+    def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY) -> None:
+        super().__init__(name, item_type, capacity)
+        self._buffer: Buffer[T] = self.make_buffer()
+        self._consumers: deque[tuple[asyncio.Future[None], int]] = deque()
+        """Who waits for items, and how many it takes at once."""
+        self._expected = 0
+        """Items that consumers can take who are woken and have not looked yet."""
+        self._turns: deque[asyncio.Future[None]] = deque()
+        self._rooms: deque[asyncio.Future[None]] = deque()
+        self._idlers: list[asyncio.Future[None]] = []
+        self._waiting = 0
+        self._sending = False
+        self._ended = False
+        self._retired = False
+        self._failure: ConnectorError | None = None
+        self._passed = 0
+        self._peak = 0
+        self._stalled = 0.0
+
+    def make_buffer(self) -> Buffer[T]:
+        """The order in which items leave: first in, first out. A subclass may choose another."""
+        return FifoBuffer()
+
+    # -- producing
+
+    def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
+        """Accept all items now if they fit and nobody else is in the middle of a bulk."""
+        self.check(items)
+        waiting = self._waiting + len(items)
+        if self._sending or waiting > self.capacity:
+            return False
+        self._buffer.put(items, receipt)
+        self._waiting = waiting
+        if waiting > self._peak:
+            self._peak = waiting
+        if self._consumers:
+            self._wake_consumers()
+        return True
+
+    async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept items in pieces as room comes free; nobody else's come between."""
+        self.check(items)
+        began = time.monotonic()
+        await self._take_turn()
+        try:
+            start = 0
+            while start < len(items):
+                free = self.capacity - self._waiting
+                if free <= 0:
+                    await self._wait_in(self._rooms)
+                    continue
+                piece = items[start : start + free]
+                self._buffer.put(piece, receipt)
+                start += len(piece)
+                self._waiting += len(piece)
+                self._peak = max(self._peak, self._waiting)
+                self._wake_consumers()
+        finally:
+            self._stalled += time.monotonic() - began
+            self._pass_turn()
+
+    async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept all, also beyond the capacity: nobody else can send here yet."""
+        self._buffer.put(items, receipt)
+        self._waiting += len(items)
+        self._peak = max(self._peak, self._waiting)
+        self._wake_consumers()
+
+    async def room(self) -> int:
+        """Wait for free slots; other producers may be faster."""
+        while self._sending or self._waiting >= self.capacity:
+            await self._wait_in(self._rooms)
+        return self.capacity - self._waiting
+
+    async def _take_turn(self) -> None:
+        if not self._sending:
+            self._sending = True
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._turns.append(turn)
+        try:
+            await turn
+            self._check_failure()
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._pass_turn()
+            raise
+
+    def _pass_turn(self) -> None:
+        """Hand the mutex to the next producer in line, or free it."""
+        while self._turns:
+            turn = self._turns.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._sending = False
+        self._wake(self._rooms)
+        self._tell_idlers()
+        if self._ended:
+            self._wake_all_consumers()
+
+    # -- consuming
+
+    def poll(self, limit: int) -> tuple[list[T], Receipts]:
+        """What is there now."""
+        if not self._waiting:
+            return [], None
+        taken = self._buffer.get(limit)
+        count = len(taken[0])
+        self._waiting -= count
+        self._passed += count
+        if self._rooms:
+            self._wake(self._rooms)
+        if self._idlers:
+            self._tell_idlers()
+        return taken
+
+    async def take(self, limit: int) -> tuple[list[T], Receipts]:
+        """What is there, or the next that comes."""
+        while not self._waiting:
+            if self._ended and not self._sending:
+                raise EndOfItems(f"connector {self.name!r} has ended")
+            if self._retired:
+                raise Retired
+            self._check_failure()
+            arrival = asyncio.get_running_loop().create_future()
+            self._consumers.append((arrival, limit))
+            try:
+                await arrival
+            except asyncio.CancelledError:
+                if arrival.done() and not arrival.cancelled():
+                    self._expected -= limit
+                    self._wake_consumers()
+                raise
+            self._expected -= limit
+        return self.poll(limit)
+
+    def retire(self) -> None:
+        """Send waiting consumers to the successor."""
+        self._retired = True
+        self._wake_all_consumers()
+
+    def end(self) -> None:
+        """No producer is left."""
+        self._ended = True
+        self._wake_all_consumers()
+
+    def fail(self, error: ConnectorError) -> None:
+        """Who waits here now or later gets `error`: for a remote connector, whose other side may refuse it for good."""
+        self._failure = error
+        self._wake_all_consumers()
+        self._wake(self._turns)
+        self._wake(self._rooms)
+        self._wake(deque(self._idlers))
+
+    def _check_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    # -- waiting and waking
+
+    async def idle(self) -> None:
+        """Wait until the queue is empty and no bulk is under way."""
+        while self._sending or self._waiting:
+            self._check_failure()
+            future = asyncio.get_running_loop().create_future()
+            self._idlers.append(future)
+            await future
+
+    def _wake_consumers(self) -> None:
+        """Wake as many as can take what waits, and no more: who finds nothing has woken for nothing, and waits again."""
+        while self._consumers and self._expected < self._waiting:
+            self._wake_consumer()
+
+    def _wake_all_consumers(self) -> None:
+        while self._consumers:
+            self._wake_consumer()
+
+    def _wake_consumer(self) -> None:
+        arrival, limit = self._consumers.popleft()
+        if not arrival.done():
+            arrival.set_result(None)
+            self._expected += limit
+
+    async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
+        self._check_failure()
+        future = asyncio.get_running_loop().create_future()
+        line.append(future)
+        await future
+        self._check_failure()
+
+    @staticmethod
+    def _wake(line: deque[asyncio.Future[None]]) -> None:
+        while line:
+            future = line.popleft()
+            if not future.done():
+                future.set_result(None)
+
+    def _tell_idlers(self) -> None:
+        if not self._sending and not self._waiting:
+            idlers, self._idlers = self._idlers, []
+            self._wake(deque(idlers))
+
+    def statistics(self) -> Statistics:
+        """The figures as they stand."""
+        return Statistics(self._passed, self._waiting, self._peak, self._stalled, self.capacity)
+
+
+# `priority:FIELD`, a connector of one's own as an example: items leave in the order of one of their fields, lowest first.
+#
+# All that differs from `local:` is the buffer, so that is all that stands here. Equal items leave in the order of arrival.
+
+
+class PriorityBuffer(Generic[T]):
+    """A heap by the value of one field."""
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._heap: list[tuple[Any, int, T, Receipt | None]] = []
+        self._arrivals = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Sort items in."""
+        if receipt is not None:
+            receipt.hold(len(items))
+        for item in items:
+            heapq.heappush(self._heap, (getattr(item, self._field), next(self._arrivals), item, receipt))
+
+    def get(self, limit: int) -> tuple[list[T], Receipts]:
+        """The items of lowest value."""
+        entries = [heapq.heappop(self._heap) for _ in range(min(limit, len(self._heap)))]
+        receipts = [entry[3] for entry in entries]
+        return [entry[2] for entry in entries], receipts if any(receipts) else None
+
+
+class PriorityConnector(LocalConnector[T]):
+    """A bounded queue in this process that serves the lowest value of `field` first."""
+
+    def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY, *, field: str) -> None:
+        if field not in getattr(item_type, "__struct_fields__", ()):
+            known = ", ".join(getattr(item_type, "__struct_fields__", ())) or "none"
+            raise WiringError(
+                f"connector {name!r}: items of type {item_type.__name__} have no field {field!r}; known: {known}"
+            )
+        self._field = field
+        super().__init__(name, item_type, capacity)
+
+    def make_buffer(self) -> Buffer[T]:
+        """Lowest value first."""
+        return PriorityBuffer(self._field)
+
+
+# `fused:`, the connector that is none: the consumer is called in place, in the producer's own task.
+#
+# It saves the queue and the task switch where an arrow costs more than it gives (ARCHITECTURE.md). Back-pressure is the call
+# itself. The counters go on counting, so that the crawl's arrows stay visible. One consumer only: a filter or a consumer.
+
+
+class FusedConnector(Connector[T]):
+    """Hands items straight to the consumer's handler."""
+
+    def __init__(self, name: str, item_type: type[T], capacity: int = 1) -> None:
+        super().__init__(name, item_type, capacity)
+        self._handle: Callable[[list[T]], Awaitable[None]] | None = None
+        self._over: asyncio.Event = asyncio.Event()
+        self._retired = False
+        self._passed = 0
+        self._inside = 0
+        self._peak = 0
+        self._idlers: list[asyncio.Future[None]] = []
+
+    def attach(self, handle: Callable[[list[T]], Awaitable[None]]) -> None:
+        """Name the one consumer.
+
+        Raises:
+            WiringError: there is one already.
+        """
+        if self._handle is not None:
+            raise WiringError(f"connector {self.name!r} is fused and takes one consumer; make it local: for several")
+        self._handle = handle
+
+    def detach(self) -> None:
+        """Forget the consumer, who is about to be another."""
+        self._handle = None
+
+    def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
+        """Never: the consumer may have to wait, so the producer has to."""
+        return False
+
+    async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Call the consumer. The receipt needs no holder: the items are handled before this returns."""
+        self.check(items)
+        if self._handle is None:
+            raise WiringError(f"connector {self.name!r} is fused, but nothing consumes from it")
+        self._inside += len(items)
+        self._peak = max(self._peak, self._inside)
+        try:
+            await self._handle(list(items))
+        finally:
+            self._inside -= len(items)
+            if not self._inside:
+                self._tell_idlers()
+        self._passed += len(items)
+
+    def poll(self, limit: int) -> tuple[list[T], Receipts]:
+        """Nothing ever waits here."""
+        return [], None
+
+    async def take(self, limit: int) -> tuple[list[T], Receipts]:
+        """Wait for the end: items come by the handler, not by this."""
+        await self._over.wait()
+        if self._retired:
+            raise Retired
+        await self.idle()
+        raise EndOfItems(f"connector {self.name!r} has ended")
+
+    async def room(self) -> int:
+        """As many as the producer likes."""
+        return self.capacity
+
+    async def idle(self) -> None:
+        """Wait until no call is under way."""
+        while self._inside:
+            future = asyncio.get_running_loop().create_future()
+            self._idlers.append(future)
+            await future
+
+    def _tell_idlers(self) -> None:
+        idlers, self._idlers = self._idlers, []
+        for future in idlers:
+            if not future.done():
+                future.set_result(None)
+
+    def retire(self) -> None:
+        """Send the consumer to the successor."""
+        self._retired = True
+        self._over.set()
+
+    def end(self) -> None:
+        """No producer is left."""
+        self._over.set()
+
+    def statistics(self) -> Statistics:
+        """The figures as they stand; what is being handled counts as waiting."""
+        return Statistics(self._passed, self._inside, self._peak, 0.0, self.capacity)

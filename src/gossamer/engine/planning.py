@@ -1,0 +1,245 @@
+"""Planning: a wiring's names are looked up and its types held against each other, before anything is started.
+
+What is wrong is said all at once, one line for each finding, so that a person mends the file in one go.
+"""
+
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gossamer.engine import ends
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.component import Component
+from gossamer.engine.errors import SettingError, WiringError
+from gossamer.engine.graph import (
+    ComponentNode,
+    ConnectorNode,
+    Graph,
+    ProviderNode,
+    Roles,
+    lacking,
+    misfits,
+    skippable,
+    start_order,
+    type_name,
+    used_names,
+)
+from gossamer.engine.sheet import Sheet, build, nearest
+from gossamer.engine.wiring import ComponentPlan, OnError, ProviderPlan, Wiring
+
+N = typing.TypeVar("N")
+U = typing.TypeVar("U", bound=type)
+
+
+def plan(wiring: Wiring, catalog: Catalog) -> Graph:
+    """Check a wiring and make its graph.
+
+    Raises:
+        WiringError: what is wrong, one line for each finding, each naming file, key and what would be right.
+    """
+    return _Planner(wiring, catalog).graph()
+
+
+class _Planner:
+    """Collects findings, so that a person mends them all at once."""
+
+    def __init__(self, wiring: Wiring, catalog: Catalog) -> None:
+        self.wiring = wiring
+        self.catalog = catalog
+        self.findings: list[str] = []
+
+    def finding(self, key: str, text: str) -> None:
+        self.findings.append(f"{self.wiring.source}: {key}: {text}")
+
+    def stop_if_wrong(self) -> None:
+        if self.findings:
+            raise WiringError("\n".join(self.findings))
+
+    def graph(self) -> Graph:
+        if not self.wiring.components:
+            self.finding("components", "there are none; a wiring needs at least one")
+        providers = _found({name: self.provider(name, plan) for name, plan in self.wiring.providers.items()})
+        components = _found({name: self.component(name, plan) for name, plan in self.wiring.components.items()})
+        self.one_name_each()
+        self.stop_if_wrong()
+        ordered = self.start_order(providers)
+        connectors = self.connect(components)
+        self.stop_if_wrong()
+        graph = Graph(ordered, connectors, components, self.wiring)
+        self.unused_providers(graph)
+        for key, text in misfits(graph):
+            self.finding(key, text)
+        self.stop_if_wrong()
+        return graph
+
+    # -- units
+
+    def provider(self, name: str, plan: ProviderPlan) -> ProviderNode | None:
+        key = f"providers.{name}"
+        unit, sheet = self.unit_and_sheet(key, plan, self.catalog.provider)
+        if unit is None:
+            return None
+        roles = self.roles(key, unit, plan.providers)
+        return None if sheet is None else ProviderNode(name, plan.use, unit, sheet, roles)
+
+    def component(self, name: str, plan: ComponentPlan) -> ComponentNode | None:
+        key = f"components.{name}"
+        unit, sheet = self.unit_and_sheet(key, plan, self.catalog.component)
+        if unit is None:
+            return None
+        for problem in unit.problems():
+            self.finding(f"{key}.use", problem)
+        declared = ends.declared(unit)
+        for role in plan.ports:
+            if role not in declared.inputs and role not in declared.outputs:
+                self.finding(
+                    f"{key}.ports", f"unknown port {role!r}{nearest(role, [*declared.inputs, *declared.outputs])}"
+                )
+        for role in (*declared.inputs, *declared.outputs):
+            if role not in plan.ports and role not in unit.optional:
+                self.finding(f"{key}.ports", f"port {role!r} of {plan.use!r} is not bound; name a connector for it")
+        inputs = {role: plan.ports[role] for role in declared.inputs if role in plan.ports}
+        outputs = {role: plan.ports[role] for role in declared.outputs if role in plan.ports}
+        roles = self.roles(key, unit, plan.providers)
+        on_error = self.on_error(key, unit, plan)
+        if sheet is None:
+            return None
+        return ComponentNode(name, plan.use, unit, sheet, roles, inputs, outputs, plan, on_error)
+
+    def on_error(self, key: str, unit: type[Component[Any]], plan: ComponentPlan) -> OnError:
+        """What happens when the component raises. One bad item ends no crawl by default, where it can do without."""
+        can_skip = skippable(unit)
+        if plan.on_error == "skip" and not can_skip:
+            text = f"'skip' lets an item go on without the component, and {plan.use!r} has no output that could take it"
+            self.finding(f"{key}.on_error", f"{text}; use 'stop' or 'restart'")
+        if plan.on_error is not None:
+            return plan.on_error
+        return "skip" if can_skip and not self.catalog.is_shipped(plan.use) else "stop"
+
+    def unit_and_sheet(
+        self, key: str, plan: ProviderPlan | ComponentPlan, find: Callable[[str], U]
+    ) -> tuple[U, Sheet | None] | tuple[None, None]:
+        """The class and the sheet that a plan speaks of; None in the place of what cannot be had, which is then noted."""
+        try:
+            unit = find(plan.use)
+            ends.declared(unit)
+        except WiringError as error:
+            self.finding(f"{key}.use", str(error))
+            return None, None
+        try:
+            return unit, build(unit.sheet_type, plan.settings)  # type: ignore[attr-defined]  # every unit class has one
+        except SettingError as error:
+            self.finding(f"{key}.settings", str(error))
+            return unit, None
+
+    def one_name_each(self) -> None:
+        """Metrics and settings of a unit are found by its name alone."""
+        for name in self.wiring.components:
+            if name in self.wiring.providers:
+                self.finding(f"providers.{name}", "a component has this name too; give one of them another")
+
+    def roles(self, key: str, unit: type, bound: Mapping[str, Any]) -> Roles:
+        declared = ends.declared(unit)
+        known = {**declared.uses, **declared.uses_many}
+        found: dict[str, str | dict[str, tuple[str, ...]]] = {}
+        for role, target in bound.items():
+            where = f"{key}.providers.{role}"
+            if role not in known:
+                self.finding(f"{key}.providers", f"unknown role {role!r}{nearest(role, known)}")
+            elif role in declared.uses and isinstance(target, str):
+                self.fits(where, target, known[role])
+                found[role] = target
+            elif role in declared.uses_many and isinstance(target, dict):
+                table = {k: tuple([v] if isinstance(v, str) else v) for k, v in target.items()}
+                for inner, names in table.items():
+                    for name in names:
+                        self.fits(f"{where}.{inner}", name, known[role])
+                found[role] = table
+            else:
+                right = "one provider's name" if role in declared.uses else "a table of key = provider names"
+                self.finding(where, f"is {target!r}; it takes {right}")
+        for role, interface in known.items():
+            if role not in bound and not hasattr(unit, role):  # a role with a default may be left out
+                self.finding(
+                    f"{key}.providers", f"role {role!r} is not bound; name a provider of {type_name(interface)}"
+                )
+        return found
+
+    def fits(self, where: str, name: str, interface: Any) -> None:
+        if name not in self.wiring.providers:
+            self.finding(where, f"there is no provider {name!r}{nearest(name, self.wiring.providers)}")
+            return
+        try:
+            unit = self.catalog.provider(self.wiring.providers[name].use)
+        except WiringError:
+            return
+        missing = lacking(unit, interface)
+        if missing:
+            self.finding(
+                where,
+                f"provider {name!r} ({unit.__name__}) is not a {type_name(interface)}: it lacks {', '.join(missing)}",
+            )
+
+    def start_order(self, providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:
+        try:
+            return start_order(providers)
+        except WiringError as error:
+            self.finding("providers", str(error))
+            return {}
+
+    # -- connectors
+
+    def connect(self, components: Mapping[str, ComponentNode]) -> dict[str, ConnectorNode]:
+        producers: dict[str, list[tuple[str, str]]] = {name: [] for name in self.wiring.connectors}
+        consumers: dict[str, list[tuple[str, str]]] = {name: [] for name in self.wiring.connectors}
+        for node in components.values():
+            for table, bound in ((consumers, node.inputs), (producers, node.outputs)):
+                for role, connector in bound.items():
+                    if connector in table:
+                        table[connector].append((node.name, role))
+                    else:
+                        where = f"components.{node.name}.ports.{role}"
+                        self.finding(
+                            where, f"there is no connector {connector!r}{nearest(connector, self.wiring.connectors)}"
+                        )
+        self.stop_if_wrong()
+        return _found(
+            {
+                name: self.connector(name, producers[name], consumers[name], components)
+                for name in self.wiring.connectors
+            }
+        )
+
+    def connector(
+        self,
+        name: str,
+        producers: list[tuple[str, str]],
+        consumers: list[tuple[str, str]],
+        components: Mapping[str, ComponentNode],
+    ) -> ConnectorNode | None:
+        if not producers or not consumers:
+            side = "produces into it" if not producers else "consumes from it"
+            self.finding(f"connectors.{name}", f"nothing {side}; bind a port to it or remove it")
+            return None
+        taker, inlet = consumers[0]
+        return ConnectorNode(
+            name=name,
+            item_type=ends.declared(components[taker].unit).inputs[inlet],
+            plan=self.wiring.connectors[name],
+            producers=tuple(component for component, _ in producers),
+            consumers=tuple(component for component, _ in consumers),
+        )
+
+    # -- the whole
+
+    def unused_providers(self, graph: Graph) -> None:
+        used = {name for node in graph.components.values() for name in used_names(node.roles)}
+        used |= {name for provider in graph.providers.values() for name in used_names(provider.roles)}
+        for name in graph.providers:
+            if name not in used:
+                self.finding(f"providers.{name}", "nothing uses it; bind a role to it or remove it")
+
+
+def _found(nodes: Mapping[str, N | None]) -> dict[str, N]:
+    """Without those that could not be made; their findings are noted."""
+    return {name: node for name, node in nodes.items() if node is not None}

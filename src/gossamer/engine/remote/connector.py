@@ -1,0 +1,329 @@
+"""The remote connector: a sender, a receiver, or both, behind the interface of every connector. Top of this package."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn, TypeVar
+
+from gossamer.engine.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector, Receipts, Side, Statistics
+from gossamer.engine.errors import Closed, ConnectorError, WiringError
+from gossamer.engine.gate import Receipt
+from gossamer.engine.remote import handshake
+from gossamer.engine.remote.addresses import Address, parse
+from gossamer.engine.remote.frames import FRAME_LIMIT
+from gossamer.engine.remote.handshake import Party
+from gossamer.engine.remote.journal import FileJournal, Journal, MemoryJournal
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.remote.messages import About, Codec, Waiters, type_name
+from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
+from gossamer.engine.remote.sending import Sender, SendingLimits
+from gossamer.engine.sheet import Sheet, setting
+
+T = TypeVar("T")
+
+_WIRED = "it is part of how the two sides are connected"
+
+
+class RemoteSheet(Sheet, frozen=True):
+    """What can be set for a connector over `unix:` or `tcp:`."""
+
+    batch: Annotated[int, setting("Items sent in one frame, at most.", unit="items", restart=_WIRED, ge=1)] = 1000
+    window: Annotated[
+        int,
+        setting(
+            "Items under way, unacknowledged, at most; 0: four batches, at least the capacity.",
+            unit="items",
+            restart=_WIRED,
+            ge=0,
+        ),
+    ] = 0
+    frame_limit: Annotated[
+        int, setting("Longest item or frame that is accepted.", unit="bytes", restart=_WIRED, ge=4096, le=2**31)
+    ] = FRAME_LIMIT
+    listen: Annotated[
+        Literal["receiver", "sender"], setting("Which side listens; the other one dials.", restart=_WIRED)
+    ] = "receiver"
+    journal: Annotated[
+        str, setting("File where unacknowledged items outlive the sending process; empty: memory.", restart=_WIRED)
+    ] = ""
+    fsync: Annotated[bool, setting("Items in the journal also outlive a loss of power; slow.", restart=_WIRED)] = False
+    secret_file: Annotated[
+        str,
+        setting(
+            f"File with the secret both sides share; empty: the variable {handshake.SECRET_VARIABLE}.", restart=_WIRED
+        ),
+    ] = ""
+    linger: Annotated[
+        float,
+        setting(
+            "Time for the other side to acknowledge what is left, when the sender stops.",
+            unit="s",
+            restart=_WIRED,
+            ge=0,
+        ),
+    ] = 10.0
+    slot: Annotated[
+        str,
+        setting("Tell the other side that this process has this name; empty: its name in the wiring.", restart=_WIRED),
+    ] = ""
+    kept: Annotated[
+        bool,
+        setting(
+            "Leave what is not acknowledged at the end to the producers, which keep it and send it again.",
+            restart=_WIRED,
+        ),
+    ] = False
+
+
+class RemoteConnector(Connector[T]):
+    """A connector whose ends may be in two processes.
+
+    Args:
+        address: `unix:PATH` or `tcp:HOST:PORT`, where the two sides meet.
+        exchange: the process' links; connectors that share it share sockets.
+        side: which ends are in this process. `both` still goes over the socket.
+        slot: the name of this process; of several senders each has its own, and keeps it when it comes back.
+        senders: how many senders there will be, or their slots: the stream ends when each has.
+
+    Raises:
+        WiringError: the address is malformed, or `tcp:` has no secret.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        item_type: type[T],
+        address: str,
+        capacity: int = DEFAULT_CAPACITY,
+        *,
+        exchange: Exchange,
+        side: Side = "both",
+        slot: str = DEFAULT_SLOT,
+        senders: int | frozenset[str] = 1,
+        options: RemoteSheet | None = None,
+    ) -> None:
+        super().__init__(name, item_type, capacity)
+        self._options = options or RemoteSheet()
+        self._exchange = exchange
+        self._address = parse(address)
+        self._secret = handshake.read_secret(self._options.secret_file, exchange.environment)
+        if self._address.scheme == "tcp" and not self._secret:
+            raise WiringError(
+                f"connector {name!r}: {address} needs a secret that both sides share; "
+                f"name a secret_file, or set {handshake.SECRET_VARIABLE}"
+            )
+        self._changes = Waiters()
+        self._slot = self._options.slot or slot
+        self._sender: Sender[T] | None = None if side == "receive" else self._make_sender()
+        self._receiver: Receiver[T] | None = None if side == "send" else self._make_receiver(senders)
+        self._dialling: asyncio.Task[None] | None = None
+        self._peak = 0
+
+    def _make_sender(self) -> Sender[T]:
+        options, about = self._options, self._about(sending=True)
+        window = options.window or max(4 * options.batch, self.capacity)
+        journal: Journal = MemoryJournal()
+        if options.journal:
+            purpose = f"connector {self.name!r} for {about.item_type}"
+            journal = FileJournal(Path(options.journal), purpose, fsync=options.fsync)
+        return Sender(about, self._codec(), journal, self.capacity, SendingLimits(options.batch, window), self._changes)
+
+    def _make_receiver(self, senders: int | frozenset[str]) -> Receiver[T]:
+        about, limit = self._about(sending=False), self._options.frame_limit
+        return Receiver(
+            about, self.item_type, self._codec(), self.capacity, limit, ExpectedSenders(senders), self._changes
+        )
+
+    def _codec(self) -> Codec[T]:
+        return Codec(self.name, self.item_type, self.item_class, self._options.frame_limit)
+
+    def _about(self, *, sending: bool) -> About:
+        return About(self.name, type_name(self.item_type), sending, self._slot, "", 0)
+
+    @property
+    def address(self) -> Address:
+        """Where the sides meet; on port 0 of `tcp:` known after :meth:`start` of the side that listens."""
+        return self._address
+
+    # -- its life
+
+    async def start(self) -> None:
+        """Listen, and begin to dial: the other side may come later.
+
+        Raises:
+            WiringError: the socket or the journal cannot be used.
+        """
+        listens, dials = self._parties()
+        if self._sender is not None:
+            self._sender.open()
+        if listens is not None:
+            try:
+                self._address = await self._exchange.listen(self._address, self._secret, listens)
+            except WiringError:
+                if self._sender is not None:
+                    await self._sender.close()
+                raise
+        if dials is not None:
+            self._dialling = asyncio.ensure_future(self._exchange.dial(self._address, self._secret, dials))
+
+    async def stop(self) -> None:
+        """Close in order: what is left is sent, then connections, sockets and the journal are closed.
+
+        Raises:
+            ConnectorError: the producers had closed, and what they sent last was not acknowledged in time.
+        """
+        left = await self._linger()
+        listens, _ = self._parties()
+        if self._receiver is not None:
+            self._receiver.close(self._sender.acknowledge if self._sender is not None else None)
+        if self._dialling is not None:
+            self._dialling.cancel()
+            await asyncio.wait([self._dialling])
+        if listens is not None:
+            await self._exchange.unlisten(self._address, listens)
+        if self._sender is not None:
+            await self._sender.close()
+        if left:
+            raise ConnectorError(left)
+
+    def _parties(self) -> tuple[Party | None, Party | None]:
+        """Who listens, who dials."""
+        if self._options.listen == "receiver":
+            return self._receiver, self._sender
+        return self._sender, self._receiver
+
+    async def _linger(self) -> str:
+        """Give the other side time for what is left; returns what to say of the rest. Not where both sides are here."""
+        sender = self._sender
+        if self._options.kept or sender is None or self._receiver is not None:
+            return ""
+        if not sender.ended or sender.failure is not None:
+            return ""
+        try:
+            async with asyncio.timeout(self._options.linger):
+                await self.idle()
+        except (TimeoutError, ConnectorError):
+            pass
+        lost = sender.unacknowledged + sender.intake.statistics().waiting
+        if not lost or self._options.journal:
+            return ""
+        return (
+            f"connector {self.name!r}: {lost} items were not acknowledged within {self._options.linger:g} s "
+            "and are lost; a journal would keep them"
+        )
+
+    # -- the producers' end
+
+    def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
+        """Accept all items now or none."""
+        return self._sending().offer(items, receipt)
+
+    async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Accept all items as room allows; with a journal in a file they are in it when this returns."""
+        await self._sending().send(items, receipt)
+
+    async def room(self) -> int:
+        """Wait until something can be sent."""
+        return await self._sending().room()
+
+    def end(self) -> None:
+        """All producers of this process have closed: when everything is acknowledged the other side is told."""
+        if self._sender is not None:
+            self._sender.intake.end()
+
+    # -- the consumers' end
+
+    def poll(self, limit: int) -> tuple[list[T], Receipts]:
+        """What is there now; from the first call on, senders are let in."""
+        receiver = self._receiving()
+        receiver.make_ready()
+        return receiver.inbox.poll(limit)
+
+    async def take(self, limit: int) -> tuple[list[T], Receipts]:
+        """What is there, or the next that comes; from the first call on, senders are let in."""
+        receiver = self._receiving()
+        receiver.make_ready()
+        return await receiver.inbox.take(limit)
+
+    def retire(self) -> None:
+        """Send waiting consumers to the successor."""
+        if self._receiver is not None:
+            self._receiver.inbox.retire()
+
+    def position(self) -> dict[str, int]:
+        """How far each sender's items have been handed to consumers."""
+        return self._receiver.position() if self._receiver is not None else {}
+
+    def resume(self, positions: Mapping[str, int]) -> None:
+        """What a consumer that starts again has kept."""
+        self._receiving().resume(positions)
+
+    # -- both
+
+    async def idle(self) -> None:
+        """Return when everything sent is acknowledged or, where the consumers are in this process, handed out."""
+        sender, receiver = self._sender, self._receiver
+        if sender is None:
+            await self._receiving().inbox.idle()
+        elif receiver is None:
+            while not sender.delivered:
+                await sender.intake.idle()
+                await self._changes.until(lambda: sender.delivered or not sender.intake.vacant)
+        else:
+            while self._inside():
+                await sender.intake.idle()
+                await self._changes.until(lambda: self._arrived() or not sender.intake.vacant)
+                await receiver.inbox.idle()
+
+    def _arrived(self) -> bool:
+        """Both sides: nothing is on the way."""
+        assert self._sender is not None
+        assert self._receiver is not None
+        self._sender.check()
+        return self._under_way() == 0
+
+    def _under_way(self) -> int:
+        assert self._sender is not None
+        assert self._receiver is not None
+        received = self._receiver.received(self._slot, self._sender.about().stream)
+        return self._sender.numbered - max(received, self._sender.acknowledged)
+
+    def _inside(self) -> int:
+        assert self._sender is not None
+        assert self._receiver is not None
+        self._sender.check()
+        waiting = self._sender.intake.statistics().waiting + self._receiver.inbox.statistics().waiting
+        return waiting + self._under_way() + (not self._sender.intake.vacant)
+
+    def statistics(self) -> Statistics:
+        """The figures as they stand. A sending side alone has passed what left its queue, in all lives."""
+        sender, receiver = self._sender, self._receiver
+        intake = sender.intake.statistics() if sender is not None else Statistics()
+        inbox = receiver.inbox.statistics() if receiver is not None else Statistics()
+        under_way = 0
+        if sender is not None:
+            under_way = sender.unacknowledged if receiver is None else self._under_way()
+        waiting = intake.waiting + inbox.waiting + (under_way if receiver is not None else 0)
+        self._peak = max(self._peak, waiting, intake.peak, inbox.peak)
+        return Statistics(
+            passed=inbox.passed if receiver is not None or sender is None else sender.numbered,
+            waiting=waiting,
+            peak=self._peak,
+            stalled=sender.stalled if sender is not None else 0.0,
+            capacity=self._whole_capacity(),
+            unacknowledged=sender.unacknowledged if sender is not None else 0,
+            repeated=receiver.repeated if receiver is not None else 0,
+        )
+
+    def _whole_capacity(self) -> int:
+        """Items that can wait in all: in this process' queue and, where the sender is here, under way."""
+        return self.capacity + (self._sender.window if self._sender is not None else 0)
+
+    def _sending(self) -> Sender[T]:
+        return self._sender or self._absent("sending")
+
+    def _receiving(self) -> Receiver[T]:
+        return self._receiver or self._absent("receiving")
+
+    def _absent(self, side: str) -> NoReturn:
+        raise Closed(f"connector {self.name!r} is remote, and its {side} side is not in this process")

@@ -1,0 +1,379 @@
+"""The runner: what stands between a component and the connectors, one for each running instance.
+
+It receives batches for the component's handlers, asks and sends where the component makes items of its own, and knows what
+a component need not know: pools of workers, suspension, turnover for exchanges, the end. Components stay plain.
+:mod:`gossamer.engine.batches` takes over each batch.
+"""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from typing import Any
+
+from gossamer.engine.batches import Aside, ErrorPolicy, Performer, forget, serve_in_step
+from gossamer.engine.component import (
+    AsynchronousFilter,
+    Component,
+    OneInput,
+    Producer,
+    SemiSynchronousFilter,
+    SynchronousFilter,
+)
+from gossamer.engine.connector import Receipts
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import ComponentFailed, EndOfItems
+from gossamer.engine.gate import Gate
+from gossamer.engine.handling import Handling, own_failure
+from gossamer.engine.local import FusedConnector
+
+#: There is no more: any item may be None.
+_END = object()
+
+#: Seconds after which a worker of a pool that nobody needed ends. A new one costs some microseconds, and one that waits some
+#: kilobytes, so that this only has to be longer than the pauses of a crawl that goes on.
+IDLE = 10.0
+
+
+class Runner:
+    """Runs one instance of a component until its inputs end. The component's ends are bound already."""
+
+    def __init__(
+        self,
+        component: Component[Any],
+        *,
+        workers: int = 1,
+        idle: float = IDLE,
+        policy: ErrorPolicy | None = None,
+        report: Callable[[str], None] = lambda line: None,
+        aside: Aside = forget,
+        is_called: bool = True,
+    ) -> None:
+        """A runner; one whose fused input calls another component yet waits for :meth:`attach` (`is_called=False`)."""
+        self.component = component
+        self.workers = workers
+        """The most that are at work at once. A pool begins with one, and grows while all are busy."""
+        self.idle = idle
+        """Seconds after which workers that nobody needed end; one stays."""
+        self._alive = 0
+        self._waiting = 0
+        self._least_waiting = 0
+        self._surplus = 0
+        """Workers that were told to end and are not gone yet: they count as alive, and as nobody who goes on."""
+        self._gate = Gate(_places(component, workers))
+        self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, aside)
+        self._receiving: set[asyncio.Task[Any]] = set()
+        self._leaving = False
+        if isinstance(component, OneInput):
+            component.metrics.gauge("workers", lambda: self._alive)
+            self._handling = component.handler()
+            if is_called:
+                self.attach()
+
+    def __repr__(self) -> str:
+        state = "suspended" if self._gate.suspended else f"{self._gate.inside} busy"
+        return f"<Runner of {self.component.name}: {state}, {self.workers} workers>"
+
+    def attach(self) -> None:
+        """Let a fused input call this component in place. Before anything runs: a producer may begin first."""
+        if isinstance(self.component, OneInput) and isinstance(self.component.only_input.connector, FusedConnector):
+            self.component.only_input.connector.attach(self._in_place)
+
+    async def _in_place(self, items: list[Any]) -> None:
+        await self._performer.perform(self._handling, items)
+
+    # -- the life of the unit
+
+    async def run(self) -> None:
+        """Work until the inputs end, then close the outputs.
+
+        After a failure they stay open: what comes out of them is not whole, and no one must take it for that.
+
+        Raises:
+            ComponentFailed: an item could not be handled and the policy says stop.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                for loop in self._loops():
+                    group.create_task(loop)
+        except ExceptionGroup as group_error:
+            raise _first_failure(group_error, self.component) from group_error
+        self.close_outputs()
+
+    def close_outputs(self) -> None:
+        """Close every output end."""
+        for out in self.component.outs.values():
+            out.close()
+
+    def _loops(self) -> Iterable[Coroutine[Any, Any, None]]:
+        component = self.component
+        if isinstance(component, OneInput):
+            yield self._pool(component.only_input)
+        elif isinstance(component, AsynchronousFilter):
+            yield self._serve_until_all_end(component)
+            for role in component.outs:
+                yield self._supply(component, role)
+        elif isinstance(component, SemiSynchronousFilter):
+            for role, handling in component.handlers().items():
+                yield self._serve(component.ins[role], handling)
+        elif isinstance(component, SynchronousFilter):
+            yield serve_in_step(component, self._receive, self._performer.perform)
+        elif isinstance(component, Producer):
+            yield self._produce(component)
+        else:
+            raise TypeError(f"{type(component).__name__} is not runnable: derive it from Filter, Consumer or Producer")
+
+    # -- pools
+
+    async def _pool(self, port: In[Any]) -> None:
+        """As many workers as are needed, until the input ends (the worker-thread model of Hunyadi 2007, section 2.2)."""
+        async with asyncio.TaskGroup() as group:
+            shrinking: asyncio.Task[None] | None = None
+
+            def grow() -> None:
+                nonlocal shrinking
+                self._alive += 1
+                self._waiting += 1
+                group.create_task(work())
+                if self._alive > 1 and (shrinking is None or shrinking.done()):
+                    shrinking = group.create_task(self._shrink())
+
+            async def work() -> None:
+                try:
+                    await self._work(port, grow)
+                finally:
+                    self._alive -= 1
+                    self._waiting -= 1
+                    if not self._alive and shrinking is not None:
+                        shrinking.cancel()
+
+            grow()
+
+    async def _work(self, port: In[Any], grow: Callable[[], None]) -> None:
+        """One worker: counted as waiting whenever it has nothing in hand, here and when it begins and ends."""
+        handling = self._handling
+        while (batch := await self._receive(port, handling.limit)) is not None:
+            self._waiting -= 1
+            if self._waiting < self._least_waiting:
+                self._least_waiting = self._waiting
+            if not self._waiting and self._alive < self.workers:
+                grow()
+            try:
+                await self._performer.perform(handling, *batch)
+            finally:
+                self._waiting += 1
+            if self._alive - self._surplus > self.workers:
+                return
+
+    async def _shrink(self) -> None:
+        """End workers that had nothing to do for the whole of an idle time, time after time."""
+        while self._alive > 1:
+            self._least_waiting = self._waiting
+            await self.component.clock.sleep(self.idle)
+            self._end_workers(self._least_waiting)
+
+    def _end_workers(self, count: int) -> None:
+        """End some of those that wait; the others, and one of all, go on."""
+        for task in list(self._receiving)[: max(0, min(count, self._alive - self._surplus - 1))]:
+            self._surplus += 1
+            self._receiving.discard(task)
+            task.cancel()
+
+    def resize(self, workers: int, idle: float) -> None:
+        """Let at most so many be at work from now on; who is in the middle of an item finishes it."""
+        self.workers, self.idle = workers, idle
+        self._gate.resize(workers)
+        self._end_workers(max(0, self._alive - self._surplus - workers))
+
+    # -- taking items
+
+    async def _serve(self, port: In[Any], handling: Handling) -> None:
+        while (batch := await self._receive(port, handling.limit)) is not None:
+            await self._performer.perform(handling, *batch)
+
+    async def _receive(self, port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
+        """The next batch; None when there will be none, or when the component leaves. A suspended one takes nothing."""
+        while True:
+            if self._gate.shut and not self._leaving:
+                await self._gate.opened()
+            if self._leaving:
+                return None
+            items, receipts = port.connector.poll(limit)
+            if items:
+                return items, receipts
+            try:
+                batch = await self._unless_cut(port.take(limit))
+            except EndOfItems:
+                return None
+            if batch is not _END:
+                return batch  # type: ignore[no-any-return]  # what the wait brought, or the mark
+            if self._surplus:
+                self._surplus -= 1
+                return None
+
+    async def _unless_cut(self, waiting: Awaitable[Any]) -> Any:
+        """What is waited for; `_END` if the wait was cut short because no more is wanted."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._receiving.add(task)
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            if task not in self._receiving and not task.uncancel():
+                return _END
+            raise
+        finally:
+            self._receiving.discard(task)
+
+    def _cut_receiving(self) -> None:
+        """Cancel what only waits for items; nothing is in hand there. Whoever is missing from the set was cut."""
+        waiting, self._receiving = self._receiving, set()
+        for task in waiting:
+            task.cancel()
+
+    async def _serve_until_all_end(self, component: AsynchronousFilter[Any]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for role, handling in component.handlers().items():
+                group.create_task(self._serve_input(component, role, handling))
+        component.finish()
+
+    async def _serve_input(self, component: AsynchronousFilter[Any], role: str, handling: Handling) -> None:
+        await self._serve(component.ins[role], handling)
+        component.input_ended(role)
+
+    async def _supply(self, component: AsynchronousFilter[Any], role: str) -> None:
+        out = component.outs[role]
+        while True:
+            await component.signalled(role)
+            while await self._supply_once(component, role, await out.room()):
+                pass
+            if component.finished:
+                break
+        out.close()
+
+    async def _supply_once(self, component: AsynchronousFilter[Any], role: str, free: int) -> bool:
+        """Ask for up to `free` items and send them: False if there were none."""
+        take = getattr(component, f"take_{role}")
+        number = self._gate.try_enter() or await self._gate.enter()
+        try:
+            try:
+                items = list(take(free) or ())
+            except Exception as error:
+                await self._performer.restart(error, None)
+                items = self._ask_again(take, free)
+            if items:
+                await component.outs[role].send_many(items)
+            return bool(items)
+        finally:
+            self._gate.leave(number)
+
+    def _ask_again(self, take: Callable[[int], Any], free: int) -> list[Any]:
+        try:
+            return list(take(free) or ())
+        except Exception as again:
+            raise self._performer.failure(again, None) from again
+
+    # -- producing
+
+    async def _produce(self, component: Producer[Any]) -> None:
+        while True:
+            try:
+                items = component.produce()
+                if isinstance(items, AsyncIterable):
+                    await self._send_as_they_come(component, aiter(items))
+                else:
+                    await self._send_all(component, iter(items))
+                return
+            except ComponentFailed:
+                raise
+            except (Exception, asyncio.CancelledError) as error:
+                await self._performer.restart(own_failure(error), None)
+
+    async def _send_as_they_come(self, component: Producer[Any], items: AsyncIterator[Any]) -> None:
+        out = next(iter(component.outs.values()))
+        try:
+            while not component.drained:
+                item = await self._unless_cut(anext(items, _END))
+                if item is _END:
+                    return
+                await self._send_produced(out, item)
+        finally:
+            if hasattr(items, "aclose"):
+                await items.aclose()
+
+    async def _send_all(self, component: Producer[Any], items: Iterator[Any]) -> None:
+        out = next(iter(component.outs.values()))
+        sent = 0
+        while not component.drained and (item := next(items, _END)) is not _END:
+            await self._send_produced(out, item)
+            sent += 1
+            if sent % component.batch == 0:
+                # A plain generator into a fused connector never waits; the others have to get their turn.
+                await asyncio.sleep(0)
+
+    async def _send_produced(self, out: Out[Any], item: Any) -> None:
+        number = self._gate.try_enter() or await self._gate.enter()
+        try:
+            await out.send(item)
+        finally:
+            self._gate.leave(number)
+        self.component.metrics.counters["items"] += 1
+
+    # -- suspension, turnover, the end
+
+    @property
+    def suspended(self) -> bool:
+        """The unit takes up nothing."""
+        return self._gate.suspended
+
+    async def suspend(self) -> None:
+        """Take up nothing more; returns when what is in hand is finished."""
+        await self._gate.suspend()
+
+    def resume(self) -> None:
+        """Go on."""
+        self._gate.resume()
+
+    async def turnover(self) -> None:
+        """Return when everything that is in hand now is finished, whatever comes after: then nobody uses what was bound before."""
+        await self._gate.turnover()
+
+    def drain(self) -> None:
+        """Start nothing new: :meth:`run` ends when what is in hand is finished and the inputs have ended.
+
+        An entrance takes nothing more, as if its inputs had ended.
+        """
+        self.component.drain()
+        self.resume()
+        if self.component.is_entrance:
+            self._leaving = True
+            self._cut_receiving()
+        if isinstance(self.component, Producer) and self.component.drained:
+            self._cut_receiving()
+
+    def look_again(self) -> None:
+        """Let workers that wait at an input look where it leads by now."""
+        self._cut_receiving()
+
+    async def leave(self) -> None:
+        """Finish what is in hand and take up nothing more, for good: :meth:`run` then ends as if the inputs had ended."""
+        self._leaving = True
+        self.drain()
+        self._cut_receiving()
+        await self.turnover()
+
+
+def _places(component: Component[Any], workers: int) -> int | None:
+    """How many of its handlers may be at work at once."""
+    if isinstance(component, AsynchronousFilter):
+        return None
+    return workers if isinstance(component, OneInput) else 1
+
+
+def _first_failure(group: BaseExceptionGroup[BaseException], component: Component[Any]) -> Exception:
+    """The failure that started it: the others were cancelled by it."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            return _first_failure(error, component)
+        if isinstance(error, ComponentFailed):
+            return error
+    cause = group.exceptions[0]
+    return ComponentFailed(f"component {component.name!r} failed: {type(cause).__name__}: {cause}")

@@ -1,0 +1,423 @@
+"""Property sheets: all settings of a unit, as one frozen, typed, documented value (row C5).
+
+A unit names its sheet class; the wiring fills it in, checked; while the unit runs, a *new* sheet replaces the old one::
+
+    class FetchSheet(Sheet, frozen=True):
+        timeout: Annotated[float, setting("Seconds for a whole fetch.", unit="s", ge=0.1)] = 120.0
+        agent: Annotated[str, setting("Sent as User-Agent.", restart="it is part of open connections")] = "Gossamer"
+
+Reflection (:func:`properties`) is what reference, `topology`, `set` and the dashboard read: nothing that watches a unit
+needs to know it.
+"""
+
+import codecs
+import re
+import types
+import typing
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from gossamer.engine.errors import SettingError
+
+# Times, sizes and rates as people write them: `10m`, `1.5h`, `1h30m`, `16MB`, `2GiB`, `250ms`; and the files that they write.
+#
+# A plain number counts in the base unit (seconds, bytes, items).
+
+_TIME = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+#: Decimal and binary prefixes are told apart, as in IEC 80000-13; `k` and `K` both mean 1,000.
+_SIZE = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+#: Digits are bounded: nobody writes more, and the arithmetic below stays within what a float can hold.
+_NUMBER = r"-?[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?"
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([a-zA-Z]*)(/s)?\s*")
+_PARTS = re.compile(r"\s*([0-9]+)\s*(d|h|m|min)\s*(?=[0-9])")
+
+#: Units that a setting may carry, with an example for messages.
+EXAMPLES = {"s": "10m, 90s, 250ms, 1.5h or 1h30m", "bytes": "16MB, 512KiB or 1GB", "bytes/s": "2MB or 500KiB"}
+
+
+def parse(text: str, unit: str) -> float:
+    """The number that `text` stands for, in `unit` (`s`, `bytes`, `bytes/s`, anything else: a plain number).
+
+    Raises:
+        ValueError: it is no quantity of that unit; the message says how one is written.
+    """
+    whole, rest = _leading_parts(text) if unit == "s" else (0.0, text)
+    match = _QUANTITY.fullmatch(rest)
+    if match is None or (match[3] and not unit.endswith("/s")) or (whole and not match[2]):
+        raise ValueError(_advice(text, unit))
+    digits, suffix = match[1].replace("_", ""), match[2]
+    # Whole numbers stay whole: a float would round above 2**53.
+    number = float(digits) if "." in digits else int(digits)
+    if unit == "s" and (suffix == "" or suffix in _TIME):
+        return whole + number * _TIME.get(suffix, 1.0)
+    if unit in ("bytes", "bytes/s"):
+        prefix = suffix.lower().removesuffix("b")
+        if prefix in _SIZE:
+            return number * _SIZE[prefix]
+    elif suffix == "" and unit != "s":
+        return number
+    raise ValueError(_advice(text, unit))
+
+
+def _leading_parts(text: str) -> tuple[float, str]:
+    """The sum of all but the last part of `1 h 05 min`, and that last part."""
+    whole = 0.0
+    while match := _PARTS.match(text):
+        whole += int(match[1][:30]) * _TIME[match[2]]
+        text = text[match.end() :]
+    return whole, text
+
+
+def _advice(text: str, unit: str) -> str:
+    return f"{text!r} is not a quantity; write {EXAMPLES.get(unit, 'a plain number, as 3 or 0.5')}"
+
+
+def show_bytes(count: float) -> str:
+    """A size for people: `1.5 MB`."""
+    for limit, suffix in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        # What would be rounded up to the next unit is shown in it: 999,990 is 1.0 MB, not 1000.0 kB.
+        if abs(count) >= limit * 0.99995 and (limit > 1e3 or abs(count) >= limit):
+            return f"{count / limit:.1f} {suffix}"
+    return f"{count:.0f} B"
+
+
+def show_seconds(seconds: float) -> str:
+    """A duration for people: `1 h 05 min`, `2 min 03 s`, `4.2 s`."""
+    if seconds >= 3600:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02d} min"
+    if round(seconds, 1) >= 60:
+        whole = max(60, int(seconds))
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{seconds:.1f} s"
+
+
+def show_count(number: int, noun: str) -> str:
+    """A number of things for people: `1 page`, `2 pages`, `12,345 pages`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def written(data: bytes) -> str:
+    """The text of a file that a person wrote, in UTF-8; some editors put a byte order mark before it.
+
+    Raises:
+        ValueError: it is in another encoding; the message names the line and the byte.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("the file is in UTF-16; save it as UTF-8")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line}: byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8") from None
+
+
+S = TypeVar("S", bound="Sheet")
+
+#: What stands where a secret would be shown.
+HIDDEN = "(hidden)"
+#: How msgspec begins when a word is none of a `Literal`'s; the word follows in quotes.
+_NO_SUCH_WORD = "Invalid enum value "
+
+
+class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of property sheets. A subclass is `frozen=True` and every field is annotated with :func:`setting`."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
+
+
+class NoSettings(Sheet, frozen=True):
+    """The sheet of a unit that has nothing to set."""
+
+
+def setting(
+    doc: str, *, unit: str = "", restart: str = "", secret: bool = False, names: str = "", **bounds: Any
+) -> msgspec.Meta:
+    """What a field of a sheet says of itself.
+
+    Args:
+        doc: one sentence for the reference.
+        unit: `s`, `bytes`, `bytes/s` (then text such as `10m` or `16MB` is understood) or a noun (`requests`).
+        restart: why the setting can change only with a restart; empty means that it is live.
+        secret: it may hold a password: who shows sheets does not show its value.
+        names: what of this machine or its network a value can name, as `a file`, `code`, `a secret` or `a private network`; a
+            browser may not give one.
+        bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
+    """
+    return msgspec.Meta(
+        description=doc, extra={"unit": unit, "restart": restart, "secret": secret, "names": names}, **bounds
+    )
+
+
+class Property(msgspec.Struct, frozen=True):
+    """One field of a sheet, as a watcher sees it."""
+
+    name: str
+    type: str
+    default: Any
+    """`msgspec.NODEFAULT` where the setting must be given."""
+    doc: str
+    unit: str
+    live: bool
+    reason: str
+    """Why it is not live; empty where it is."""
+    bounds: str
+    """As `>= 1, <= 10`; empty where there are none."""
+    secret: bool = False
+    """Its value is not to be shown."""
+    names: str = ""
+    """What of this machine or its network a value can name, as `a file`; empty where it names nothing."""
+
+    @property
+    def kind(self) -> str:
+        """Its type in words that people use: `a whole number`, `a number or auto`, `a list of texts`."""
+        return _kind(self.type)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it takes, where it takes words of a closed list."""
+        listed = re.search(r"Literal\[(.*?)\]", self.type)
+        return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
+
+
+#: Types as people call them.
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "dict": "a table"}
+_OTHERS = {"array": "a list", "object": "a table", "null": "nothing"}
+_KINDS_OF_MANY = {"int": "whole numbers", "float": "numbers", "str": "texts"}
+
+
+def in_words(reason: str) -> str:
+    """What msgspec says of a value, without names of Python's types: "expected a whole number >= 1"."""
+    plain = reason[:1].lower() + reason[1:]
+    return re.sub(r"`(\w+)`", lambda match: _KINDS.get(match[1], _OTHERS.get(match[1], match[0])), plain)
+
+
+def _kind(text: str) -> str:
+    listed = re.search(r"Literal\[(.*?)\]", text)
+    words = " or ".join(re.findall(r"'([^']*)'", listed[1])) if listed else ""
+    rest = re.sub(r"Literal\[.*?\]|None|\s*\|\s*", " ", text).strip()
+    many = re.match(r"(?:tuple|list)\[(\w+)", rest)
+    if many:
+        return f"a list of {_KINDS_OF_MANY.get(many[1], 'values')}"
+    named = _KINDS.get(rest.partition("[")[0], rest)
+    return " or ".join(filter(None, (named, words)))
+
+
+def shown(sheet: Sheet) -> dict[str, Any]:
+    """The settings of a sheet as plain values, for people and programs: a secret that was given is :data:`HIDDEN`."""
+    return hidden(type(sheet), msgspec.to_builtins(sheet))
+
+
+def hidden(sheet: type[Sheet], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of plain values of some settings in which each secret that was given is :data:`HIDDEN`."""
+    secret = {prop.name for prop in properties(sheet) if prop.secret}
+    return {name: _hidden(value) if name in secret and value else value for name, value in values.items()}
+
+
+def _hidden(value: Any) -> Any:
+    return [HIDDEN] * len(value) if isinstance(value, list | tuple) else HIDDEN
+
+
+_BOUNDS = (
+    ("ge", ">="),
+    ("gt", ">"),
+    ("le", "<="),
+    ("lt", "<"),
+    ("multiple_of", "multiple of"),
+    ("min_length", "length >="),
+    ("max_length", "length <="),
+    ("pattern", "matching"),
+)
+
+
+def _metas(hint: Any) -> list[msgspec.Meta]:
+    """The `Meta` annotations of a type hint, looking through optional types."""
+    metas = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, msgspec.Meta)]
+    for inner in typing.get_args(hint):
+        if getattr(inner, "__metadata__", None):
+            metas += [m for m in inner.__metadata__ if isinstance(m, msgspec.Meta)]
+    return metas
+
+
+def _type_name(hint: Any) -> str:
+    """A type as people write it: `int`, `float | None`, `tuple[str, ...]`."""
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return hint.__name__
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(_type_name(option) for option in typing.get_args(hint)).replace("NoneType", "None")
+    return str(hint).replace("typing.", "")
+
+
+def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
+    """Every field of a sheet class, in order."""
+    kind: type = sheet
+    return _properties(kind)
+
+
+@lru_cache(maxsize=256)  # classes of sheets do not change; evaluating their annotations takes 0.3 ms
+def _properties(sheet: type) -> tuple[Property, ...]:
+    hints = typing.get_type_hints(sheet, include_extras=True)
+    plain_hints = typing.get_type_hints(sheet)
+    found = []
+    for field in msgspec.structs.fields(sheet):
+        metas = _metas(hints[field.name])
+        doc = next((m.description for m in metas if m.description), "")
+        extra: dict[str, Any] = next((m.extra for m in metas if m.extra), {})
+        bounds = ", ".join(
+            f"{sign} {value}" for meta in metas for key, sign in _BOUNDS if (value := getattr(meta, key)) is not None
+        )
+        default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+        restart = str(extra.get("restart", ""))
+        found.append(
+            Property(
+                name=field.name,
+                type=_type_name(plain_hints[field.name]),
+                default=default,
+                doc=doc,
+                unit=str(extra.get("unit", "")),
+                live=not restart,
+                reason=restart,
+                bounds=bounds,
+                secret=bool(extra.get("secret")),
+                names=str(extra.get("names", "")),
+            )
+        )
+    return tuple(found)
+
+
+def nearest(name: str, known: typing.Iterable[str]) -> str:
+    """` (did you mean X?)`, or the whole list where nothing is near; for messages about unknown names."""
+    import difflib  # for somebody who mistyped; others start without it
+
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}? Known: {', '.join(names)}"
+    return f"; known: {', '.join(names) or 'none'}"
+
+
+def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S:
+    """A sheet from plain values (TOML, JSON or text), on top of `base` where given.
+
+    Raises:
+        SettingError: unknown name, wrong type or out of bounds; the message names the setting and what would be right.
+    """
+    if not values and base is None:
+        try:
+            return msgspec.convert({}, sheet)
+        except msgspec.ValidationError:
+            pass  # one without default is not set: told below
+    known = {p.name: p for p in properties(sheet)}
+    plain: dict[str, Any] = {} if base is None else typing.cast("dict[str, Any]", msgspec.to_builtins(base))
+    for name, value in values.items():
+        if name not in known:
+            raise SettingError(f"unknown setting {name!r}{nearest(name, known)}")
+        plain[name] = _read(value, known[name])
+        if known[name].secret and plain[name] and plain[name] == _hidden(plain[name]):
+            raise SettingError(f"setting {name!r} was hidden when this wiring was printed; give its value again")
+    for name, prop in known.items():
+        if prop.default is msgspec.NODEFAULT and name not in plain:
+            raise SettingError(f"setting {name!r} is not set and has no default{_hint(prop)}")
+    try:
+        return msgspec.convert(plain, sheet)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$")
+        name = where.strip("`.").split("[")[0].split(".")[0]
+        if name not in known:
+            raise SettingError(in_words(reason)) from None
+        is_secret = known[name].secret
+        if not is_secret and reason.startswith(_NO_SUCH_WORD):
+            # A word of a closed list: the nearest says more than the type does.
+            word = reason.removeprefix(_NO_SUCH_WORD)[1:-1]
+            raise SettingError(f"setting {name!r}: unknown value {word!r}{nearest(word, known[name].words)}") from None
+        value = HIDDEN if is_secret else repr(plain.get(name))
+        raise SettingError(f"setting {name!r} cannot be {value}{_hint(known[name])}") from None
+
+
+def _read(value: Any, prop: Property) -> Any:
+    """Text to a number or a list where the property wants one; everything else is left to the type check."""
+    if not isinstance(value, str) or prop.type.startswith("str"):
+        return value
+    if prop.type.startswith("dict"):
+        return _read_table(value, prop)
+    if prop.type.startswith(("tuple", "list")):
+        return _read_list(value, prop)
+    if "bool" in prop.type:
+        return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value, value)
+    if "None" in prop.type and value in ("none", ""):
+        return None
+    if f"'{value}'" in prop.type:  # a word that stands beside numbers, as `auto`
+        return value
+    wants_number = "float" in prop.type or "int" in prop.type
+    if not wants_number:
+        return value
+    try:
+        number = parse(value, prop.unit)
+    except ValueError as error:
+        words = "".join(f", or {word}" for word in re.findall(r"'([^']+)'", prop.type))
+        raise SettingError(f"setting {prop.name!r}: {error}{words}") from None
+    return int(number) if "float" not in prop.type and number == int(number) else number
+
+
+def _read_list(text: str, prop: Property) -> Any:
+    """A list written as JSON (`["a", "b"]`), or its only entry; numbers and known words also with commas between them."""
+    if not text.startswith("["):
+        if "str" in prop.type:
+            return [text] if text else []
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return [parse(part, prop.unit) for part in parts] if "float" in prop.type else parts
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        told = HIDDEN if prop.secret else repr(text)
+        raise SettingError(f"setting {prop.name!r}: {told} is no JSON list: {error}") from None
+
+
+def _read_table(text: str, prop: Property) -> Any:
+    """A table written as JSON: `{"example.org": 5}`."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        told = HIDDEN if prop.secret else repr(text)
+        raise SettingError(f"setting {prop.name!r}: {told} is no JSON object: {error}") from None
+
+
+#: Units and bounds as people say them.
+_UNITS = {"s": "seconds", "bytes/s": "bytes a second", "pages/s": "pages a second"}
+_BOUND_WORDS = (
+    ("length >=", "with a length of at least"),
+    (">=", "at least"),
+    ("<=", "at most"),
+    (">", "above"),
+    ("<", "below"),
+)
+
+
+def _hint(prop: Property) -> str:
+    """The values that a setting takes: `; give a whole number of pages, at least 1 (Stop after this many pages.)`."""
+    unit = f" of {_UNITS.get(prop.unit, prop.unit)}" if prop.unit else ""
+    bounds = prop.bounds
+    for sign, words in _BOUND_WORDS:
+        bounds = bounds.replace(sign, words)
+    kind, otherwise, word = prop.kind.partition(" or ")
+    right = f"{kind}{unit}{f', {bounds}' if bounds else ''}{',' if otherwise and bounds else ''}{otherwise}{word}"
+    return f"; give {right} ({prop.doc})"
+
+
+def change(sheet: S, values: Mapping[str, Any], *, running: bool) -> S:
+    """A copy of `sheet` with some values replaced.
+
+    Raises:
+        SettingError: as :func:`build`; or, for a running unit, the setting takes a restart.
+    """
+    if running:
+        fixed = {p.name: p.reason for p in properties(type(sheet)) if not p.live}
+        for name in values:
+            if name in fixed:
+                raise SettingError(f"setting {name!r} can change only with a restart: {fixed[name]}")
+    return build(type(sheet), values, base=sheet)

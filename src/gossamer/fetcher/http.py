@@ -1,0 +1,414 @@
+"""The protocol module for http and https: from a task to a response, by libcurl.
+
+Between the fetch component, which chooses a module by scheme, and the resolver, which says where to connect. One
+:mod:`~gossamer.fetcher.driver` on the running loop drives all transfers and keeps connections alive between them; the
+handles come from a pool of ours (:mod:`~gossamer.fetcher.transfer`). libcurl asks no name server, follows no redirect, uses
+no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by the unit's clock.
+"""
+
+import asyncio
+import ssl
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address
+
+import msgspec
+import pycurl
+
+from gossamer.documents import content_coding
+from gossamer.documents.content_coding import Keeping
+from gossamer.engine.ends import Uses, UsesMany
+from gossamer.engine.gate import Gate
+from gossamer.engine.unit import Provider
+from gossamer.expressions.contract import VisitFilter
+from gossamer.fetcher import request, untidy_http
+from gossamer.fetcher.answer import Answering, Asked, answer_of, unwanted, verdict_on
+from gossamer.fetcher.authentication import Who
+from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
+from gossamer.fetcher.driver import Deadlines, Driver, affordable, driver, overdue
+from gossamer.fetcher.http_options import HttpSheet, constants, trusted
+from gossamer.fetcher.intake import Valve
+from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies
+from gossamer.fetcher.proxy import Proxy
+from gossamer.fetcher.response_head import Caps
+from gossamer.fetcher.transfer import Cut, Transfer, Wanted
+from gossamer.values import url as urls
+from gossamer.values.errors import AddressRefused, ResolutionFailed
+from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import ROBOTS, Task
+from gossamer.values.visit import Response
+
+#: Outcomes of a robots.txt request after which the host's next address is asked.
+_ROBOTS_FAILED = frozenset(
+    {
+        Outcome.SERVER_ERROR,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.TOO_SLOW,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
+#: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
+_SPARE_ADDRESSES = 2
+
+#: Further proxies by which a request goes when the first did not carry it.
+_SPARE_PROXIES = 2
+
+#: Where a request goes whose proxy is chosen only when it is sent.
+_BY_PROXY = Endpoint("", 0)
+
+#: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
+_TICK = 1.0
+
+#: Connections of a pool before more requests than these have come at once: those that idle spare a host a new one.
+_CONNECTIONS = 256
+
+#: Seconds before a server whose answer libcurl refuses is asked once more in another way: the delay of a crawl that knows no other.
+_AGAIN = 1.0
+
+#: Servers that are remembered for having dropped a connection; then all are forgotten, and may cost one try again.
+_MOST_DROPPERS = 10_000
+
+
+class HttpModule(Provider[HttpSheet]):
+    """Fetches http and https URLs, and sends requests to them. Implements `contracts.spiders.LogInSender`."""
+
+    resolver: Uses[Resolver]
+    gates: UsesMany[VisitFilter]
+
+    _multi: Driver
+    _slots: Gate
+    _watch: asyncio.Task[None]
+
+    def __init__(self, sheet: HttpSheet | None = None) -> None:
+        super().__init__(sheet)
+        self.gates = {}
+        self._idle: list[Transfer] = []
+        self._droppers: set[tuple[str, int]] = set()
+        """Servers, by address and port, that have dropped a connection that was used again."""
+        self._untidy: set[tuple[str, int]] = set()
+        """Servers, by address and port, that write lines without a colon among their fields."""
+        self._live: dict[Transfer, asyncio.Future[object]] = {}
+        self._who = Who(self.sheet, self._now)
+        self._proxies: Proxies | None = None
+        self._share = 1.0
+        self._read(self.sheet)
+        self.metrics.gauge("in_flight", lambda: len(self._live))
+
+    def _read(self, sheet: HttpSheet) -> None:
+        if self._proxies is None or self._proxies.entries != sheet.proxy:
+            self._proxies = Proxies(sheet.proxy, self._monotonic) if sheet.proxy else None
+        self._shared = constants(
+            request.constant_fields(sheet.header, content_coding.ACCEPTED),
+            request.user_agent(sheet.user_agent, sheet.contact),
+            verify=sheet.verify,
+            ca_file=trusted(sheet.ca_file) or ssl.get_default_verify_paths().cafile or "",
+            caps=Caps(sheet.max_head, sheet.max_fields),
+            http2=sheet.http2,
+            is_proxied=self._proxies is not None,
+            bandwidth=sheet.bandwidth,
+        )
+        self._valve = Valve(sheet.bandwidth, self._monotonic, self._go_on) if sheet.bandwidth else None
+        self.take_bandwidth(self._share)
+        self._limits = Deadlines(
+            connect=sheet.connect,
+            tls=sheet.tls,
+            head=sheet.first_byte,
+            whole=sheet.deadline,
+            least_speed=sheet.least_speed,
+            window=sheet.speed_window,
+        )
+        self._keeping = Keeping(sheet.max_body, sheet.spool_above, sheet.spool)
+        self._tick = min(_TICK, *(x / 4 for x in (sheet.connect, sheet.tls, sheet.first_byte, sheet.deadline)))
+
+    def _now(self) -> float:
+        """By the clock that the unit has when it is asked."""
+        return self.clock.now()
+
+    def _monotonic(self) -> float:
+        return self.clock.monotonic()
+
+    def proxies(self) -> list[ProxyHealth]:
+        """How the proxies do; none where there are none."""
+        return self._proxies.health() if self._proxies is not None else []
+
+    def take_bandwidth(self, share: float) -> None:
+        """Take in so many times the `bandwidth` of the settings, if there is one: other agents take in as much less."""
+        self._share = share
+        if self._valve is not None:
+            self._valve.lend(share)
+
+    @property
+    def bytes_taken(self) -> float:
+        """Bytes of bodies that came in while there was a bandwidth; those of one that is under way count too."""
+        return 0.0 if self._valve is None else self._valve.taken
+
+    def changed(self, before: HttpSheet) -> None:
+        """New requests go by the new sheet; handles made under the old one are not used again."""
+        self._who.read(self.sheet)
+        self._who.open()
+        self._read(self.sheet)
+        self._drop_idle()
+
+    async def start(self) -> None:
+        """Open libcurl's pool of connections and begin to watch the clock."""
+        self._multi = driver()
+        self._slots = Gate(self._pool(self.sheet.connections or _CONNECTIONS))
+        self._who.open()
+        self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
+
+    def _pool(self, connections: int) -> int:
+        """Let the pool have this many connections, or as many as the system affords. Returns their number."""
+        most = self._most = affordable(connections)
+        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, most)
+        return most
+
+    async def _entered(self) -> int:
+        """Wait for a connection to be free. Unless a person has set their number, it grows with the requests at once."""
+        slot = self._slots.try_enter()
+        if not slot and not self.sheet.connections:
+            before = self._most
+            if self._pool(2 * before) > before:
+                self._slots.resize(self._most)
+                slot = self._slots.try_enter()
+        return slot or await self._slots.enter()
+
+    async def stop(self) -> None:
+        """End what is under way and close every connection."""
+        self._watch.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._watch
+        await self._multi.close()
+        self._drop_idle()
+        self._who.close()
+
+    def _drop_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    async def fetch(self, task: Task) -> Response:
+        """See the contract."""
+        return await self._exchange(task, None)
+
+    async def send(self, task: Task) -> Response:
+        """See the contract."""
+        return await self._exchange(task, task.request)
+
+    def has_entered(self, url: str, session: str = "") -> bool:
+        """See `contracts.spiders.Entered`."""
+        return self._who.has_entered(url, session)
+
+    def grant(self, url: str, field: str, session: str = "") -> None:
+        """See `contracts.spiders.LogInSender`."""
+        self._who.grant(url, field, session)
+
+    def note_entered(self, url: str, session: str = "") -> None:
+        """See `contracts.spiders.Entered`."""
+        self._who.note_entered(url, session)
+
+    def renew(self, session: str) -> None:
+        """See `contracts.spiders.LogInSender`."""
+        self._who.renew(session)
+        if self._proxies is not None:
+            self._proxies.renew(session)
+
+    async def _exchange(self, task: Task, sent: Requested | None) -> Response:
+        started, url = self.clock.now(), task.url
+        if not url.startswith(("http://", "https://")):
+            return Response(Outcome.SCHEME_REFUSED, started=started, error="not an http or https URL")
+        began = self.clock.monotonic()
+        try:
+            host, port = urls.endpoint_of(url)
+            if self._proxies is None:
+                endpoint = await self.resolver.resolve(host, port)
+            else:
+                # The proxy looks the name up; what can be refused without that is refused before.
+                self.resolver.judge(host, port)
+                endpoint = _BY_PROXY
+        except ResolutionFailed as error:
+            return Response(Outcome.DNS_FAILED, started=started, error=str(error))
+        except AddressRefused as error:
+            return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
+        fields, jar = self._who.fields_of(task, sent), self._who.jar_of(task)
+        asked = Asked(url, started, self.clock.monotonic() - began, *fields, self._wanted(task), sent)
+        slot = await self._entered()
+        try:
+            is_robots = task.relation == ROBOTS
+            if self._proxies is None:
+                response = await self._fetch_from(asked, endpoint, is_robots=is_robots)
+            else:
+                session = "" if task.request is None else task.request.session
+                response = await self._fetch_by(self._proxies, asked, session, is_robots=is_robots)
+        finally:
+            self._slots.leave(slot)
+        return self._who.received(task, jar, response, started)
+
+    async def _fetch_by(self, proxies: Proxies, asked: Asked, session: str, *, is_robots: bool) -> Response:
+        """Go by the proxy whose turn it is; where it does not carry the request, by others."""
+        for left in reversed(range(min(len(proxies), 1 + _SPARE_PROXIES))):
+            proxy = proxies.choose(session)
+            try:
+                endpoint = await proxy.endpoint()
+            except ResolutionFailed as error:
+                proxies.failed(proxy)
+                response = Response(Outcome.DNS_FAILED, started=asked.started, error=str(error))
+            else:
+                response = await self._fetch_from(asked, endpoint, is_robots=is_robots, proxy=proxy)
+            # One that carried it was met, and so was its server.
+            if not left or not proxies.rests(proxy) or (response.is_met and response.status != PROXY_REFUSES):
+                return response
+        raise AssertionError("there is a proxy")
+
+    async def _fetch_from(
+        self, asked: Asked, endpoint: Endpoint, *, is_robots: bool, proxy: Proxy | None = None
+    ) -> Response:
+        """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for
+        one of them may know what the others do not (Agarwal and others, 3.4).
+        """
+        response = await self._attempt(asked, endpoint.address, endpoint.port, proxy)
+        for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:
+            nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met
+            if not nobody_in and not (is_robots and response.outcome in _ROBOTS_FAILED):
+                break
+            response = await self._attempt(asked, address, endpoint.port, proxy)
+        return response
+
+    async def _attempt(self, asked: Asked, address: str, port: int, proxy: Proxy | None) -> Response:
+        """One request to one address. However it ends, the handle goes back to the pool, clean."""
+        if (address, port) in self._untidy and proxy is None and asked.request is None:
+            return await self._ask_bare(asked, address, port)
+        transfer = self._idle.pop() if self._idle else Transfer(self._shared, self._valve)
+        code, message = 0, ""
+        try:
+            fields = asked.shown + asked.secret
+            now, single = self.clock.monotonic(), (address, port) in self._droppers
+            if asked.request is not None:
+                # On a connection that was used before, nobody could tell whether it came through.
+                single = single or not asked.request.is_safe
+                transfer.carry(asked.request)
+            if proxy is not None and self._proxies is not None:
+                single = single or self._proxies.is_shared(proxy)
+            transfer.begin(
+                asked.url, address, port, self._keeping, now, fields, asked.wanted, proxy=proxy, single=single
+            )
+            future = self._live[transfer] = self._multi.add(transfer.curl)
+            try:
+                await future
+            except pycurl.error as error:
+                code, message = error.args
+            except _Overdue:
+                pass
+            if transfer.is_dropped:
+                self._remember_dropper(address, port)
+            if (code, message) == untidy_http.SIGN and proxy is None and asked.request is None:
+                self._remember(self._untidy, address, port)
+                await self.clock.sleep(_AGAIN)
+                return await self._ask_bare(asked, address, port)
+            response = self._response(transfer, asked, address, (code, message))
+            if proxy is not None and self._proxies is not None:
+                self._proxies.judge(proxy, transfer, (code, message))
+            return response
+        finally:
+            self._live.pop(transfer, None)
+            self._release(transfer)
+
+    def _remember_dropper(self, address: str, port: int) -> None:
+        """From here on this server gets a connection for each request: it may close each after its answer without a word."""
+        self.metrics.counters["dropped"] += 1
+        self._remember(self._droppers, address, port)
+
+    def _remember(self, servers: set[tuple[str, int]], address: str, port: int) -> None:
+        if len(servers) >= _MOST_DROPPERS:
+            servers.clear()
+        servers.add((address, port))
+
+    async def _ask_bare(self, asked: Asked, address: str, port: int) -> Response:
+        """One request to a server whose heads libcurl does not read; a handle keeps what comes, and is not used again."""
+        asked = msgspec.structs.replace(asked, shown=(*asked.shown, "Connection: close"))
+        transfer, sheet = Transfer(self._shared), self.sheet
+        try:
+            transfer.begin(asked.url, address, port, self._keeping, self.clock.monotonic(), (), asked.wanted)
+            sent = transfer.request_head(asked.url, asked.shown + asked.secret)
+            tls = untidy_http.context_of(trusted(sheet.ca_file), verify=sheet.verify)
+            ending = 0, ""
+            try:
+                async with asyncio.timeout(sheet.deadline):
+                    ending = await untidy_http.ask(transfer, asked.url, sent, (address, port), tls, self._metered)
+            except TimeoutError:
+                word = "time" if transfer.head else ""
+                transfer.verdict = Cut(
+                    Outcome.TIMED_OUT, f"the answer was not complete within {sheet.deadline:g} s", word
+                )
+            return self._response(transfer, asked, address, ending)
+        finally:
+            transfer.close()
+
+    async def _metered(self, size: int) -> None:
+        """Wait until the bandwidth of the crawl allows so many bytes."""
+        if self._valve is not None and (wait := self._valve.take(size)) > 0.0:
+            await self.clock.sleep(wait)
+
+    def _release(self, transfer: Transfer) -> None:
+        self._multi.discard(transfer.curl)
+        is_used_up = transfer.is_used_up or transfer.is_stopped
+        transfer.clear()
+        if transfer.shared is self._shared and not is_used_up and not self._multi.closed:
+            self._idle.append(transfer)
+        else:
+            transfer.close()
+
+    def _go_on(self, transfer: Transfer) -> None:
+        """The bandwidth allows the piece that a transfer was stopped at, if it still waits for that."""
+        future = self._live.get(transfer)
+        if future is None or future.done() or not transfer.is_stopped:
+            return
+        try:
+            transfer.go_on(self.clock.monotonic())
+        except pycurl.error as error:
+            future.set_exception(error)
+
+    async def _watch_clock(self) -> None:
+        while True:
+            await self.clock.sleep(self._tick)
+            now = self.clock.monotonic()
+            for transfer, future in list(self._live.items()):
+                if not future.done() and (verdict := overdue(transfer, self._limits, now)):
+                    transfer.verdict = verdict
+                    # Whoever waits for it takes the handle out, and libcurl closes the connection.
+                    future.set_exception(_Overdue())
+
+    def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
+        """What came of the transfer, once it has ended in one way or another."""
+        now = self.clock.monotonic()
+        elapsed = now - transfer.began - transfer.held(now)
+        counters = self.metrics.counters
+        counters["requests"] += 1
+        counters["body_bytes"] += transfer.size
+        if connects := transfer.curl.getinfo(pycurl.NUM_CONNECTS):
+            counters["connects"] += connects
+        peer = transfer.curl.getinfo(pycurl.PRIMARY_IP)
+        if peer != address and peer and ip_address(peer) != ip_address(address):
+            reason = "the connection reached another address than the one that was asked for"
+            return Response(Outcome.ADDRESS_REFUSED, started=asked.started, elapsed=elapsed, error=reason)
+        if transfer.lines:
+            transfer.judge_head()
+        # Behind a proxy, the server's own address is known to the proxy alone.
+        server = address if self._proxies is None else ""
+        how = Answering(self._keeping, server, elapsed, is_timed=self.sheet.timings, is_direct=self._proxies is None)
+        response = answer_of(transfer, asked, verdict_on(transfer, ending), how)
+        for note in response.notes:
+            self.metrics.count(f"note:{note}")
+        return response
+
+    def _wanted(self, task: Task) -> Wanted | None:
+        """What is asked of each head whether its body is wanted; None where nobody would say no."""
+        gates = self.gates.get("body", ())
+        return partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
+
+
+class _Overdue(Exception):
+    """A deadline of ours has passed; the transfer's verdict says which."""

@@ -1,0 +1,402 @@
+"""What ftp and gopher have in common: one stream of bytes from one place, by libcurl, within the same deadlines and caps.
+
+A module of these schemes (:mod:`.ftp`, :mod:`.gopher`) says what libcurl is asked for and what the end of a transfer means.
+The address comes from the resolver and stands in the URL that libcurl gets, so that it asks no name server.
+"""
+
+import asyncio
+import mimetypes
+from abc import abstractmethod
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Annotated, Any, TypeVar
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+import pycurl
+
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.fetcher.answer import ending_of
+from gossamer.fetcher.contract import Endpoint, Resolver
+from gossamer.fetcher.transfer import Cut
+from gossamer.values import url as urls
+from gossamer.values.body import THRESHOLD, BodyWriter
+from gossamer.values.errors import AddressRefused, ResolutionFailed
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import ROBOTS, Task
+from gossamer.values.url import path_of
+from gossamer.values.visit import Response, Timings
+
+#: Seconds between two looks at the deadlines.
+_TICK = 1.0
+
+#: What a callback returns to make libcurl end the transfer.
+_STOP = -1
+
+
+class PlainSheet(Sheet, frozen=True):
+    """Settings that ftp and gopher share; their words and defaults are those of http."""
+
+    connect: Annotated[float, setting("Give up a TCP connection that takes longer than this.", unit="s", gt=0)] = 10.0
+    first_byte: Annotated[
+        float,
+        setting("Give up an answer whose first byte takes longer than this after the connection.", unit="s", gt=0),
+    ] = 30.0
+    deadline: Annotated[float, setting("Give up a fetch that takes longer than this in all.", unit="s", gt=0)] = 120.0
+    least_speed: Annotated[float, setting("Give up a body that comes slower than this.", unit="bytes/s", ge=0)] = 100.0
+    speed_window: Annotated[float, setting("Measure the least speed over this time.", unit="s", gt=0)] = 30.0
+    max_body: Annotated[int, setting("Keep at most this many bytes of a body.", unit="bytes", ge=1)] = 16 << 20
+    spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
+    spool: Annotated[
+        str,
+        setting(
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
+        ),
+    ] = ""
+    timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False
+
+
+P = TypeVar("P", bound=PlainSheet)
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """What libcurl is asked for."""
+
+    path: str
+    """Path and query of the URL as libcurl gets it."""
+    mime: str
+    """What the document will be."""
+    options: tuple[tuple[int, Any], ...] = ()
+
+
+class _Stream:
+    """One transfer, and what it has received."""
+
+    __slots__ = ("began", "body", "curl", "lines", "mark", "room", "size", "verdict")
+
+    def __init__(self, sheet: PlainSheet, now: float) -> None:
+        self.began = now
+        self.body = BodyWriter(sheet.spool_above, sheet.spool, digest=True)
+        self.curl = pycurl.Curl()
+        self.lines: list[bytes] = []
+        self.mark: tuple[float, int] | None = None
+        self.room = sheet.max_body
+        self.size = 0
+        self.verdict: Cut | None = None
+
+    def on_body(self, data: bytes) -> int | None:
+        self.size += len(data)
+        try:
+            self.body.write(data[: max(0, len(data) - max(0, self.size - self.room))])
+        except OSError as error:
+            self.verdict = Cut(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
+        if self.size > self.room:
+            self.verdict = Cut(Outcome.TRUNCATED, f"body over {self.room} bytes", "length")
+        return None if self.verdict is None else _STOP
+
+    def overdue(self, sheet: PlainSheet, now: float) -> Cut | None:
+        """Has it outlived one of its deadlines?"""
+        waited = now - self.began
+        if waited > sheet.deadline:
+            return Cut(
+                Outcome.TIMED_OUT,
+                f"the answer was not complete within {sheet.deadline:g} s",
+                "time" if self.size else "",
+            )
+        if not self.size:
+            if waited > sheet.connect and not self.curl.getinfo(pycurl.CONNECT_TIME):
+                return Cut(Outcome.CONNECT_FAILED, f"the server took no connection within {sheet.connect:g} s")
+            if waited > sheet.connect + sheet.first_byte:
+                return Cut(Outcome.TIMED_OUT, f"the server sent no answer within {sheet.first_byte:g} s")
+            return None
+        since, size = self.mark = self.mark or (now, self.size)
+        if now - since < sheet.speed_window:
+            return None
+        if self.size - size < sheet.least_speed * (now - since):
+            return Cut(Outcome.TOO_SLOW, f"the body came at less than {sheet.least_speed:g} bytes/s", "time")
+        self.mark = (now, self.size)
+        return None
+
+
+class PlainModule(Provider[P]):
+    """Fetches one URL as one stream. Implements `contracts.fetching.ProtocolModule`, but for what a scheme says."""
+
+    resolver: Uses[Resolver]
+
+    #: What libcurl may speak, and the scheme's name.
+    protocol: int
+    scheme: str
+
+    def __init__(self, sheet: P | None = None) -> None:
+        super().__init__(sheet)
+        self._multi: pycurl.AsyncCurlMulti | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._live: dict[_Stream, asyncio.Future[object]] = {}
+        self.metrics.gauge("in_flight", lambda: len(self._live))
+
+    async def stop(self) -> None:
+        """End what is under way."""
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+        if self._multi is not None:
+            await self._multi.aclose()
+
+    @abstractmethod
+    def ask(self, url: str) -> Ask | str:
+        """What to ask libcurl for, or why this URL is not to be asked for."""
+
+    @abstractmethod
+    def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
+        """What the end of a transfer means: the scheme's own status where it has one, and libcurl's error, 0 for none."""
+
+    def location(self, task: Task, status: int) -> str:
+        """Where the document is instead, if the answer says so; the outcome is then `redirect`."""
+        return ""
+
+    async def fetch(self, task: Task) -> Response:
+        """See the contract."""
+        started, url = self.clock.now(), task.url
+        if not url.startswith(f"{self.scheme}://"):
+            return Response(Outcome.SCHEME_REFUSED, started=started, error=f"not a {self.scheme} URL")
+        ask = self.ask(url)
+        if isinstance(ask, str):
+            return Response(Outcome.ADDRESS_REFUSED, started=started, error=ask)
+        began = self.clock.monotonic()
+        try:
+            endpoint = await self.resolver.resolve(*urls.endpoint_of(url))
+        except ResolutionFailed as error:
+            return Response(Outcome.DNS_FAILED, started=started, error=str(error))
+        except AddressRefused as error:
+            return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
+        return await self._transfer(task, ask, endpoint, started, self.clock.monotonic() - began)
+
+    async def _transfer(self, task: Task, ask: Ask, endpoint: Endpoint, started: float, resolved: float) -> Response:
+        stream = _Stream(self.sheet, self.clock.monotonic())
+        curl, code, message = stream.curl, 0, ""
+        shown = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
+        for option, value in (
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.PROTOCOLS, self.protocol),
+            (pycurl.PROXY, ""),
+            (pycurl.NOPROXY, "*"),
+            (pycurl.NETRC, pycurl.NETRC_IGNORED),
+            (pycurl.PATH_AS_IS, 1),
+            (pycurl.FORBID_REUSE, 1),
+            (pycurl.URL, f"{self.scheme}://{shown}:{endpoint.port}{ask.path}"),
+            (pycurl.HEADERFUNCTION, stream.lines.append),
+            (pycurl.WRITEFUNCTION, stream.on_body),
+            *ask.options,
+        ):
+            curl.setopt(option, value)
+        multi = self._opened()
+        try:
+            future = self._live[stream] = multi.add_handle(curl)
+            try:
+                await future
+            except pycurl.error as error:
+                code, message = error.args
+            except _Overdue:
+                code = -1
+            except BaseException:
+                with suppress(RuntimeError):
+                    multi.remove_handle(curl)
+                raise
+            elapsed = self.clock.monotonic() - stream.began
+            return self._response(task, ask, endpoint.address, stream, (code, message), (started, elapsed, resolved))
+        finally:
+            self._live.pop(stream, None)
+            curl.close()
+
+    def _opened(self) -> pycurl.AsyncCurlMulti:
+        """Made with the first fetch: most crawls have none."""
+        if self._multi is None:
+            self._multi = pycurl.AsyncCurlMulti()
+            self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
+        return self._multi
+
+    async def _watch_clock(self) -> None:
+        while True:
+            await self.clock.sleep(_TICK)
+            now = self.clock.monotonic()
+            for stream, future in list(self._live.items()):
+                if not future.done() and (verdict := stream.overdue(self.sheet, now)):
+                    stream.verdict = verdict
+                    future.set_exception(_Overdue())
+
+    def _response(
+        self,
+        task: Task,
+        ask: Ask,
+        address: str,
+        stream: _Stream,
+        ending: tuple[int, str],
+        times: tuple[float, float, float],
+    ) -> Response:
+        self.metrics.counters["requests"] += 1
+        self.metrics.counters["body_bytes"] += stream.size
+        started, elapsed, resolved = times
+        peer = stream.curl.getinfo(pycurl.PRIMARY_IP)
+        if peer and ip_address(peer) != ip_address(address):
+            reason = "the connection reached another address than the one that was asked for"
+            return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
+        status = stream.curl.getinfo(pycurl.RESPONSE_CODE)
+        verdict = stream.verdict or self.verdict(task.url, status, *ending)
+        headers: tuple[tuple[str, str], ...] = ()
+        if target := self.location(task, status) if verdict.outcome is Outcome.CLIENT_ERROR else "":
+            verdict, headers = Cut(Outcome.REDIRECT, verdict.reason), (("location", target),)
+        elif verdict.outcome is Outcome.OK or stream.size:
+            headers = (("content-type", ask.mime),)
+        getinfo = stream.curl.getinfo
+        return Response(
+            verdict.outcome,
+            status=status,
+            headers=headers,
+            body=stream.body.take(),
+            address=address if peer else "",
+            started=started,
+            elapsed=elapsed,
+            cut=verdict.cut,
+            error=verdict.reason,
+            timings=Timings(resolved, getinfo(pycurl.CONNECT_TIME), 0.0, getinfo(pycurl.STARTTRANSFER_TIME), elapsed)
+            if self.sheet.timings
+            else None,
+            is_met=bool(stream.size or stream.lines or getinfo(pycurl.CONNECT_TIME)),
+        )
+
+
+def by_code(code: int, os_error: int, message: str, size: int) -> Cut:
+    """What libcurl's own error means where the scheme has nothing to add."""
+    meaning = ending_of(code, os_error, message)
+    reason = message or f"libcurl's error {code}"
+    return Cut(meaning.late, reason, meaning.cut) if size else Cut(meaning.early, reason)
+
+
+class _Overdue(Exception):
+    """A deadline has passed; the stream's verdict says which."""
+
+
+# The protocol module for ftp: files are documents, directories are lists of links (row M1).
+#
+# A URL that ends in `/` is a directory, and its listing is a document of the type `text/x-ftp-listing`, which a processor reads
+# (:mod:`gossamer.parsing.other_links`). A name that turns out to be a directory redirects to itself with the slash.
+
+#: The type of a directory's listing: the server's own lines, in whatever form it has them.
+LISTING = "text/x-ftp-listing"
+
+#: The reply to a request for something that is no plain file (RFC 959, 4.2).
+_NO_FILE = 550
+
+#: Errors behind which a reply of the server stands, rather than the network.
+_REPLIED = frozenset(
+    {
+        pycurl.E_REMOTE_ACCESS_DENIED,
+        pycurl.E_REMOTE_FILE_NOT_FOUND,
+        pycurl.E_FTP_COULDNT_RETR_FILE,
+        pycurl.E_LOGIN_DENIED,
+        pycurl.E_FTP_COULDNT_SET_TYPE,
+        pycurl.E_FTP_WEIRD_PASS_REPLY,
+        pycurl.E_FTP_WEIRD_SERVER_REPLY,
+    }
+)
+
+
+class FtpSheet(PlainSheet, frozen=True):
+    """Settings of :class:`FtpModule`."""
+
+    address: Annotated[str, setting("Give this as the password of `anonymous`; by custom it is a mail address.")] = (
+        "gossamer@"
+    )
+
+
+class FtpModule(PlainModule[FtpSheet]):
+    """Fetches ftp URLs as `anonymous`, in passive mode, and takes data only from the host that it asked."""
+
+    protocol = pycurl.PROTO_FTP
+    scheme = "ftp"
+
+    def ask(self, url: str) -> Ask | str:
+        """A listing for a directory, otherwise a file."""
+        path = path_of(url).partition("?")[0]
+        if min(unquote_to_bytes(path), default=32) < 32:
+            return "a control character in the path"
+        options: list[tuple[int, object]] = [
+            (pycurl.USERNAME, "anonymous"),
+            (pycurl.PASSWORD, self.sheet.address),
+            (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
+            # Data comes from the host that was asked, whatever address its reply names (fault 44).
+            (pycurl.FTP_SKIP_PASV_IP, 1),
+        ]
+        mime = LISTING if path.endswith("/") else mimetypes.guess_type(path)[0] or "application/octet-stream"
+        # `;type=a` would be an order to libcurl, where it is a part of the name.
+        return Ask(path.replace(";", "%3B"), mime, tuple(options))
+
+    def location(self, task: Task, status: int) -> str:
+        """A name without a slash may be that of a directory: whether it is, asking for that tells. A robots.txt is none."""
+        url = task.url
+        if status != _NO_FILE or task.relation == ROBOTS or url.endswith("/") or "?" in url:
+            return ""
+        return f"{url}/"
+
+    def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
+        """By the reply where there is one: 4yz may pass, 5yz will not (RFC 959, 4.2.1)."""
+        if not code:
+            return Cut(Outcome.OK, "")
+        if code in _REPLIED and 400 <= status < 600:
+            return Cut(Outcome.SERVER_ERROR if status < 500 else Outcome.CLIENT_ERROR, f"reply {status}")
+        return by_code(code, 0, message, 0)
+
+
+# The protocol module for gopher (RFC 1436, RFC 4266): menus are lists of links, everything else is a document (row M1).
+#
+# The first letter of the path is the type of what is there. Menus are documents of the type `application/gopher-menu`, which a
+# processor reads (:mod:`gossamer.parsing.other_links`).
+
+#: The type of a menu.
+MENU = "application/gopher-menu"
+
+#: What the letters mean that are documents; of the others (telnet, errors, printers) nothing can be fetched.
+_TYPES = {
+    "0": "text/plain",
+    "1": MENU,
+    "4": "application/mac-binhex40",
+    "5": "",
+    "6": "text/plain",
+    "7": MENU,
+    "9": "",
+    "g": "image/gif",
+    "h": "text/html",
+    "I": "",
+    "p": "image/png",
+    "s": "",
+    ";": "",
+    "d": "",
+}
+
+
+class GopherModule(PlainModule[PlainSheet]):
+    """Fetches gopher URLs."""
+
+    protocol = pycurl.PROTO_GOPHER
+    scheme = "gopher"
+
+    def ask(self, url: str) -> Ask | str:
+        """The selector, which must not be able to say more than a selector: lines would be orders to other servers."""
+        path = path_of(url)
+        path = path if len(path) > 1 else "/1"
+        letter, selector = path[1], unquote_to_bytes(path[2:])
+        search = letter == "7"
+        if any(byte < 32 and not (search and byte == 9) for byte in selector) or len(selector) > 1024:
+            return "the selector holds control characters"
+        if letter not in _TYPES:
+            return f"gopher type {letter!r} is not a document"
+        guessed = mimetypes.guess_type(path.partition("?")[0])[0]
+        return Ask(path, _TYPES[letter] or guessed or "application/octet-stream")
+
+    def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
+        """Gopher has no status: what came until the connection was closed is the document."""
+        return by_code(code, 0, message, 0) if code else Cut(Outcome.OK, "")

@@ -1,0 +1,249 @@
+"""Response heads: read and judged before a byte of the body is taken, by the stricter of two readings. Pure.
+
+libcurl is generous with heads that contradict themselves (design question 16). A crawler that archives what it gets, and sends
+the next request on the same connection, must not guess where an answer ends: such a head ends its fetch as
+`protocol_failed`, and its connection with it (faults 14-20; RFC 9112, sections 2.2, 5.1 and 6.3). What is merely untidy, and
+leaves no doubt about that end, is read as libcurl and browsers read it, and noted: a line that is no field, as a script's
+warning is none, is passed over.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from gossamer.values.outcome import Note
+
+#: Most interim (1xx) answers before the real one (fault 15).
+MAX_INTERIM = 10
+
+#: Digits of the longest believable Content-Length: 10^18 bytes is more than any disk, and still fits 64 bits.
+MAX_LENGTH_DIGITS = 18
+
+#: Servers say the same of every page, so most lines were met before and are remembered: at most so many, each at most
+#: so long, 4 MB in all.
+_MOST_REMEMBERED = 4096
+_REMEMBERED = 256
+
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r?\n\Z")
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
+
+#: Bytes that a field may hold (RFC 9110, section 5.5: visible, space, tab, and 8-bit).
+_PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127) + b"\t"
+
+#: Bytes that end a field for some reader: no field may hold one (RFC 9110, section 5.5).
+_ENDS = b"\0\r\n"
+
+#: Bytes that no name of a field may hold.
+_NO_TOKEN = bytes(byte for byte in range(256) if not _TOKEN.match(bytes((byte,))))
+
+#: Fields by which the end of an answer is found: libcurl does not know them by an untidy name, others do.
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
+
+Field = tuple[str, str]
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A head that can be believed."""
+
+    status: int
+    raw: bytes
+    """As it is archived: every line ended by CR LF, then the empty line."""
+    fields: tuple[Field, ...]
+    """Names in lower case, in order."""
+    content_coding: str
+    """All values of Content-Encoding, joined."""
+    notes: tuple[Note, ...] = ()
+    """What is untidy about it."""
+
+
+class Caps(msgspec.Struct, frozen=True):
+    """How large a head may be."""
+
+    size: int = 64 * 1024
+    """Bytes, status line included (fault 14). libcurl alone would take 300 KB."""
+    fields: int = 200
+    """Header fields (fault 14). libcurl alone would take 5,000."""
+
+
+CAPS = Caps()
+
+
+class BrokenHead(Exception):
+    """The server's fault: this head cannot be believed. The text says why, and never quotes more than a word of it."""
+
+
+class IncompleteHead(Exception):
+    """Nothing is wrong with the lines so far, but they are not a head yet."""
+
+
+def final(lines: Sequence[bytes], caps: Caps = CAPS) -> Sequence[bytes]:
+    """The lines of the last head in what one request received: interim (1xx) heads before it are left out.
+
+    Args:
+        lines: every header line, as received with its line end, perhaps without the last ones; trailer fields may
+            follow a final head, and are left out, too.
+        caps: how large it may be.
+
+    Raises:
+        IncompleteHead: the final head has not ended yet.
+        BrokenHead: more than :data:`MAX_INTERIM` interim heads, or the caps on bytes and fields.
+    """
+    start = interim = size = 0
+    for position, line in enumerate(lines):
+        size += len(line)
+        if size > caps.size:
+            raise BrokenHead(f"the answer has more than {caps.size} bytes of header fields")
+        if position - start > caps.fields + 1:
+            raise BrokenHead(f"the answer has more than {caps.fields} header fields")
+        if line == b"\r\n" or line == b"\n":
+            if not 100 <= _status_of(lines[start]) < 200 or lines[start][9:12] == b"101":
+                return lines[start : position + 1]
+            start = position + 1
+            interim += 1
+            if interim > MAX_INTERIM:
+                raise BrokenHead(f"the server sent more than {MAX_INTERIM} interim answers")
+    raise IncompleteHead
+
+
+def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
+    """Read and judge what one request received, as :func:`final` takes it.
+
+    Raises:
+        IncompleteHead: the final head has not ended yet.
+        BrokenHead: the caps; line ends and NUL characters in a field; framing that two readers could take for
+            different things (fault 16).
+    """
+    raw = b"".join(lines)
+    if not _is_plain(lines, len(raw), caps):
+        lines = final(lines, caps)
+        raw = b"".join(lines)
+    notes: list[Note] = []
+    try:
+        fields = list(map(_known.__getitem__, lines[1:-1]))
+    except _UntidyField:
+        fields = [field for line in lines[1:-1] if (field := _read_untidy(line, notes))]
+    if raw.count(b"\r\n") != len(lines):
+        # Lines ended by LF alone may be read (RFC 9112, section 2.2), and are archived like the others.
+        raw = b"\r\n".join(line.rstrip(b"\r\n") for line in lines) + b"\r\n"
+    named = dict(fields)
+    if "transfer-encoding" in named or len(named) != len(fields):
+        _judge_framing(fields, notes, version_10=raw.startswith(b"HTTP/1.0"))
+        named["content-encoding"] = ",".join(value for name, value in fields if name == "content-encoding")
+    elif "content-length" in named:
+        length = named["content-length"]
+        _judge_length(length if "," not in length else _one_length([length], notes))
+    coding = named.get("content-encoding", "")
+    return Head(_status_of(lines[0]), raw, tuple(fields), coding, tuple(dict.fromkeys(notes)))
+
+
+def _is_plain(lines: Sequence[bytes], size: int, caps: Caps) -> bool:
+    """One whole head and nothing else, within the caps, as nearly every answer is: no need to look at every line."""
+    return (
+        bool(lines)
+        and lines[-1] == b"\r\n"
+        and lines.index(b"\r\n") == len(lines) - 1
+        and len(lines) <= caps.fields + 2
+        and size <= caps.size
+        and not lines[0].startswith((b"HTTP/1.1 1", b"HTTP/1.0 1"))
+        and b"\n" not in lines
+    )
+
+
+@lru_cache(maxsize=64)  # of at most 256 KiB each: longer ones were refused before
+def _status_of(line: bytes) -> int:
+    """The status code; refuses `ICY 200`, a version of two digits, four digits of status."""
+    match = _STATUS_LINE.match(line)
+    if match is None or line.rstrip(b"\r\n").translate(None, _PLAIN):
+        raise BrokenHead("the answer does not begin with an HTTP status line")
+    return int(match[1])
+
+
+class _UntidyField(Exception):
+    """A field that is read with care, or not at all."""
+
+
+def _read_field(line: bytes) -> Field:
+    name, _, value = line.partition(b":")
+    shown = _known_name(name) if len(name) <= _REMEMBERED else _read_name(name)
+    value = value.removesuffix(b"\n").removesuffix(b"\r")
+    if value.translate(None, _PLAIN) or len(name) + 1 > len(line):
+        raise _UntidyField
+    return shown, value.strip(b" \t").decode("latin-1")
+
+
+def _read_name(name: bytes) -> str:
+    if not _TOKEN.match(name):
+        raise _UntidyField
+    return name.decode("ascii").lower()
+
+
+def _read_untidy(line: bytes, notes: list[Note]) -> Field | None:
+    """A field of a head in which some line is untidy, None for a line that is no field; what is untidy goes to the notes."""
+    name, colon, value = line.removesuffix(b"\n").removesuffix(b"\r").partition(b":")
+    bare = name.rstrip(b" \t")
+    if not colon or bare != name or not _TOKEN.match(bare):
+        if bare.translate(None, _NO_TOKEN).decode().lower() in _FRAMING and colon:
+            raise BrokenHead("the name of a field that decides where the answer ends has other characters beside it")
+        notes.append(Note.SPACED_NAME if colon and _TOKEN.match(bare) else Note.NO_FIELD)
+    if strange := line.removesuffix(b"\n").removesuffix(b"\r").translate(None, _PLAIN):
+        if strange.translate(None, _ENDS) != strange:
+            raise BrokenHead("a header field holds a line end or a NUL character")
+        notes.append(Note.CONTROL_CHARACTER)
+    if not colon or not _TOKEN.match(bare):
+        return None
+    return bare.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
+
+
+#: Of lines that are new by their value (dates, lengths) the name is known.
+_known_name = lru_cache(maxsize=512)(_read_name)
+
+
+class _Known(dict[bytes, Field]):
+    """Fields by their line. A hit costs no Python call; when full, everything is forgotten, which is soon made good."""
+
+    def __missing__(self, line: bytes) -> Field:
+        field = _read_field(line)
+        if len(line) <= _REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[line] = field
+        return field
+
+
+_known = _Known()
+
+
+def _judge_framing(fields: Sequence[Field], notes: list[Note], *, version_10: bool) -> None:
+    lengths = [value for name, value in fields if name == "content-length"]
+    codings = [
+        word.strip(" \t").lower() for name, value in fields if name == "transfer-encoding" for word in value.split(",")
+    ]
+    if codings and lengths:
+        raise BrokenHead("the answer has both Content-Length and Transfer-Encoding")
+    if codings and version_10:
+        raise BrokenHead("the answer has Transfer-Encoding, but its version is HTTP/1.0")
+    if any(coding != "chunked" for coding in codings):
+        raise BrokenHead("the answer has a Transfer-Encoding that was not asked for")
+    if len(codings) > 1:
+        notes.append(Note.CHUNKED_TWICE)
+    if lengths:
+        _judge_length(_one_length(lengths, notes))
+
+
+def _one_length(values: Sequence[str], notes: list[Note]) -> str:
+    """The one value that all fields and lists of lengths agree on (RFC 9110, section 8.6)."""
+    lengths = [word.strip(" \t") for value in values for word in value.split(",")]
+    if len(set(lengths)) > 1:
+        raise BrokenHead("Content-Length is given twice, with different values")
+    if len(lengths) > 1:
+        notes.append(Note.LENGTH_TWICE)
+    return lengths[0]
+
+
+def _judge_length(length: str) -> None:
+    if not (length.isascii() and length.isdigit()):
+        raise BrokenHead("Content-Length is not a number")
+    if len(length.lstrip("0")) > MAX_LENGTH_DIGITS:
+        raise BrokenHead("Content-Length is impossibly large")

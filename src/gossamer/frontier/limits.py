@@ -1,0 +1,289 @@
+"""What a crawl has come to, and whether that is where it stops: limits of the user's, and hosts that nobody can reach.
+
+Place in the flow: the frontier counts here what was committed, and asks before each hand-out. :mod:`limits` has the rules.
+"""
+
+import shutil
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Literal
+
+import msgspec
+
+from gossamer.values.outcome import ANSWERED, Outcome
+from gossamer.values.task import Answer, Committed
+from gossamer.values.url import host_of, site_of
+
+# When a crawl stops of itself (row R10): pages, time, bytes, and a floor of free disk. Pure.
+#
+# Place in the flow: the frontier asks before it hands out a task. The word that comes back names the setting, and is what
+# the summary of the crawl says.
+
+
+class CrawlLimits(msgspec.Struct, frozen=True):
+    """What the user set; None is no limit."""
+
+    max_pages: int | None = None
+    """HTML pages; never one more."""
+    max_time: float | None = None
+    """Seconds, monotonic, of this run."""
+    total_time: float | None = None
+    """Seconds of all runs of the crawl together."""
+    max_bytes: int | None = None
+    """Bytes of bodies; reached by the first page that passes it."""
+    min_free_disk: int | None = None
+    """Bytes that stay free where the crawl writes."""
+    page_share: int | None = None
+    """HTML pages that are this agent's part of `max_pages`: who has used it up waits for more."""
+    byte_share: int | None = None
+    """Bytes of bodies that are its part of `max_bytes`, likewise; the page that passes it is the last one."""
+
+
+class Progress(msgspec.Struct, frozen=True, gc=False):
+    """What a crawl has come to. Committed visits only, but for `in_flight`."""
+
+    pages: int = 0
+    in_flight: int = 0
+    """Requests that may each turn out to be a page."""
+    elapsed: float = 0.0
+    bytes: int = 0
+    free_disk: int | None = None
+    """None where it is not known."""
+    total: float = 0.0
+    """Seconds of all runs; `elapsed` is of this one."""
+
+
+def reached(limits: CrawlLimits, progress: Progress) -> str:
+    """The limit that ends the crawl, by its setting's name; empty while none does."""
+    if limits.max_pages is not None and progress.pages >= limits.max_pages:
+        return "max_pages"
+    if limits.max_time is not None and progress.elapsed >= limits.max_time:
+        return "max_time"
+    if limits.total_time is not None and progress.total >= limits.total_time:
+        return "total_time"
+    if limits.max_bytes is not None and progress.bytes >= limits.max_bytes:
+        return "max_bytes"
+    if limits.min_free_disk is not None and progress.free_disk is not None:
+        return "min_free_disk" if progress.free_disk < limits.min_free_disk else ""
+    return ""
+
+
+def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
+    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (design question 6)."""
+    if reached(limits, progress):
+        return False
+    if limits.byte_share is not None and progress.bytes >= limits.byte_share:
+        return False
+    reserved = progress.pages + progress.in_flight
+    bounds = (limits.max_pages, limits.page_share)
+    return all(bound is None or reserved < bound for bound in bounds)
+
+
+# How long a crawl waits for retries alone, and what it tells of them when it ends (design question 24, design question 31).
+#
+# Place in the flow: the frontier tells of answers here, and asks whether to end when nothing can be handed out. To linger
+# says when a crawl ends, never what it owes: what waits stays queued, and `resume` asks for it.
+
+#: Seconds that a crawl waits for retries alone, unless told otherwise: the first retry comes after 10 s.
+USUAL = 30.0
+
+#: Failures that are remembered, to be told at the end: far more than anybody reads.
+_REMEMBERED = 512
+
+#: Failures that can be followed by a retry.
+_FAILURES = frozenset(
+    {
+        Outcome.SERVER_ERROR,
+        Outcome.RATE_LIMITED,
+        Outcome.ROBOTS_UNREACHABLE,
+        Outcome.DNS_FAILED,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.TOO_SLOW,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
+
+class RetriesWaiting(msgspec.Struct, frozen=True):
+    """Retries that are due later."""
+
+    urls: int
+    """URLs that wait; where a crawl ended for another reason than them, those that failed in this run, some hundreds at most."""
+    next: str
+    """When the first is due: a date and time as RFC 3339 has them, in UTC."""
+    hosts: dict[str, str] = {}
+    """Why, by endpoint or host, as far as this run has met the reason: outcomes, as `connect_failed`. At most some dozens."""
+
+
+class Failures:
+    """The last failure of URLs that may be tried again; the oldest makes room."""
+
+    def __init__(self) -> None:
+        self._failed: OrderedDict[str, Outcome] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<Failures of {len(self._failed)} URLs>"
+
+    def __len__(self) -> int:
+        return len(self._failed)
+
+    def answered(self, url: str, outcome: Outcome) -> None:
+        """A request for this URL has ended."""
+        if outcome in _FAILURES:
+            self._failed[url] = outcome
+            self._failed.move_to_end(url)
+            if len(self._failed) > _REMEMBERED:
+                self._failed.popitem(last=False)
+        elif self._failed:
+            self._failed.pop(url, None)
+
+    def reasons(self, others: Iterable[str], most: int) -> dict[str, str]:
+        """Why retries wait, by endpoint, at most so many; `others` are hosts of which it may not be known in this run."""
+        by_site: dict[str, Counter[Outcome]] = {}
+        for url, outcome in self._failed.items():
+            by_site.setdefault(site_of(url) or url, Counter())[outcome] += 1
+        told = {site: ", ".join(outcomes) for site, outcomes in list(by_site.items())[:most]}
+        known = {site.partition("://")[2].partition(":")[0] for site in by_site}
+        for host in others:
+            if len(told) >= most:
+                break
+            if host not in known:
+                told[host] = "an earlier failure"
+        return told
+
+
+def is_too_long(wait: float, linger: float | Literal["forever"]) -> bool:
+    """Whether a crawl ends rather than wait so many seconds for retries alone; without any retry there is nothing to wait for."""
+    return linger != "forever" and wait < inf and wait > linger
+
+
+#: Seconds between two looks at the free disk.
+DISK_LOOK = 1.0
+
+#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (design question 7).
+UNANSWERED = frozenset(
+    {
+        Outcome.DNS_FAILED,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.TOO_SLOW,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
+_NO_LIMITS = CrawlLimits()
+
+
+class Stopping:
+    """Sums of a crawl, all its runs together but for `max_time`."""
+
+    def __init__(self, rules: CrawlLimits, directory: str) -> None:
+        self.rules = rules
+        self.reached = ""
+        """The limit that ended the crawl, by its setting's name; empty while none has."""
+        self.goal = ""
+        """The URL that the crawl was to end at, where that ended it."""
+        self._directory = directory
+        self._pages = 0
+        self._bytes = 0
+        self._began = self._run_began = 0.0
+        self._disk_at = -inf
+        self._free_disk: int | None = None
+        self._answered = 0
+        self._seed_sites: set[str] = set()
+        self._failed_sites: set[str] = set()
+        self._missed_hosts: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<Stopping {self._pages} pages, {self.reached or 'no limit'} reached>"
+
+    def begin(self, counters: Mapping[str, int], now: float) -> None:
+        """Go on from what the ledger counted; `now` is monotonic."""
+        self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
+        self._answered = counters.get("fetched", 0)
+        self._run_began = now
+        self._began = now - counters.get("elapsed_ms", 0) / 1000
+
+    def sown(self, url: str) -> None:
+        """This is a seed."""
+        self._seed_sites.add(site_of(url))
+
+    def missed(self, host: str) -> None:
+        """The name of this host has no address."""
+        if not self._answered:
+            self._missed_hosts.add(host)
+
+    def answered(self, answer: Answer) -> None:
+        """A request has ended."""
+        if answer.outcome in UNANSWERED and not self._answered:
+            self._failed_sites.add(site_of(answer.url))
+
+    def committed(self, committed: Committed) -> None:
+        """A visit was kept."""
+        self._pages += committed.is_page
+        self._bytes += committed.bytes
+        self._answered += committed.outcome in ANSWERED and not committed.site
+        if committed.is_goal and not self.reached:
+            self.reached, self.goal = "until", committed.task.url
+
+    @property
+    def is_unserved(self) -> bool:
+        """Whether nobody has ever answered, and every endpoint of a seed has failed."""
+        return not self._answered and all(
+            site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
+        )
+
+    def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
+        """Whether one more request may begin; what is reached while there is work left is remembered."""
+        if self.rules == _NO_LIMITS:
+            return True
+        elapsed, total = (
+            _since(self._run_began, now, self.rules.max_time),
+            _since(self._began, now, self.rules.total_time),
+        )
+        progress = Progress(self._pages, in_flight, elapsed, self._bytes, self._disk(now), total)
+        if has_work:
+            self.reached = self.reached or reached(self.rules, progress)
+        return may_hand_out(self.rules, progress)
+
+    def room(self, reserved: int) -> int | None:
+        """How many more pages may be promised, with so many promised already; None where there is no limit."""
+        bounds = [bound for bound in (self.rules.max_pages, self.rules.page_share) if bound is not None]
+        return max(0, min(bounds) - self._pages - reserved) if bounds else None
+
+    def is_short_of_pages(self, in_flight: int) -> bool:
+        """Whether the share of pages is too small for so many requests in flight."""
+        share = self.rules.page_share
+        return share is not None and self._pages + in_flight >= share
+
+    def is_short_of_bytes(self, in_flight: int) -> bool:
+        """Whether the share of bytes is too small for so many requests in flight, each of which brings what others brought."""
+        share = self.rules.byte_share
+        return share is not None and self._bytes + in_flight * self._bytes // max(1, self._answered) >= share
+
+    @property
+    def time_limit(self) -> str:
+        """The limit of time that is reached first, by its setting's name; empty where there is none."""
+        if self.rules.max_time is not None and self._run_began + self.rules.max_time == self.ends_at():
+            return "max_time"
+        return "" if self.rules.total_time is None else "total_time"
+
+    def ends_at(self) -> float:
+        """The monotonic instant at which the time is up; infinite where there is no limit."""
+        run = inf if self.rules.max_time is None else self._run_began + self.rules.max_time
+        return run if self.rules.total_time is None else min(run, self._began + self.rules.total_time)
+
+    def _disk(self, now: float) -> int | None:
+        if self.rules.min_free_disk is not None and now >= self._disk_at:
+            self._disk_at = now + DISK_LOOK
+            self._free_disk = shutil.disk_usage(self._directory).free
+        return self._free_disk
+
+
+def _since(began: float, now: float, limit: float | None) -> float:
+    """Seconds since then. A limit is reached at its instant, though the difference may be a rounding short of it."""
+    return limit if limit is not None and now >= began + limit else now - began

@@ -1,0 +1,106 @@
+"""Hosts and domains that are not asked any more: an opt-out takes effect at the next pop (fault 96).
+
+Place in the flow: the frontier asks before a task is queued, and :mod:`schedule` when a host's turn comes. An entry
+closes the name itself and everything below it; an IP address closes itself alone. Entries are kept as plain lines, so
+that a person can read and edit them; who writes the file is the part that owns the crawl directory.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from gossamer.values.addresses import is_address
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.url import canonical, host_of
+
+#: What no host name contains, though the URL parser might make one of it: parts of URLs, blanks that it drops, wildcards.
+_UNFIT = frozenset("/?#@\\*% \t\r\n")
+
+
+class Blocklist:
+    """Names that are closed. `rule(host)` costs one look-up for each label of the name."""
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        """A list with these entries.
+
+        Raises:
+            UsageError: one of them is no host name.
+        """
+        self._entries: dict[str, None] = {}
+        for entry in entries:
+            self.block(entry)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"<Blocklist of {len(self)}>"
+
+    def block(self, entry: str) -> str:
+        """Close a host or domain; returns the name as it is compared: lower case, in its ASCII form.
+
+        Raises:
+            UsageError: it is no host name.
+        """
+        name = _name(entry)
+        self._entries[name] = None
+        return name
+
+    def unblock(self, entry: str) -> bool:
+        """Open it again; False if it was not on the list.
+
+        Raises:
+            UsageError: it is no host name.
+        """
+        name = _name(entry)
+        if name not in self._entries:
+            return False
+        del self._entries[name]
+        return True
+
+    def rule(self, host: str) -> str:
+        """The entry that closes this host; empty where none does."""
+        entries = self._entries
+        if not entries:
+            return ""
+        name = host
+        while name:
+            if name in entries:
+                return name
+            if name is host and is_address(host):
+                return ""
+            name = name.partition(".")[2]
+        return ""
+
+    def lines(self) -> Iterator[str]:
+        """The entries as lines, without their ends, in the order in which they came."""
+        yield from self._entries
+
+    @classmethod
+    def parse(cls, text: str) -> "Blocklist":
+        """The list of such lines; empty ones and what follows `#` are skipped.
+
+        Raises:
+            UsageError: a line is no host name; says which.
+        """
+        read = cls()
+        for number, line in enumerate(text.splitlines(), 1):
+            entry = line.partition("#")[0].strip()
+            if entry:
+                try:
+                    read.block(entry)
+                except UsageError as error:
+                    raise UsageError(f"line {number}: {error}") from None
+        return read
+
+
+def _name(entry: str) -> str:
+    """A host name in the form in which tasks carry it."""
+    bare = entry.strip().removeprefix("*.").strip(".")
+    if ":" in bare and not bare.startswith("["):
+        bare = f"[{bare}]"
+    try:
+        host = host_of(canonical(f"http://{bare}/")) if bare and not _UNFIT.intersection(bare) else ""
+    except UnreadableUrl:
+        host = ""
+    if not host:
+        raise UsageError(f"{entry!r} is not a host or domain; write it as example.org")
+    return host

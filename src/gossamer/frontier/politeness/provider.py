@@ -1,0 +1,328 @@
+"""The politeness provider: gates, schedule and blocklist of one crawl behind one contract, with their settings.
+
+Place in the flow: frontier and committer share it, in the process that owns the state (design question 1). The frontier asks
+whose turn it is; whoever of the two sees an answer first brings it here, so that a page's ruling is there when its visit
+is committed, whatever took longer.
+"""
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+
+from gossamer.engine.errors import SettingError
+from gossamer.engine.unit import Provider
+from gossamer.frontier.politeness.blocklist import Blocklist
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.host_state import Held, HostNote
+from gossamer.frontier.politeness.pace import Reason
+from gossamer.frontier.politeness.rate_slots import SharedPlaces
+from gossamer.frontier.politeness.retries import DAY
+from gossamer.frontier.politeness.rules import PolitenessSheet, registered_domain, rules_of
+from gossamer.frontier.politeness.schedule import Schedule
+from gossamer.frontier.politeness.whole_crawl import RateUse
+from gossamer.values.errors import UsageError
+from gossamer.values.task import DONE, Answer, Ruling, Task
+
+#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (design promise 4).
+SEED = 1
+
+
+V = TypeVar("V")
+
+
+#: Stands before the name of a registered domain where places are named: a host that is an address is its own domain.
+DOMAIN_MARK = "@"
+
+#: Places that are asked for at once: more than an agent can ask in a round of its supervisor's.
+WANTED_AT_ONCE = 1_000
+
+
+class _Flight(msgspec.Struct):
+    """A request that went out, until its page's ruling was asked for."""
+
+    host: str
+    domain: str
+    address: str
+    attempt: int
+    booked: float
+    """Bytes that were booked when it began."""
+    ruling: Ruling | None = None
+
+
+class HostPoliteness(Provider[PolitenessSheet]):
+    """Limits requests per host, registered domain, address and crawl (decision 7). Contract:
+    `politeness.Politeness`."""
+
+    keeps_state = True
+
+    def __init__(self, sheet: PolitenessSheet | None = None) -> None:
+        super().__init__(sheet)
+        draw = random.Random(SEED).random
+        self.gates = Gates(rules_of(self.sheet), draw=draw)
+        if self.sheet.address_turns:
+            self.gates.addresses.ask_by_turns()
+        if self.sheet.domain_turns:
+            self.gates.domains.ask_by_turns()
+        self._blocklist = _blocklist(self.sheet)
+        self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against)
+        self._closed = Blocklist()
+        """What was blocked by orders, beside the setting."""
+        self._slowed: dict[str, float] = {}
+        """The delays that were ordered, in seconds."""
+        self._flights: dict[str, deque[_Flight]] = {}
+        self._notes = msgspec.msgpack.Decoder(HostNote)
+        self._encoder = msgspec.msgpack.Encoder()
+        self.metrics.gauge("waiting_hosts", lambda: len(self._schedule))
+        self.metrics.gauge("in_flight", lambda: len(self._flights))
+        self.metrics.gauge("blocked", lambda: len(self._blocklist) + len(self._closed))
+
+    def changed(self, before: PolitenessSheet) -> None:
+        """Go by the new settings from the next request on."""
+        self._blocklist = _blocklist(self.sheet)
+        self.gates.change(rules_of(self.sheet))
+
+    # -- whose turn it is
+
+    def put(self, host: str, address: str, level: int = 0) -> None:
+        """See the contract."""
+        if host in self._slowed:
+            self.gates.raise_crawl_delay(host, self._slowed[host])
+        self._schedule.put(host, registered_domain(host), address, level)
+
+    def drop(self, host: str) -> None:
+        """See the contract."""
+        self._schedule.drop(host)
+
+    def next(self, now: float) -> str | float:
+        """See the contract."""
+        return self._schedule.pop(now)
+
+    def begin(self, task: Task, address: str, now: float) -> bool:
+        """See the contract."""
+        host, domain = task.host, registered_domain(task.host)
+        booked = self.gates.begin(host, domain, address, now)
+        self._flights.setdefault(task.identity, deque()).append(_Flight(host, domain, address, task.attempt, booked))
+        place = self.gates.place(host)
+        return place is not None and place.live < place.limit
+
+    def answered(self, answer: Answer) -> None:
+        """See the contract."""
+        for flight in self._flights.get(answer.identity, ()):
+            if flight.ruling is None:
+                break
+        else:
+            return
+        now, wall = self.clock.monotonic(), self.clock.now()
+        host, domain, address = flight.host, flight.domain, flight.address
+        flight.ruling = self.gates.end(host, domain, address, answer, now, wall, flight.attempt)
+        self._schedule.ended(host, domain, address)
+
+    def ruling(self, answer: Answer) -> Ruling:
+        """See the contract."""
+        ruling = self.expected(answer)
+        flights = self._flights.get(answer.identity)
+        if flights is not None:
+            flights.popleft()
+            if not flights:
+                del self._flights[answer.identity]
+        return ruling
+
+    def expected(self, answer: Answer) -> Ruling:
+        """See the contract."""
+        flights = self._flights.get(answer.identity)
+        if flights is None:
+            return DONE
+        if flights[0].ruling is None:
+            self.answered(answer)
+        return flights[0].ruling or DONE
+
+    # -- turns at addresses and domains
+
+    def turns(self) -> tuple[list[str], dict[str, tuple[int, float]]]:
+        """Places that hosts wait for, up to a number; and those whose turns have ended, with the number of the turn and the
+        seconds in which nobody may ask there. A place is an address, or a registered domain behind :data:`DOMAIN_MARK`."""
+        now = self.clock.monotonic()
+        wanted: list[str] = []
+        back: dict[str, tuple[int, float]] = {}
+        for mark, places in self._lent():
+            wanted += [mark + name for name in islice(places.wanted, WANTED_AT_ONCE - len(wanted))]
+            back |= {mark + name: (number, max(0.0, opens - now)) for name, (number, opens) in places.back.items()}
+        return wanted, back
+
+    def turns_held(self) -> dict[str, int]:
+        """Places that it may ask, with the numbers of the turns."""
+        return {mark + name: number for mark, places in self._lent() for name, number in places.held().items()}
+
+    def take_turns(
+        self, granted: Mapping[str, tuple[int, float]], recalled: Iterable[str], noted: Mapping[str, int]
+    ) -> None:
+        """What the lender of turns has decided.
+
+        Args:
+            granted: place -> number of the turn, and the seconds after which it begins.
+            recalled: places whose turns are to end.
+            noted: place -> number of the turn of which the lender knows that it has ended.
+        """
+        now = self.clock.monotonic()
+        for told, number in noted.items():
+            places, name = self._place(told)
+            places.noted(name, number)
+        for told in recalled:
+            places, name = self._place(told)
+            places.recall(name, is_wanted=self._schedule.waits_at(places.known(name)))
+        for told, (number, wait) in granted.items():
+            places, name = self._place(told)
+            self._schedule.opened(places.lend(name, number, now + wait))
+
+    def _lent(self) -> tuple[tuple[str, SharedPlaces], tuple[str, SharedPlaces]]:
+        return ("", self.gates.addresses), (DOMAIN_MARK, self.gates.domains)
+
+    def _place(self, told: str) -> tuple[SharedPlaces, str]:
+        is_domain = told.startswith(DOMAIN_MARK)
+        return (self.gates.domains, told.removeprefix(DOMAIN_MARK)) if is_domain else (self.gates.addresses, told)
+
+    # -- rates of the whole crawl
+
+    def rates(self) -> tuple[RateUse | None, RateUse | None]:
+        """What this agent has used of `rate` and of `bandwidth`; None where that is not set."""
+        return self.gates.crawl.uses()
+
+    def take_rates(self, rate: float, bandwidth: float) -> None:
+        """Go by so many times the `rate` and `bandwidth` of the settings, as the lender of rates has decided."""
+        self.gates.crawl.lend(rate, bandwidth, self.clock.monotonic())
+        self.gates.changes += 1
+
+    # -- what else is known of a host
+
+    def pace(self, host: str, crawl_delay: float) -> float:
+        """See the contract."""
+        self.gates.set_crawl_delay(host, max(crawl_delay, self._slowed.get(host, 0.0)) or None)
+        place = self.gates.place(host)
+        return place.next if place is not None else self.clock.monotonic()
+
+    def hold(self, task: Task, seconds: float) -> None:
+        """See the contract."""
+        self.gates.hold(task.host, self.clock.monotonic() + seconds, task.url)
+
+    def missed(self, host: str) -> None:
+        """See the contract."""
+        self.gates.missed(host, self.clock.monotonic(), self.clock.now(), registered_domain(host))
+
+    def received(self, identity: str, size: int) -> None:
+        """See the contract."""
+        flights = self._flights.get(identity)
+        booked = 0.0
+        if flights:
+            booked, flights[0].booked = flights[0].booked, 0.0
+        self.gates.received(size, self.clock.monotonic(), booked)
+
+    def waits(self, host: str, now: float) -> float:
+        """See the contract."""
+        place = self.gates.place(host)
+        return 0.0 if place is None else max(0.0, place.ready_at() - now)
+
+    def delay(self, host: str) -> float:
+        """See the contract."""
+        return self.gates.delay(host)
+
+    def delay_reason(self, host: str) -> str:
+        """See the contract."""
+        delay, reason = self.gates.told_delay(host)
+        return "processor" if reason == Reason.ROBOTS and delay == self._slowed.get(host) else reason
+
+    def block(self, name: str) -> None:
+        """See the contract."""
+        self._closed.block(name)
+
+    def slow(self, host: str, seconds: float) -> None:
+        """See the contract."""
+        self._slowed[host] = max(min(seconds, DAY), self._slowed.get(host, 0.0))
+        self.gates.raise_crawl_delay(host, self._slowed[host])
+
+    def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
+        """See the contract."""
+        return heapq.nlargest(count, self.gates.slowed(), key=lambda one: one[1])
+
+    def held(self, hosts: Iterable[str] | None = None) -> Iterator[Held]:
+        """Those of these hosts that must wait; without any, of all that have tasks, which takes `O(n)`."""
+        return self.gates.held(self._schedule if hosts is None else hosts, self.clock.monotonic())
+
+    @property
+    def network_probe(self) -> float | None:
+        """Seconds until our own network is probed again; None while it is up."""
+        network = self.gates.network
+        return max(0.0, network.next_probe - self.clock.monotonic()) if network.is_down else None
+
+    def rule_against(self, host: str) -> str:
+        """See the contract."""
+        return self._blocklist.rule(host) or self._closed.rule(host)
+
+    def take_blocked(self) -> Sequence[str]:
+        """See the contract."""
+        blocked = self._schedule.blocked
+        if not blocked:
+            return ()
+        self._schedule.blocked = []
+        return blocked
+
+    def is_spent(self, host: str) -> bool:
+        """See the contract."""
+        return self.gates.is_spent(host)
+
+    def closed(self, task: Task, now: float) -> float:
+        """See the contract."""
+        return self.gates.closed(task.host, task.url, now)
+
+    def is_closed(self, host: str, now: float) -> bool:
+        """See the contract."""
+        return self.gates.is_closed(host, now)
+
+    def meet(self, host: str, urls: Iterable[str]) -> None:
+        """See the contract."""
+        self.gates.meet(host, urls)
+
+    def retry_wait(self, host: str, now: float) -> float:
+        """See the contract."""
+        return self.gates.retry_wait(host, now)
+
+    def at_work(self) -> Iterable[str]:
+        """See the contract."""
+        return self._schedule
+
+    # -- what outlives the process
+
+    def note(self, host: str) -> bytes:
+        """See the contract."""
+        note = self.gates.note(host, self.clock.monotonic(), self.clock.now())
+        return b"" if note is None else self._encoder.encode(note)
+
+    def restore(self, host: str, note: bytes, *, clean: bool) -> None:
+        """See the contract."""
+        if not note or self.gates.place(host) is not None:
+            return
+        try:
+            read = self._notes.decode(note)
+        except msgspec.MsgspecError:
+            self.metrics.count("notes_unreadable")
+            return
+        self.gates.restore(host, read, self.clock.monotonic(), self.clock.now(), clean=clean)
+
+    def hush(self) -> None:
+        """See the contract."""
+        self.gates.hush(self.clock.monotonic())
+
+    def forget(self, host: str) -> bool:
+        """See the contract."""
+        return self.gates.forget(host, self.clock.monotonic())
+
+
+def _blocklist(sheet: PolitenessSheet) -> Blocklist:
+    try:
+        return Blocklist(sheet.blocked)
+    except UsageError as error:
+        raise SettingError(f"setting 'blocked': {error}") from None

@@ -1,0 +1,257 @@
+"""The settings of politeness, and the rules that follow from them.
+
+Place in the flow: :mod:`provider` has the sheet, and makes rules for :mod:`gates` of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.frontier.politeness.pace import PaceRules
+from gossamer.frontier.politeness.rate_slots import Share
+from gossamer.frontier.politeness.retries import WAITS, host_wait
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import HostTable, registered_domain
+from gossamer.values.outcome import ANSWERED, Outcome
+
+# The circuit of an endpoint, or of a name: five failures to connect in a row open it, then single probes decide (fault 26).
+#
+# Place in the flow: :mod:`gates` keeps a circuit for each name that was not found, and for each endpoint (scheme, host,
+# port) whose last try failed. While a circuit is open nothing is asked before `until`, then one request alone: the probe.
+# The pages are kept all the while. After the three waits of the retry table it is *spent*: its pages still wait, and probes
+# still go out at doubling distances while the crawl runs, but the crawl need not stay alive for it (design question 7,
+# design question 12).
+
+#: Failures in a row that open a circuit (fault 26): fewer are a hiccup.
+STRIKES = 5
+
+#: Outcomes that say "nobody there who speaks to us": a strike each.
+STRIKING = frozenset(
+    {
+        Outcome.DNS_FAILED,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
+#: Outcomes that close it.
+CLOSING = ANSWERED | {Outcome.TOO_SLOW}
+
+
+class Circuit(msgspec.Struct, frozen=True, gc=False):
+    """A name or endpoint that failed. Whoever has no circuit is well."""
+
+    strikes: int = 0
+    probes: int = 0
+    """Probes that failed since it opened."""
+    until: float = 0.0
+    """Monotonic seconds of the next probe."""
+
+    is_open: bool = False
+    """Only probes go out."""
+
+    def is_spent(self, waits: Sequence[float] = WAITS) -> bool:
+        """The retries of the host are used up."""
+        return self.is_open and self.probes >= len(waits)
+
+
+def after(
+    circuit: Circuit | None, outcome: Outcome, now: float, waits: Sequence[float] = WAITS, limit: int = STRIKES
+) -> Circuit | None:
+    """The circuit after a request with this outcome; None is closed and without a strike. `limit` strikes open it."""
+    if outcome in CLOSING:
+        return None
+    if outcome not in STRIKING:
+        return circuit
+    if circuit is None or not circuit.is_open:
+        strikes = 1 if circuit is None else circuit.strikes + 1
+        if strikes < limit:
+            return Circuit(strikes=strikes)
+        return Circuit(strikes=strikes, until=now + host_wait(0, waits), is_open=True)
+    if now < circuit.until:
+        # Failures of requests that were under way when it opened: the same trouble, not a new probe.
+        return circuit
+    probes = circuit.probes + 1
+    return Circuit(circuit.strikes, probes, now + host_wait(probes, waits), is_open=True)
+
+
+# All settings of the layers of politeness, and what they come to for one host.
+#
+# Place in the flow: :mod:`provider` makes the rules of the settings; :mod:`gates` goes by them.
+
+
+class GateRules(msgspec.Struct, frozen=True):
+    """All settings of the layers."""
+
+    pace: PaceRules = PaceRules()
+    per_host: int = 1
+    domain: Share = Share()
+    address: Share = Share()
+    domain_on_loopback: Share = Share(gap=0.0)
+    address_on_loopback: Share = Share(live=inf, gap=0.0)
+    """This machine is ours, and all of a simulated web lives on one address (design question 12)."""
+    pages_per_second: float | None = None
+    bytes_per_second: float | None = None
+    waits: tuple[float, ...] = WAITS
+    """Seconds before the second and each further try, of a page or of a host; none is no retry."""
+    delays: HostTable[float] = HostTable()
+    """Hosts with a delay of their own, in seconds; below 0 it follows the latency."""
+    lives: HostTable[int] = HostTable()
+    """Hosts with a number of live requests of their own."""
+    strikes: int = STRIKES
+    """Failures in a row after which a host is only probed."""
+
+
+def pace_of(host: str, rules: GateRules) -> PaceRules:
+    """How fast a host is asked."""
+    delay = rules.delays.get(host) if len(rules.delays) else None
+    return rules.pace if delay is None else msgspec.structs.replace(rules.pace, delay=None if delay < 0 else delay)
+
+
+def live_of(host: str, rules: GateRules) -> int:
+    """How many requests of a host may be live."""
+    return (rules.lives.get(host) if len(rules.lives) else None) or rules.per_host
+
+
+V = TypeVar("V")
+
+
+class PolitenessSheet(Sheet, frozen=True):
+    """Settings of :class:`HostPoliteness`. All are live."""
+
+    delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between two requests to a host; `auto` follows its latency, between floor and cap.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | Literal["auto"]
+    ) = "auto"
+    factor: Annotated[float, setting("With `auto`, wait this multiple of the host's latency.", ge=0)] = 5.0
+    floor: Annotated[float, setting("With `auto`, wait at least this long.", unit="s", ge=0)] = 1.0
+    cap: Annotated[
+        float, setting("With `auto`, wait at most this long while the host answers without errors.", unit="s", ge=0)
+    ] = 30.0
+    per_host: Annotated[
+        int,
+        setting(
+            "Allow at most this many requests in flight to one host; use more than 1 only if you own it.",
+            unit="requests",
+            ge=1,
+        ),
+    ] = 1
+    delays: Annotated[
+        dict[str, Annotated[float, msgspec.Meta(ge=0)] | Literal["auto"]],
+        setting("Wait this many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
+    ] = msgspec.field(default_factory=dict)
+    lives: Annotated[
+        dict[str, Annotated[int, msgspec.Meta(ge=1)]],
+        setting("Have at most this many requests in flight to these hosts, as `*.example.org`, instead of `per_host`."),
+    ] = msgspec.field(default_factory=dict)
+    domain_delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one registered domain; default: 0.25 s off loopback.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    domain_live: Annotated[
+        int, setting("Have at most this many requests in flight to one registered domain.", unit="requests", ge=1)
+    ] = 4
+    ip_delay: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long between the starts of two requests to one address; default: 0.25 s off loopback.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    ip_live: Annotated[
+        int, setting("Have at most this many requests in flight to one address, off loopback.", unit="requests", ge=1)
+    ] = 4
+    address_turns: Annotated[
+        bool,
+        setting(
+            "Ask an address only when the supervisor grants a turn, because other agents of the crawl may have hosts "
+            "at that address.",
+            restart="it is so where several agents share a crawl",
+        ),
+    ] = False
+    domain_turns: Annotated[
+        bool,
+        setting(
+            "Ask a registered domain only when the supervisor grants a turn, because other agents of the crawl may have "
+            "hosts of that domain.",
+            restart="it is so where several agents share a crawl whose `division` is `host`",
+        ),
+    ] = False
+    rate: (
+        Annotated[float, setting("Fetch at most this many pages a second in the whole crawl.", unit="pages/s", gt=0)]
+        | None
+    ) = None
+    bandwidth: (
+        Annotated[
+            float, setting("Read at most this many bytes of bodies a second in the whole crawl.", unit="bytes/s", gt=0)
+        ]
+        | None
+    ) = None
+    retries: Annotated[
+        tuple[Annotated[float, msgspec.Meta(ge=0)], ...],
+        setting("Wait this many seconds before the second and each further try of a page or of an endpoint."),
+    ] = WAITS
+    strikes: Annotated[
+        int, setting("After this many failures in a row, only probe the host.", unit="failures", ge=1)
+    ] = STRIKES
+    blocked: Annotated[
+        tuple[str, ...], setting("Send no more requests to these hosts and domains, as `example.org`.")
+    ] = ()
+
+
+def rules_of(sheet: PolitenessSheet) -> GateRules:
+    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (design question 12)."""
+    usual = GateRules()
+    delay = None if sheet.delay == "auto" else sheet.delay
+    domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay
+    address = usual.address.gap if sheet.ip_delay is None else sheet.ip_delay
+    return GateRules(
+        pace=PaceRules(delay=delay, factor=sheet.factor, floor=sheet.floor, cap=sheet.cap),
+        per_host=sheet.per_host,
+        domain=Share(sheet.domain_live, domain),
+        address=Share(sheet.ip_live, address),
+        domain_on_loopback=Share(sheet.domain_live, sheet.domain_delay or 0.0),
+        address_on_loopback=Share(usual.address_on_loopback.live, sheet.ip_delay or 0.0),
+        pages_per_second=sheet.rate,
+        bytes_per_second=sheet.bandwidth,
+        waits=sheet.retries,
+        strikes=sheet.strikes,
+        delays=_by_host("delays", {host: -1.0 if one == "auto" else one for host, one in sheet.delays.items()}),
+        lives=_by_host("lives", sheet.lives),
+    )
+
+
+def _by_host(name: str, values: Mapping[str, V]) -> HostTable[V]:
+    try:
+        return HostTable(values)
+    except UsageError as error:
+        raise SettingError(f"setting {name!r}: {error}") from None
+
+
+# The registered domain of a host: a layer of politeness. The look-up itself is shared, in :mod:`gossamer.values.hosts`.
+
+__all__ = ["registered_domain"]

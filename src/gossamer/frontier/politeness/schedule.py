@@ -1,0 +1,382 @@
+"""Whose turn it is: hosts with work, those that are ready and those that wait.
+
+Place in the flow: the frontier puts a host in when there is something to fetch from it, and takes one out when a slot
+is free; :mod:`gates` says when each may be asked. A host is in one of three places:
+
+- *ready*: in a front queue of its level (:mod:`front`); looked at again when it is drawn, for much may have happened;
+- *waiting*: in a heap, by the instant when it is next;
+- *parked* beside the domain, address or busy host that is in its way. Only the place itself stands in the heap, and
+  lets one host go at a time: 1,000 hosts at one address cost one look each, not 1,000 for every request.
+
+Entries of the heap are corrected lazily: one that is out of date is passed over when it comes up. Every operation is
+`O(log n)` in the hosts with work, amortised. Memory is theirs, with what the gates know some 700 bytes each;
+queues of URLs are not kept here.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Generic, TypeVar
+
+from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.rate_slots import Place, SharedPlace
+
+# Front queues: one for each level of urgency, chosen at random with a bias (the system-design chapter, URL frontier).
+#
+# Place in the flow: :mod:`schedule` keeps its ready hosts in them; they hold anything. A strict order would starve what
+# is less urgent for as long as urgent things keep coming; with the bias, each level is chosen half as often as the one
+# before it, and none never. Randomness is seeded, so a crawl on a simulated clock repeats exactly (design promise 4).
+
+T = TypeVar("T")
+
+#: Levels of urgency, 0 the most urgent. With a bias of 2 the last of eight still gets one draw in 255.
+LEVELS = 8
+
+#: How much likelier a level is than the next one.
+BIAS = 2.0
+
+
+class FrontQueues(Generic[T]):
+    """First in, first out within a level; `O(levels)` to take one."""
+
+    def __init__(self, draw: Callable[[], float], levels: int = LEVELS, bias: float = BIAS) -> None:
+        """Empty queues.
+
+        Args:
+            draw: numbers in [0, 1), seeded.
+            levels: how many queues.
+            bias: at least 1; infinite takes the most urgent always.
+        """
+        self._draw = draw
+        self._queues: tuple[deque[T], ...] = tuple(deque() for _ in range(levels))
+        self._weights = tuple(bias**-level if level else 1.0 for level in range(levels))
+        self._taken = 0
+        """The levels that are not empty, as bits."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues))
+
+    def __bool__(self) -> bool:
+        return self._taken != 0
+
+    def push(self, thing: T, level: int) -> None:
+        """Append to a level; levels outside the range count as the nearest one."""
+        level = min(max(level, 0), len(self._queues) - 1)
+        self._queues[level].append(thing)
+        self._taken |= 1 << level
+
+    def pop(self) -> T:
+        """Take the oldest thing of a level drawn at random.
+
+        Raises:
+            IndexError: there is nothing.
+        """
+        taken = self._taken
+        level = self._chosen(taken) if taken & (taken - 1) else taken.bit_length() - 1
+        if level < 0:
+            raise IndexError("nothing is queued")
+        queue = self._queues[level]
+        thing = queue.popleft()
+        if not queue:
+            self._taken ^= 1 << level
+        return thing
+
+    def _chosen(self, taken: int) -> int:
+        levels = [level for level in range(len(self._queues)) if taken >> level & 1]
+        left = self._draw() * sum(self._weights[level] for level in levels)
+        for level in levels:
+            left -= self._weights[level]
+            if left < 0.0:
+                return level
+        return levels[0]
+
+
+#: Hosts that a place lets go in vain, because another place holds them up, before it takes a rest; and how long, in
+#: seconds. Without it two crowded places could pass all their hosts to and fro for each request.
+_TRIES = 4
+_REST = 0.25
+
+#: Entries of the heap below which it is not worth clearing of those that are out of date.
+_FEW = 256
+
+
+class _Turn:
+    """A host with work."""
+
+    __slots__ = ("address", "domain", "level", "parking", "stamp", "via")
+
+    def __init__(self, domain: str, address: str, level: int) -> None:
+        self.domain = domain
+        self.address = address
+        self.level = level
+        self.stamp = 0
+        """Of its entry in the heap; 0 while it has none."""
+        self.parking: _Parking | None = None
+        """Where it is parked."""
+        self.via: _Parking | None = None
+        """Which parking let it go."""
+
+    @property
+    def is_ready(self) -> bool:
+        """It stands in a front queue."""
+        return not self.stamp and self.parking is None
+
+
+class _Parking:
+    """Hosts beside a place that is in their way."""
+
+    __slots__ = ("hosts", "place", "stamp", "vain")
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.hosts: deque[str] = deque()
+        self.stamp = 0
+        self.vain = 0
+        """Hosts let go in vain since the last that could begin."""
+
+
+class Schedule:
+    """Hosts in the order in which they may be asked."""
+
+    def __init__(
+        self,
+        gates: Gates,
+        draw: Callable[[], float],
+        *,
+        is_blocked: Callable[[str], object] = lambda host: False,
+        levels: int = LEVELS,
+        bias: float = BIAS,
+    ) -> None:
+        """An empty schedule.
+
+        Args:
+            gates: they say when.
+            draw: numbers in [0, 1), seeded: which level is next.
+            is_blocked: true of hosts that must not be asked any more; they leave when their turn comes.
+            levels: front queues.
+            bias: how much likelier each is than the next.
+        """
+        self.gates = gates
+        self.blocked: list[str] = []
+        """Hosts that left because they are blocked; whoever reads them clears the list."""
+        self._is_blocked = is_blocked
+        self._ready: FrontQueues[str] = FrontQueues(draw, levels, bias)
+        self._turns: dict[str, _Turn] = {}
+        self._parkings: dict[Place, _Parking] = {}
+        self._heap: list[tuple[float, int, str | _Parking]] = []
+        self._stamps = 0
+        self._stale = 0
+        self._changes = gates.changes
+        self._left: list[_Parking] = []
+        """Parkings whose host was handed out: they are armed again once it has begun."""
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._turns)
+
+    def __contains__(self, host: object) -> bool:
+        return host in self._turns
+
+    def __repr__(self) -> str:
+        return f"<Schedule {len(self._turns)} hosts, {len(self._ready)} ready, {len(self._parkings)} crowded places>"
+
+    # -- changes
+
+    def put(self, host: str, domain: str, address: str, level: int = 0) -> None:
+        """There is something to fetch from this host. Putting it in twice only renews level and address."""
+        turn = self._turns.get(host)
+        if turn is None:
+            turn = self._turns[host] = _Turn(domain, address, level)
+            # Only its own place is looked at here; the shared ones are when its turn comes.
+            own = self.gates.place(host)
+            self._place(host, turn, own.ready_at() if own is not None else -inf, own)
+        else:
+            turn.level, turn.address = level, address
+
+    def drop(self, host: str) -> None:
+        """There is nothing to fetch from this host any more."""
+        turn = self._turns.pop(host, None)
+        if turn is not None:
+            self._stale += turn.stamp > 0
+            if turn.via is not None:
+                self._arm(turn.via)
+
+    def ended(self, host: str, domain: str, address: str) -> None:
+        """A request of this host has ended, and the gates know: whoever waited for that may go on."""
+        if not self._parkings:
+            return
+        for place in self.gates.places(host, domain, address):
+            parking = self._parkings.get(place) if place is not None else None
+            if parking is not None and not parking.stamp:
+                self._arm(parking)
+
+    def opened(self, place: Place) -> None:
+        """A place may be asked again: whoever waits there may go on."""
+        parking = self._parkings.get(place)
+        if parking is not None:
+            self._arm(parking)
+
+    def waits_at(self, place: Place | None) -> bool:
+        """Whether a host waits beside this place."""
+        return place is not None and place in self._parkings
+
+    def reconsider(self) -> None:
+        """Look at every waiting host anew: some may go on earlier than they were told. `O(n log n)`.
+
+        :meth:`pop` does so by itself where settings have changed or hosts were spared.
+        """
+        self._changes = self.gates.changes
+        waiting = [(host, turn) for host, turn in self._turns.items() if not turn.is_ready]
+        self._heap.clear()
+        self._stale = 0
+        self._parkings.clear()
+        self._left.clear()
+        for host, turn in waiting:
+            turn.stamp, turn.parking = 0, None
+            until, where = self.gates.blocker(host, turn.domain, turn.address)
+            self._place(host, turn, until, where)
+
+    # -- taking
+
+    def pop(self, now: float) -> str | float:
+        """The host whose turn it is, or until when to wait.
+
+        Args:
+            now: monotonic seconds.
+
+        Returns:
+            A host that may begin now; it has left the schedule. Or the instant at which to ask again, infinite if
+            something must be put in or end first.
+        """
+        if self._changes != self.gates.changes:
+            self.reconsider()
+        opens = self.gates.crawl_ready_at(now)
+        if opens > now:
+            return opens
+        if self._left:
+            for parking in self._left:
+                self._arm(parking)
+            self._left.clear()
+        heap = self._heap
+        while True:
+            if heap and heap[0][0] <= now:
+                self._wake(now)
+            if not self._ready:
+                return self._next_wake()
+            host = self._ready.pop()
+            turn = self._turns.get(host)
+            if turn is not None and turn.is_ready and self._may_begin(host, turn, now):
+                return host
+
+    # -- inside
+
+    def _may_begin(self, host: str, turn: _Turn, now: float) -> bool:
+        """Look at a host that was drawn: it leaves the schedule to begin or because it is blocked, or waits on."""
+        via, turn.via = turn.via, None
+        if self._is_blocked(host):
+            del self._turns[host]
+            self.blocked.append(host)
+            if via is not None:
+                self._arm(via)
+            return False
+        until, where = self.gates.blocker(host, turn.domain, turn.address)
+        if until <= now:
+            del self._turns[host]
+            if via is not None:
+                via.vain = 0
+                self._left.append(via)
+            return True
+        self._place(host, turn, until, where)
+        if via is not None:
+            self._arm_after_vain(via, now, until)
+        return False
+
+    def _place(self, host: str, turn: _Turn, until: float, where: Place | None) -> None:
+        """Put a host where it belongs. One that is open already is ready, whether it is time yet or not."""
+        if where is None:
+            self._ready.push(host, turn.level)
+        elif until < inf and not isinstance(where, SharedPlace):
+            turn.stamp = self._push(until, host)
+        else:
+            parking = self._parkings.get(where)
+            if parking is None:
+                parking = self._parkings[where] = _Parking(where)
+            turn.parking = parking
+            parking.hosts.append(host)
+            if not parking.stamp:
+                self._arm(parking)
+
+    def _push(self, until: float, what: "str | _Parking") -> int:
+        if self._stale > _FEW and 2 * self._stale > len(self._heap):
+            self._clear_heap()
+        self._stamps += 1
+        heapq.heappush(self._heap, (until, self._stamps, what))
+        return self._stamps
+
+    def _arm(self, parking: _Parking, not_before: float = -inf) -> None:
+        """Set the instant at which a parking lets its next host go. One whose place is full is armed by :meth:`ended`."""
+        if parking.stamp:
+            return
+        if not parking.hosts:
+            if self._parkings.get(parking.place) is parking:
+                del self._parkings[parking.place]
+            return
+        until = max(parking.place.ready_at(), not_before)
+        if until < inf:
+            parking.stamp = self._push(until, parking)
+
+    def _arm_after_vain(self, parking: _Parking, now: float, until: float) -> None:
+        parking.vain += 1
+        if parking.vain < _TRIES:
+            self._arm(parking)
+        else:
+            parking.vain = 0
+            self._arm(parking, min(until, now + _REST))
+
+    def _wake(self, now: float) -> None:
+        """Whoever's instant has come is ready."""
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            _, stamp, what = heapq.heappop(heap)
+            if isinstance(what, str):
+                turn = self._turns.get(what)
+                if turn is None or turn.stamp != stamp:
+                    self._stale -= 1
+                    continue
+                turn.stamp = 0
+                self._ready.push(what, turn.level)
+            elif what.stamp == stamp:
+                what.stamp = 0
+                self._let_go(what)
+
+    def _next_wake(self) -> float:
+        heap = self._heap
+        while heap and self._is_stale(heap[0]):
+            heapq.heappop(heap)
+            self._stale -= 1
+        return heap[0][0] if heap else inf
+
+    def _let_go(self, parking: _Parking) -> None:
+        while parking.hosts:
+            host = parking.hosts.popleft()
+            turn = self._turns.get(host)
+            if turn is not None and turn.parking is parking:
+                turn.parking, turn.via = None, parking
+                self._ready.push(host, turn.level)
+                return
+        self._arm(parking)
+
+    def _is_stale(self, entry: tuple[float, int, "str | _Parking"]) -> bool:
+        _, stamp, what = entry
+        if isinstance(what, str):
+            turn = self._turns.get(what)
+            return turn is None or turn.stamp != stamp
+        return what.stamp != stamp
+
+    def _clear_heap(self) -> None:
+        self._heap[:] = [entry for entry in self._heap if not self._is_stale(entry)]
+        heapq.heapify(self._heap)
+        self._stale = 0

@@ -1,0 +1,394 @@
+"""The robots provider: the qualification machine for every site of a crawl, within a bounded memory.
+
+Place in the flow: the frontier asks it before it hands a task out, and brings it every answer to a robots.txt request
+(:mod:`gossamer.frontier.robots.contract`). States are kept encoded, since a hundred thousand of them are; only those of sites
+that are crawled now are decoded, with their rules compiled, and sites whose files say the same share these. What does not
+fit is dropped, the longest unused first: then the site's robots.txt is asked for again, unless the frontier restores the
+state that it kept.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Annotated, Literal
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.frontier.robots.contract import Lesson, RobotsRuling, RobotsVerdict
+from gossamer.frontier.robots.machine import Act, Answered, Instruction, RobotsState, State, look, step
+from gossamer.frontier.robots.policies import DAY, POLICIES, RobotsEvent, RobotsPolicy
+from gossamer.frontier.robots.rules import MAX_BYTES, ROBOTS_PATH, Rules, parse
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.identity import read_date
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import canonical, of_field, scheme_of, site_of
+from gossamer.values.visit import Response
+
+# What came of a request for robots.txt: from a :class:`~gossamer.values.visit.Response` to an event of the machine. Pure.
+
+#: Bytes of a validator that are kept: a longer one is not worth its memory on every host (fault 78).
+_MAX_VALIDATOR = 128
+
+#: Events that need no look at the answer but its outcome. Every other outcome means that there was none.
+_BY_OUTCOME: Mapping[Outcome, RobotsEvent] = {
+    Outcome.NOT_MODIFIED: RobotsEvent.UNCHANGED,
+    Outcome.CLIENT_ERROR: RobotsEvent.REFUSED,
+    Outcome.RATE_LIMITED: RobotsEvent.LIMITED,
+    Outcome.SERVER_ERROR: RobotsEvent.BROKEN,
+    Outcome.DECODE_FAILED: RobotsEvent.CUT,
+    Outcome.BLOCKED: RobotsEvent.SHUT,
+    Outcome.ADDRESS_REFUSED: RobotsEvent.SHUT,
+}
+#: Statuses that Agarwal and others, section 3.4, and fault 81 tell from others of their class.
+_BY_STATUS: Mapping[int, RobotsEvent] = {
+    400: RobotsEvent.MISSING,
+    404: RobotsEvent.MISSING,
+    410: RobotsEvent.MISSING,
+    401: RobotsEvent.FORBIDDEN,
+    403: RobotsEvent.FORBIDDEN,
+}
+_READ = (Outcome.OK, Outcome.TRUNCATED)
+
+
+def answered(response: Response, url: str, agent: str) -> tuple[Answered, tuple[str, ...]]:
+    """The event that an answer is, with the rules for `agent`; and the Sitemap lines, which are not kept with a site.
+
+    Args:
+        response: however the fetch ended.
+        url: the URL that was asked for: what a relative Location is resolved against.
+        agent: our product token.
+    """
+    if response.outcome in _READ:
+        return _read(response, agent)
+    if response.outcome is Outcome.REDIRECT:
+        target = _target(response.header("location"), url)
+        return Answered(RobotsEvent.MOVED if target else RobotsEvent.LOST, response.status, target=target), ()
+    event = _BY_OUTCOME.get(response.outcome, RobotsEvent.FAILED)
+    if event is RobotsEvent.REFUSED:
+        event = _BY_STATUS.get(response.status, event)
+    wait = seconds_of(response.header("retry-after"), response.started + response.elapsed)
+    return Answered(event, response.status, retry_after=wait), ()
+
+
+def _read(response: Response, agent: str) -> tuple[Answered, tuple[str, ...]]:
+    data = response.content
+    rules = parse(data)
+    if len(data) > MAX_BYTES:
+        event = RobotsEvent.CAPPED
+    elif response.cut:
+        event = RobotsEvent.CUT
+    else:
+        event = RobotsEvent.WHOLE if rules.readable else RobotsEvent.UNREADABLE
+    etag, modified = response.header("etag"), response.header("last-modified")
+    found = Answered(
+        event,
+        response.status,
+        rules=rules.for_agent(agent),
+        etag=etag if len(etag) <= _MAX_VALIDATOR else "",
+        modified=modified if len(modified) <= _MAX_VALIDATOR else "",
+    )
+    return found, () if event is RobotsEvent.CUT else rules.sitemaps
+
+
+def _target(location: str, url: str) -> str:
+    """Where a redirect leads; empty where no crawler can follow it."""
+    if not location:
+        return ""
+    try:
+        target = canonical(of_field(location), url)
+    except UnreadableUrl:
+        return ""
+    return target if scheme_of(target) in ("http", "https") else ""
+
+
+def seconds_of(retry_after: str, now: float) -> float:
+    """The wait that a `Retry-After` field asks for, in seconds or as a date (RFC 9110, 10.2.3); 0 for anything else."""
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    if not text:
+        return 0.0
+    instant = read_date(text)
+    return 0.0 if instant is None else max(0.0, instant - now)
+
+
+#: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).
+SCHEMES = ("http://", "https://", "ftp://")
+
+#: Seconds; a site that asks for this much between requests is reported as slow (design question 9).
+SLOW_DELAY = 300.0
+
+#: Bytes that a site takes beside its encoded state and its name: two strings, a table entry.
+_ENTRY = 250
+
+PolicyName = Literal["rfc9309", "rfc9309-strict", "paper"]
+
+
+class RobotsSheet(Sheet, frozen=True):
+    """Settings of :class:`ObeyRobots`."""
+
+    agent: Annotated[
+        str,
+        setting(
+            "Look for this product token in robots.txt.",
+            min_length=1,
+            restart="the kept answers were read for this token",
+        ),
+    ] = "Gossamer"
+    policy: Annotated[
+        PolicyName,
+        setting("Interpret answers by this policy: `rfc9309`, `rfc9309-strict` (401 and 403 deny) or `paper`."),
+    ] = "rfc9309"
+    keep: Annotated[
+        float, setting("Ask for robots.txt again when an answer is older than this.", unit="s", gt=0, le=DAY)
+    ] = DAY
+    retry: (
+        Annotated[
+            float,
+            setting(
+                "Wait this long before asking again for a robots.txt that could not be fetched; if left out, the "
+                "policy decides.",
+                unit="s",
+                gt=0,
+                le=DAY,
+            ),
+        ]
+        | None
+    ) = None
+    max_failures: (
+        Annotated[
+            int,
+            setting(
+                "Deny a site for good after this many failed attempts in a row; 0 never gives up; if left out, the "
+                "policy decides.",
+                unit="attempts",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    memory: Annotated[int, setting("Use at most this much memory for the states of all sites.", unit="bytes", ge=1)] = (
+        64 << 20
+    )
+    ready_rules: Annotated[
+        int, setting("Keep at most this many compiled rules of the sites that are being crawled.", unit="rules", ge=1)
+    ] = 50_000
+
+
+class _Ready(msgspec.Struct):
+    """A site in use."""
+
+    site: RobotsState
+    verdicts: "_Verdicts"
+    weight: int
+
+
+class _Verdicts(msgspec.Struct, frozen=True):
+    """What every verdict of a site has in common."""
+
+    delay: float
+    usage: tuple[str, ...]
+
+
+class ObeyRobots(Provider[RobotsSheet]):
+    """Obeys robots.txt. Implements `contracts.robots.RobotsGate`."""
+
+    keeps_state = True
+
+    def __init__(self, sheet: RobotsSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+        self._ready: OrderedDict[str, _Ready] = OrderedDict()
+        self._alike: WeakValueDictionary[bytes, Rules] = WeakValueDictionary()
+        self._rules = 0
+        self._policy = _policy(self.sheet)
+        self.metrics.gauge("sites", lambda: len(self._kept))
+        self.metrics.gauge("state_bytes", lambda: self._bytes)
+        self.metrics.gauge("ready_rules", lambda: self._rules)
+
+    def changed(self, before: RobotsSheet) -> None:
+        """Judge by the new policy from now on; what sites answered stays."""
+        self._policy = _policy(self.sheet)
+        self._shed()
+
+    # -- the contract
+
+    def judge(self, task: Task, now: float) -> RobotsVerdict:
+        """See the contract."""
+        url = task.url
+        if not url.startswith(SCHEMES):
+            return _NO_ROBOTS
+        name = site_of(url)
+        ready = self._find(name)
+        instruction = look(ready.site, self._policy, now)
+        if instruction.act is not Act.JUDGE or ready.site.rules is None:
+            return _unjudged(name, url, instruction, ready)
+        decision = ready.site.rules.decide(self.sheet.agent, url)
+        ruling = RobotsRuling.ALLOWED if decision.allowed else RobotsRuling.DENIED
+        common = ready.verdicts
+        return RobotsVerdict(ruling, decision.rule, decision.line, delay=common.delay, usage=common.usage)
+
+    def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
+        """See the contract."""
+        before = self._find(site).site
+        found, sitemaps = answered(response, before.target or site + ROBOTS_PATH, self.sheet.agent)
+        after = step(before, self._policy, found, now, addresses)
+        self.metrics.count(f"answer:{after.event or found.event}")
+        ready = self._keep(site, after)
+        is_slow = ready.verdicts.delay >= SLOW_DELAY
+        if is_slow:
+            self.metrics.count("slow_sites")
+        return Lesson(
+            state=after.state,
+            event=after.event or found.event,
+            settled=look(after, self._policy, now).act in (Act.JUDGE, Act.ALLOW, Act.DENY),
+            delay=ready.verdicts.delay,
+            is_slow=is_slow,
+            sitemaps=sitemaps,
+        )
+
+    def state(self, site: str) -> bytes:
+        """See the contract."""
+        return self._kept.get(site, b"")
+
+    def restore(self, site: str, state: bytes) -> None:
+        """See the contract."""
+        try:
+            self._keep(site, msgspec.msgpack.decode(state, type=RobotsState))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            self.metrics.count("states_unreadable")
+            self.forget(site)
+
+    def forget(self, site: str) -> None:
+        """See the contract."""
+        state = self._kept.pop(site, None)
+        if state is not None:
+            self._bytes -= _size(site, state)
+        self._unready(site)
+
+    # -- memory
+
+    def known(self, site: str) -> RobotsState:
+        """What is known of a site."""
+        return self._find(site).site
+
+    def _find(self, name: str) -> _Ready:
+        ready = self._ready.get(name)
+        if ready is not None:
+            self._ready.move_to_end(name)
+            self._kept.move_to_end(name)
+            return ready
+        state = self._kept.get(name)
+        if state is None:
+            return _UNKNOWN
+        self._kept.move_to_end(name)
+        return self._make_ready(name, msgspec.msgpack.decode(state, type=RobotsState))
+
+    def _keep(self, name: str, site: RobotsState) -> _Ready:
+        self.forget(name)
+        state = self._kept[name] = msgspec.msgpack.encode(site)
+        self._bytes += _size(name, state)
+        ready = self._make_ready(name, site)
+        self._shed()
+        return ready
+
+    def _make_ready(self, name: str, site: RobotsState) -> _Ready:
+        if site.rules is not None:
+            site = msgspec.structs.replace(site, rules=self._shared(site.rules))
+        rules, agent = site.rules, self.sheet.agent
+        verdicts = _Verdicts((rules.delay(agent) or 0.0) if rules else 0.0, rules.usage_of(agent) if rules else ())
+        weight = 1 + (sum(len(group.rules) for group in rules.groups) if rules else 0)
+        ready = self._ready[name] = _Ready(site, verdicts, weight)
+        self._rules += weight
+        self._shed()
+        return ready
+
+    def _shared(self, rules: Rules) -> Rules:
+        """Equal rules that another site has, or else these: many sites have the file of the program that runs them.
+
+        The digest is a cryptographic one: otherwise a site could make a file that replaces the rules of another site.
+        """
+        digest = blake2b(msgspec.msgpack.encode(rules), digest_size=16).digest()
+        return self._alike.setdefault(digest, rules)
+
+    def _unready(self, name: str) -> None:
+        ready = self._ready.pop(name, None)
+        if ready is not None:
+            self._rules -= ready.weight
+
+    def _shed(self) -> None:
+        """Drop what was unused the longest, but never the site that was used last."""
+        while self._rules > self.sheet.ready_rules and len(self._ready) > 1:
+            self._unready(next(iter(self._ready)))
+        while self._bytes > self.sheet.memory and len(self._kept) > 1:
+            self.metrics.count("states_dropped")
+            self.forget(next(iter(self._kept)))
+
+
+def _policy(sheet: RobotsSheet) -> RobotsPolicy:
+    """The policy of the sheet, with the settings that it leaves open."""
+    policy = msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
+    if sheet.retry is not None:
+        longest = max(sheet.retry, policy.longest_retry)
+        policy = msgspec.structs.replace(policy, retries=(sheet.retry,), longest_retry=longest)
+    if sheet.max_failures is not None:
+        policy = msgspec.structs.replace(policy, max_failures=sheet.max_failures)
+    return policy
+
+
+def _size(name: str, state: bytes) -> int:
+    return _ENTRY + len(name) + len(state)
+
+
+def _unjudged(name: str, url: str, instruction: Instruction, ready: _Ready) -> RobotsVerdict:
+    """The verdict where the rules of a robots.txt have no say."""
+    common = ready.verdicts
+    if instruction.act is Act.FETCH:
+        # Validators speak of what lay at the site itself: where it leads elsewhere, they say nothing.
+        known = RobotsState() if instruction.target else ready.site
+        return RobotsVerdict(
+            RobotsRuling.FETCH_FIRST,
+            url=instruction.target or name + ROBOTS_PATH,
+            address=instruction.address,
+            etag=known.etag,
+            last_modified=known.modified,
+        )
+    if instruction.act is Act.WAIT:
+        return RobotsVerdict(RobotsRuling.WAIT, instruction.reason, until=instruction.until)
+    if instruction.act is Act.DENY and url != name + ROBOTS_PATH:
+        return RobotsVerdict(RobotsRuling.DENIED, instruction.reason)
+    return RobotsVerdict(RobotsRuling.ALLOWED, instruction.reason, delay=common.delay, usage=common.usage)
+
+
+_NOTHING = _Verdicts(0.0, ())
+_UNKNOWN = _Ready(RobotsState(), _NOTHING, 0)
+_NO_ROBOTS = RobotsVerdict(RobotsRuling.ALLOWED, "its scheme has no robots.txt")
+_IGNORED = RobotsVerdict(RobotsRuling.ALLOWED, "robots.txt is ignored")
+
+
+class IgnoreRobots(Provider[NoSettings]):
+    """Allows every URL and never fetches robots.txt (`--robots ignore`), for hosts that you own. Implements
+    `RobotsGate`."""
+
+    def judge(self, task: Task, now: float) -> RobotsVerdict:
+        """Allowed."""
+        return _IGNORED
+
+    def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
+        """Nothing is asked for, so that nothing is learned."""
+        return Lesson(state=State.NEW, event="ignored", settled=True)
+
+    def state(self, site: str) -> bytes:
+        """There is none."""
+        return b""
+
+    def restore(self, site: str, state: bytes) -> None:
+        """There is nothing to take back."""
+
+    def forget(self, site: str) -> None:
+        """There is nothing to forget."""

@@ -1,0 +1,89 @@
+"""Seeds: the first stage. Turns what a person typed into tasks of depth 0, for the frontier."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+
+from gossamer.engine.component import Filter, Producer
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.parsing.contract import Beginnings
+from gossamer.storage.seen.contract import SeenSet
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.relations import keeps_depth, task_of
+from gossamer.values.request_identity import Requested
+from gossamer.values.task import Task
+from gossamer.values.url import canonical, host_of
+from gossamer.values.visit import Visit
+
+_PLAIN = (None,)
+
+
+class SeedsSheet(Sheet, frozen=True):
+    """What to start from."""
+
+    urls: Annotated[tuple[str, ...], setting("Start from these URLs.", restart="seeds are sent once")] = ()
+
+
+class Seeds(Producer[SeedsSheet]):
+    """Sends each seed once, in order."""
+
+    outbox: Out[Task]
+
+    def produce(self) -> Iterator[Task]:
+        """A task for each seed that is a URL; the others are counted as `unreadable`."""
+        for text in self.sheet.urls:
+            try:
+                url = canonical(text)
+            except UnreadableUrl:
+                self.metrics.count("unreadable")
+                continue
+            for request in self.requests(url):
+                yield Task(url=url, host=host_of(url), request=request)
+
+    def requests(self, url: str) -> Sequence[Requested | None]:
+        """What is asked of a seed; None is a plain request."""
+        return _PLAIN
+
+
+class RequestedSeeds(Seeds):
+    """Sends each seed once, in order, as a request that a program has set up (method, handler, data)."""
+
+    asking: Uses[Beginnings]
+
+    def requests(self, url: str) -> Sequence[Requested | None]:
+        """What the program says."""
+        return self.asking.beginnings(url)
+
+
+# URL-seen: which links are new? Their tasks go on in the visit; the committer's check-and-put decides (design question 1).
+
+
+class UrlSeenSheet(Sheet, frozen=True):
+    """Settings of :class:`UrlSeen`."""
+
+    again: Annotated[bool, setting("Make a task of every link, seen or not (for random walks).")] = False
+
+
+class UrlSeen(Filter[UrlSeenSheet]):
+    """Fills in `new`: a task for each link that may be new."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    seen: Uses[SeenSet]
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """One look-up for the whole page."""
+        if not visit.links:
+            return (visit,)
+        links = {link.identity: link for link in visit.links}
+        source = visit.task
+        relations = {link.relation for link in visit.links}
+        nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
+        unseen = links if self.sheet.again else self.seen.unseen(list(links), nearest)
+        found = [links[identity] for identity in unseen]
+        new = tuple(task_of(source, link.url, link.relation, link.request) for link in found)
+        self.metrics.counters["looked_up"] += len(links)
+        self.metrics.counters["new"] += len(new)
+        return (msgspec.structs.replace(visit, new=new),)

@@ -1,0 +1,1 @@
+"""gossamer.labs."""

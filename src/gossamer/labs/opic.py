@@ -1,0 +1,408 @@
+"""The ledger of a crawl by importance: what its groups push waits by the cash of its page, and visits move the cash.
+
+Place in the flow: stands between commit, frontier and the ledger, so that cash moves in the group that keeps the visit. A kill
+loses and makes none, and no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the
+queues (:mod:`gossamer.labs.opic`) drop what is left of it.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any, cast
+
+import msgspec
+from xxhash import xxh3_64_digest
+
+from gossamer.engine.ends import Uses
+from gossamer.engine.errors import WiringError
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import ProviderPlan, Wiring
+from gossamer.frontier.contract import LEVELS
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.contract import Group, TaskQueues
+from gossamer.storage.ledger.decorator import LedgerFront
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.relations import task_of
+from gossamer.values.task import Task, with_level
+from gossamer.values.url import host_of
+from gossamer.values.visit import Link, Location, Visit
+
+# Accounts of cash: what a page has, what a visit gives to whom, and how urgent that makes a page. Pure code, in whole numbers.
+#
+# Cash is never lost or made: that of all accounts and of the sink is one :data:`UNIT` for each visit.
+
+#: What a visit brings: divided among links and links of links, a share is still a whole number.
+UNIT = 1 << 32
+
+#: A page whose cash is one unit stands at this level; each level above it takes four times the cash. On simulated webs finer levels
+#: found no more importance in the first tenth of the pages, and queued a page twice as often (docs/benchmarks.md).
+LEVEL_OF_UNIT = 4
+
+#: Cash, level, state, attempt, copies.
+_PACKED = struct.Struct("<QBBBB")
+
+#: Bytes of an account on the disk, beside its key.
+ACCOUNT_BYTES = _PACKED.size
+
+
+class AccountState(IntEnum):
+    """What became of the page."""
+
+    MET = 0
+    """Linked to; nobody has queued it here, as where a filter refuses it."""
+    QUEUED = 1
+    VISITED = 2
+
+
+class Account:
+    """What is kept of one page."""
+
+    __slots__ = ("attempt", "cash", "copies", "level", "state")
+
+    def __init__(
+        self, cash: int = 0, level: int = LEVELS - 1, state: int = AccountState.MET, attempt: int = 1, copies: int = 0
+    ) -> None:
+        self.cash = cash
+        self.level = level
+        """Of its most urgent task."""
+        self.state = state
+        self.attempt = attempt
+        """Of its latest task."""
+        self.copies = copies
+        """Tasks that wait beside the one that will be fetched: it was queued again, more urgently."""
+
+    def __repr__(self) -> str:
+        return f"<Account {self.cash / UNIT:.3g} units, level {self.level}, {AccountState(self.state).name}>"
+
+    def packed(self) -> bytes:
+        """As it lies on the disk."""
+        return _PACKED.pack(self.cash, self.level, self.state, min(self.attempt, 255), min(self.copies, 255))
+
+
+def unpacked(data: bytes | None) -> Account:
+    """An account from the disk; an empty one where there is none."""
+    return Account() if data is None else Account(*_PACKED.unpack(data))
+
+
+def level_of(cash: int) -> int:
+    """How urgent a page with this cash is: 0 to `LEVELS` - 1."""
+    if cash <= 0:
+        return LEVELS - 1
+    fours = (cash.bit_length() - UNIT.bit_length()) // 2
+    return min(max(LEVEL_OF_UNIT - fours, 0), LEVELS - 1)
+
+
+def given(account: Account, targets: Sequence[Account]) -> int:
+    """A visit: the page gives a unit and all of its cash to these pages in equal parts.
+
+    Returns:
+        What goes to the sink: what cannot be divided, and the parts of pages that were visited before, whose order is no question
+        any more.
+    """
+    amount = account.cash + UNIT
+    account.cash = 0
+    account.state = AccountState.VISITED
+    if not targets:
+        return amount
+    part, sunk = divmod(amount, len(targets))
+    for target in targets:
+        if target.state == AccountState.VISITED:
+            sunk += part
+        else:
+            target.cash += part
+    return sunk
+
+
+#: Accounts by host and URL; under no host what is in the sink, and how many units came in.
+ACCOUNTS = Space("opic", value_bytes=max(16, ACCOUNT_BYTES), host_bytes=1 << 40)
+
+SINK, UNITS = b"sink", b"units"
+
+#: Accounts in memory, 250 bytes each. Menus of a site are on all of its pages.
+REMEMBERED = 65_536
+
+_Key = tuple[str, bytes]
+
+
+def key_of(host: str, identity: str) -> _Key:
+    """Where the account of a page lies."""
+    return host, xxh3_64_digest(identity.encode())
+
+
+class _Weighing:
+    """A group in which cash moves. Everything else is the group's own."""
+
+    def __init__(self, group: Group, remembered: dict[_Key, Account]) -> None:
+        self._group = group
+        self._remembered = remembered
+        self._changed: dict[_Key, Account] = {}
+        self._pushed: list[Task] = []
+        self._visits: list[Visit] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._group, name)
+
+    def push(self, tasks: Iterable[Task]) -> None:
+        """Queue tasks, when it is known what cash their pages have."""
+        self._pushed += tasks
+
+    def later(self, task: Task, due: float, *, known: bool = False) -> None:
+        """Queue a task from a time on: what was queued of its page before does not count any more."""
+        account = self._account(task.host, task.identity)
+        account.state, account.attempt = AccountState.QUEUED, task.attempt
+        self._group.later(task, due, known=known)
+
+    def visited(self, visit: Visit, location: Location | None) -> bool:
+        """Keep a visit; its page gives away its cash."""
+        is_kept = self._group.visited(visit, location)
+        if is_kept:
+            self._visits.append(visit)
+        return is_kept
+
+    def dropped(self, task: Task) -> None:
+        """A copy of a task is out of the queues."""
+        if self._group.done(task.identity):
+            account = self._account(task.host, task.identity)
+            account.copies = max(0, account.copies - 1)
+
+    def _account(self, host: str, identity: str) -> Account:
+        """The account of a page, which will be written."""
+        key = key_of(host, identity)
+        account = self._changed[key] = self._known(key)
+        return account
+
+    def _known(self, key: _Key) -> Account:
+        account = self._remembered.get(key)
+        if account is None:
+            account = self._remembered[key] = unpacked(self._group.get(ACCOUNTS, *key))
+        return account
+
+    def settle(self) -> None:
+        """Move the cash, then queue."""
+        pushed: dict[_Key, Account] = {}
+        for task in self._pushed:
+            account = self._account(task.host, task.identity)
+            account.state, account.attempt = AccountState.QUEUED, task.attempt
+            pushed[key_of(task.host, task.identity)] = account
+        links: dict[_Key, tuple[Task, Link]] = {}
+        sunk = sum(self._give(visit, links) for visit in self._visits)
+        if self._visits:
+            self._add(SINK, sunk)
+            self._add(UNITS, len(self._visits))
+        self._group.push(map(self._levelled, self._pushed))
+        known = (self._raised(key, source, link) for key, (source, link) in links.items() if key not in pushed)
+        raised = [task for task in known if task is not None]
+        if raised:
+            self._group.push(raised)
+            # They were discovered when they were queued first.
+            self._group.count("discovered", -len(raised))
+            self._group.count("moved_up", len(raised))
+        for (host, name), account in self._changed.items():
+            self._group.put(ACCOUNTS, host, name, account.packed())
+
+    def _give(self, visit: Visit, links: dict[_Key, tuple[Task, Link]]) -> int:
+        own = key_of(visit.task.host, visit.task.identity)
+        targets: dict[_Key, Account] = {}
+        for link in visit.links:
+            key = key_of(host_of(link.url), link.identity)
+            if key == own or key in targets:
+                continue
+            account = targets[key] = self._known(key)
+            if account.state != AccountState.VISITED:
+                self._changed[key] = account
+                links[key] = visit.task, link
+        return given(self._account(visit.task.host, visit.task.identity), list(targets.values()))
+
+    def _add(self, name: bytes, number: int) -> None:
+        kept = int.from_bytes(self._group.get(ACCOUNTS, None, name) or b"")
+        self._group.put(ACCOUNTS, None, name, (kept + number).to_bytes(16))
+
+    def _levelled(self, task: Task) -> Task:
+        if task.request is not None:
+            return task  # whoever asks for more than a URL has said how urgent it is
+        account = self._account(task.host, task.identity)
+        account.level = level_of(account.cash)
+        return with_level(task, account.level)
+
+    def _raised(self, key: _Key, source: Task, link: Link) -> Task | None:
+        """The task of a page that waits less urgently than it should; None for any other."""
+        account = self._changed[key]
+        level = level_of(account.cash)
+        is_waiting = account.state == AccountState.QUEUED and account.attempt == 1 and link.request is None
+        if not is_waiting or level >= account.level or account.copies == 255:
+            return None
+        account.level = level
+        account.copies += 1
+        return with_level(task_of(source, link.url, link.relation), level)
+
+
+class OpicLedger(LedgerFront):
+    """Passes everything on to the ledger, except that tasks of its groups are queued by their OPIC cash. Contract:
+    `ledger.Ledger`."""
+
+    def __init__(self, sheet: NoSettings | None = None) -> None:
+        super().__init__(sheet)
+        self._remembered: dict[_Key, Account] = {}
+
+    async def start(self) -> None:
+        """Go on with the accounts of the ledger."""
+        self.open()
+
+    def open(self) -> None:
+        """Open the space of the accounts."""
+        self.spaces.open(ACCOUNTS)
+
+    @contextmanager
+    def group(self) -> Iterator[Group]:
+        """Open a group of the ledger; cash moves when its block ends."""
+        with self.weighing() as group:
+            yield cast(Group, group)
+
+    @contextmanager
+    def weighing(self) -> Iterator[_Weighing]:
+        """The same, for the queues."""
+        if len(self._remembered) > REMEMBERED:
+            self._remembered.clear()
+        try:
+            with self.behind.group() as group:
+                weighing = _Weighing(group, self._remembered)
+                yield weighing
+                weighing.settle()
+        except BaseException:
+            # What was changed in memory is not on the disk.
+            self._remembered.clear()
+            raise
+
+    def account(self, task: Task) -> Account:
+        """What is kept of a task's page. Change nothing of it."""
+        key = key_of(task.host, task.identity)
+        account = self._remembered.get(key)
+        if account is None:
+            account = unpacked(self.spaces.get(ACCOUNTS, *key))
+            if account.state == AccountState.QUEUED:
+                self._remembered[key] = account
+        return account
+
+    def total(self, name: bytes) -> int:
+        """What the groups have added up under :data:`SINK` or :data:`UNITS`."""
+        return int.from_bytes(self.spaces.get(ACCOUNTS, None, name) or b"")
+
+
+# Task queues in which a page may wait more than once, since its importance grew: the most urgent task counts, the others are
+# dropped.
+
+
+class OpicQueues(Provider[NoSettings]):
+    """Hands out each page once from the queues behind it, ordered by OPIC cash. Contract: `ledger.TaskQueues`."""
+
+    behind: Uses[TaskQueues]
+    ledger: Uses[OpicLedger]
+    store: Uses[RocksLedger]
+    keeps_state = True
+
+    def __init__(self, sheet: NoSettings | None = None) -> None:
+        super().__init__(sheet)
+        self._dropped: list[Task] = []
+
+    async def stop(self) -> None:
+        """End what was dropped."""
+        self._end_copies()
+
+    def __len__(self) -> int:
+        """Tasks that are not popped, copies among them."""
+        return len(self.behind)
+
+    def admit(self, now: float, most: int = 1_000) -> list[HostState]:
+        """Hosts that the caller now holds."""
+        self._end_copies()
+        return self.behind.admit(now, most)
+
+    def pop(self, host: str, most: int = 1) -> list[Task]:
+        """Up to `most` tasks of a held host whose pages are neither in flight nor visited. None: the host is held no more."""
+        while tasks := self.behind.pop(host, most):
+            taken = []
+            for task in tasks:
+                if self._is_copy(task):
+                    self._dropped.append(task)
+                else:
+                    taken.append(task)
+            if taken:
+                return taken
+        self._end_copies()
+        return []
+
+    def _is_copy(self, task: Task) -> bool:
+        """Whether another task of this page was popped before this one, or will be: this one is not needed."""
+        account = self.ledger.account(task)
+        if not account.copies:
+            return False
+        is_elsewhere = self.store.queues.flights(task.identity) > 1
+        return is_elsewhere or account.state == AccountState.VISITED or account.attempt > task.attempt
+
+    def _end_copies(self) -> None:
+        """What was dropped is out of the queues for good."""
+        if self._dropped:
+            dropped, self._dropped = self._dropped, []
+            with self.ledger.weighing() as group:
+                for task in dropped:
+                    group.dropped(task)
+
+    def put_back(self, task: Task) -> None:
+        """This popped task is not in flight after all."""
+        self.behind.put_back(task)
+
+    def rest(self, host: str, until: float) -> None:
+        """Hold this host no more before `until`."""
+        self.behind.rest(host, until)
+
+    def next_rest(self) -> float:
+        """When the next resting host may be admitted."""
+        return self.behind.next_rest()
+
+    def next_due(self) -> float:
+        """When the next task for later is due."""
+        return self.behind.next_due()
+
+    def wake(self, now: float) -> int:
+        """Queue tasks that are due."""
+        self._end_copies()
+        return self.behind.wake(now)
+
+
+# A wiring whose pages wait by importance: the parts of OPIC between the stages and the ledger.
+#
+# Place in the flow: `--strategy opic` is compiled here. Agents put their divided ledger in front.
+
+#: What the new providers are called in the wiring.
+LEDGER, QUEUES = "opic", "opic-queues"
+
+
+def with_opic(wiring: Wiring) -> Wiring:
+    """A copy of a wiring in which frontier and commit use the ledger by way of OPIC.
+
+    Raises:
+        WiringError: the wiring has no frontier, or something bears a name that is needed here.
+    """
+    frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
+    if frontier is None:
+        raise WiringError(
+            f"{wiring.source}: no component uses 'frontier', so that nothing can be ordered by importance"
+        )
+    if taken := sorted({LEDGER, QUEUES} & wiring.providers.keys()):
+        raise WiringError(f"{wiring.source}: {', '.join(taken)}: the strategy needs this name; choose another one")
+    ledger, queues = frontier.providers["ledger"], frontier.providers["queues"]
+    providers = {
+        LEDGER: ProviderPlan("opic-ledger", {"behind": ledger}),
+        QUEUES: ProviderPlan("opic-queues", {"behind": queues, "ledger": LEDGER, "store": ledger}),
+    }
+    components = dict(wiring.components)
+    for name, plan in components.items():
+        if plan.use in ("frontier", "commit"):
+            changed: dict[str, Any] = {**plan.providers, "ledger": LEDGER}
+            if "queues" in changed:
+                changed["queues"] = QUEUES
+            components[name] = msgspec.structs.replace(plan, providers=changed)
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)

@@ -1,0 +1,212 @@
+"""Chunks in files: written at the end of one, found by number, and put in order when half of it is old.
+
+A *table* says where each chunk lies, the *manifest* which table and file hold. The manifest is replaced last and as a whole, so a
+kill leaves the state before or the state after.
+"""
+
+import os
+from array import array
+from pathlib import Path
+
+import msgspec
+
+from gossamer.engine.files import replace_file
+from gossamer.values.errors import CrawlDirectoryError
+
+MANIFEST = "manifest.json"
+
+#: The form of the files. A newer one is refused.
+VERSION = 1
+
+#: Below these bytes a file is not put in order.
+SMALL = 4 << 20
+
+
+class TrieManifest(msgspec.Struct, frozen=True):
+    """What stands."""
+
+    data: int = 0
+    """Number of the file of chunks."""
+    end: int = 0
+    """Where the chunks end in it; what follows was left by a kill."""
+    table: int = 0
+    urls: int = 0
+    log: int = 0
+    """The number of the log that goes on from here."""
+    taken: tuple[str, ...] = ()
+    """Keys of what was handed out and not finished."""
+    version: int = VERSION
+
+
+class ChunkFiles:
+    """The chunks of one trie."""
+
+    def __init__(self, home: Path, *, sync: bool) -> None:
+        self.home = home
+        self.manifest = TrieManifest()
+        self._sync = sync
+        home.mkdir(parents=True, exist_ok=True)
+        self._starts, self._lengths = array("Q"), array("L")
+        self._live = 0
+        if (home / MANIFEST).exists():
+            self._read()
+        self._data = os.open(self._data_path(self.manifest.data), os.O_RDWR | os.O_CREAT, 0o666)
+        os.ftruncate(self._data, self.manifest.end)
+        self._end = self.manifest.end
+        self._clear()
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def _read(self) -> None:
+        path = self.home / MANIFEST
+        try:
+            self.manifest = msgspec.json.decode(path.read_bytes(), type=TrieManifest)
+            if self.manifest.version > VERSION:
+                told = f"{path} is of version {self.manifest.version}, this program knows {VERSION}; use a newer one"
+                raise CrawlDirectoryError(told)
+            table = self._table_path(self.manifest.table).read_bytes()
+            half = len(table) // 2
+            self._starts.frombytes(table[:half])
+            self._lengths.frombytes(table[half:])
+            if self._data_path(self.manifest.data).stat().st_size < self.manifest.end:
+                raise ValueError("chunks are missing")
+        except (OSError, ValueError, msgspec.DecodeError) as error:
+            raise CrawlDirectoryError(f"{path} or what it names is damaged: {error}; begin a new crawl") from None
+        self._live = sum(self._lengths)
+
+    def _clear(self) -> None:
+        """Take away what a kill left beside what stands."""
+        standing = {self._data_path(self.manifest.data), self._table_path(self.manifest.table)}
+        for path in (*self.home.glob("chunks-*"), *self.home.glob("table-*"), *self.home.glob("*.new")):
+            if path not in standing:
+                path.unlink()
+
+    def _data_path(self, number: int) -> Path:
+        return self.home / f"chunks-{number}"
+
+    def _table_path(self, number: int) -> Path:
+        return self.home / f"table-{number}"
+
+    def new(self) -> int:
+        """The number of a chunk that is still to be written."""
+        self._starts.append(0)
+        self._lengths.append(0)
+        return len(self._starts) - 1
+
+    def read(self, number: int) -> bytes:
+        """The bytes of a chunk; none for one that was never written."""
+        return os.pread(self._data, self._lengths[number], self._starts[number])
+
+    def write(self, number: int, data: bytes) -> None:
+        """Put a chunk behind all others; its older version is not read any more."""
+        at = self._end
+        view = memoryview(data)
+        while view:
+            at += (written := os.pwrite(self._data, view, at))
+            view = view[written:]
+        self._live += len(data) - self._lengths[number]
+        self._starts[number], self._lengths[number] = self._end, len(data)
+        self._end = at
+
+    def drop(self, number: int) -> None:
+        """Nothing points to this chunk any more."""
+        self._live -= self._lengths[number]
+        self._lengths[number] = 0
+
+    def commit(self, urls: int, log: int, taken: tuple[str, ...]) -> None:
+        """Everything that was written stands from now on."""
+        before = self.manifest
+        number = before.data
+        if self._end > SMALL and self._live * 2 < self._end:
+            number += 1
+            self._put_in_order(number)
+        if self._sync:
+            os.fsync(self._data)
+        table = before.table + 1
+        replace_file(self._table_path(table), self._starts.tobytes() + self._lengths.tobytes(), sync=self._sync)
+        self.manifest = TrieManifest(number, self._end, table, urls, log, taken)
+        replace_file(self.home / MANIFEST, msgspec.json.encode(self.manifest), sync=self._sync)
+        self._clear()
+
+    def _put_in_order(self, number: int) -> None:
+        """Copy what is read still into a new file."""
+        old = self._data
+        data = os.open(self._data_path(number), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
+        end = 0
+        with os.fdopen(os.dup(data), "wb") as out:
+            for chunk, length in enumerate(self._lengths):
+                if length:
+                    out.write(os.pread(old, length, self._starts[chunk]))
+                    self._starts[chunk] = end
+                    end += length
+        self._data, self._end, self._live = data, end, end
+        os.close(old)
+
+    def size(self) -> int:
+        """Bytes on the disk."""
+        return sum(path.stat().st_size for path in self.home.iterdir())
+
+    def close(self) -> None:
+        """Close the file; what was not committed is left behind."""
+        os.close(self._data)
+
+
+# Keys of the trie: URLs with the labels of their hosts from the root, so that what belongs together lies under one prefix.
+#
+# `https://www.example.org/docs/a.html` has the key `org.example.www https:/docs/a.html`. No part of a URL has a space, so
+# that the one in a key ends the host's name.
+
+#: Beginnings of URLs whose keys are remembered at once, 180 bytes each; then all are forgotten.
+REMEMBERED = 65_536
+
+
+def _reversed_name(host: str) -> str:
+    """A host name from its root; an address has its root in front already, and an IPv6 address is one label."""
+    labels = host.split(".")
+    if not labels[-1].isdigit():
+        labels.reverse()
+    return ".".join(labels)
+
+
+def _beginning_of(scheme_and_authority: str) -> str:
+    scheme, _, authority = scheme_and_authority.partition("://")
+    host, colon, port = authority.rpartition(":")
+    if not colon or not port.isdigit():
+        host, port = authority, ""
+    return f"{_reversed_name(host)} {scheme}:{port}"
+
+
+class UrlKeys:
+    """Makes keys; remembers the beginnings that it made."""
+
+    def __init__(self) -> None:
+        self._beginnings: dict[str, str] = {}
+
+    def of(self, url: str) -> str:
+        """The key of a canonical URL. Different URLs have different keys, and :func:`url_of` is the inverse."""
+        slash = url.find("/", url.find("://") + 3)
+        beginning = url if slash < 0 else url[:slash]
+        key = self._beginnings.get(beginning)
+        if key is None:
+            if len(self._beginnings) >= REMEMBERED:
+                self._beginnings.clear()
+            key = self._beginnings[beginning] = _beginning_of(beginning)
+        return key if slash < 0 else key + url[slash:]
+
+
+def url_of(key: str) -> str:
+    """The URL of a key."""
+    name, _, rest = key.partition(" ")
+    ends, slash, path = rest.partition("/")
+    scheme, _, port = ends.partition(":")
+    labels = name.split(".")
+    if not labels[-1].isdigit() or not labels[0].isdigit():
+        labels.reverse()
+    return f"{scheme}://{'.'.join(labels)}{f':{port}' if port else ''}{slash}{path}"
+
+
+def prefixes_of(host: str) -> tuple[str, str]:
+    """What the keys of a host or domain begin with, and those of what lies below it."""
+    name = _reversed_name(host)
+    return f"{name} ", f"{name}."

@@ -1,0 +1,354 @@
+"""`gossamer runtime`: runs mobile crawlers beside the data."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+import msgspec
+
+from gossamer.cli.saying import say_json
+from gossamer.cli.telling import shown, tell
+from gossamer.engine.sheet import show_bytes, show_count
+from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.mobile.crawler import BroughtPage, CrawlerBatch, JourneySummary, MobileCrawler
+    from gossamer.mobile.sources.coverage import Reach
+    from gossamer.mobile.sources.crawl import Runtime
+
+#: The exit status of a journey that brought no document at all.
+INCOMPLETE = 4
+
+
+_serve = click.option(
+    "--serve",
+    multiple=True,
+    metavar="HOST=PLACE",
+    help="Serve a folder (`example.org=/var/www/html`), a local server (`example.org=http://127.0.0.1:8080`), or a stored "
+    "crawl or WARC files (`archive=DIR`); repeatable.",
+)
+_sheet = click.option("--config", "sheet", metavar="FILE", help="Read the owner's sheet from this TOML file.")
+
+
+_state = click.option(
+    "--state", metavar="DIR", default="", help="The directory of the runtime, where --state of `runtime` named one."
+)
+
+
+@click.group(invoke_without_command=True)
+@_serve
+@_sheet
+@click.option(
+    "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
+)
+@click.option("--listen", metavar="HOST:PORT", default="", help="Listen for senders here; default: 127.0.0.1:8643.")
+@click.option("--tls", is_flag=True, help="Use TLS on a loopback address too; other addresses always use it.")
+@click.option("--state", metavar="DIR", default="", help="Keep keys, crawlers and results in DIR.")
+@click.option(
+    "--weak-isolation", is_flag=True, help="Run crawlers on a machine that cannot shut them in (docs/runtime.md)."
+)
+@click.pass_context
+def runtime(
+    context: click.Context,
+    serve: tuple[str, ...],
+    sheet: str | None,
+    allowed: tuple[str, ...],
+    listen: str,
+    tls: bool,
+    state: str,
+    weak_isolation: bool,
+) -> int | None:
+    """Run mobile crawlers beside the data (docs/mobile.md).
+
+    Without a subcommand: take crawlers of the senders that were admitted, until Ctrl-C, run them within the owner's sheet, and keep
+    their results until the senders have them (docs/runtime.md).
+
+    \b
+    gossamer runtime admit library
+    gossamer runtime --serve https://example.org=/var/www/html --listen 0.0.0.0:8643
+
+    Exit status: 0; 2 if something cannot be served, or crawlers cannot be shut in; 5 if another runtime uses the directory.
+    """
+    if context.invoked_subcommand is None:
+        from gossamer.mobile.hosting_commands import host
+
+        return host(serve, sheet, allowed, listen, state, tls=tls, is_weak=weak_isolation)
+    if serve or sheet or allowed or listen or tls or state or weak_isolation:
+        raise UsageError(f"write the options behind the subcommand: gossamer runtime {context.invoked_subcommand} ...")
+    return None
+
+
+@runtime.command()
+@click.argument("crawler", metavar="CRAWLER")
+@_serve
+@_sheet
+@click.option(
+    "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
+)
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write crawler and results to FILE, instead of lines to standard output."
+)
+def run(crawler: str, serve: tuple[str, ...], sheet: str | None, allowed: tuple[str, ...], output: str | None) -> int:
+    """Run the mobile CRAWLER here: a TOML file, or a file that --output wrote.
+
+    Standard output gets a JSON line for each document that the crawler brings home, without the bytes of whole documents,
+    and one for each link that leads out of its scope. The summary goes to standard error.
+
+    \b
+    gossamer runtime run clinic.toml --serve clinic.example=/var/www/html
+    gossamer runtime run clinic.toml --serve archive=mycrawl -o clinic.crawler
+
+    Exit status: 0; 2 if CRAWLER or the source cannot be used; 4 if the crawler reached no document.
+    """
+    from gossamer.mobile.judging import allowed_processors
+    from gossamer.mobile.running import run_crawler
+    from gossamer.mobile.wire import frames_of
+
+    program = _crawler(Path(crawler))
+    processors = allowed_processors(allowed)
+    with _opened_runtime(sheet, serve) as runtime:
+        batches = _Watched(run_crawler(program, runtime.pages(), processors))
+        if output is None:
+            _print(batches)
+        else:
+            _write(Path(output), frames_of(program, batches))
+    return _told(batches.summary)
+
+
+@runtime.command()
+@_serve
+@_sheet
+@click.option("--seed", "seeds", multiple=True, metavar="URL", help="Start from URL, too (repeatable).")
+@click.option(
+    "--max-urls",
+    type=click.IntRange(min=1, max=10_000_000),
+    default=100_000,
+    show_default=True,
+    help="Look at no more URLs than this.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max_urls: int, as_json: bool) -> int:
+    """Show the owner of a site what mobile crawlers could reach there.
+
+    A crawler without any wishes starts at the home pages and at the sitemaps that robots.txt names, and follows every link.
+    Directories are never listed: a file that nothing links to stays unknown. Everything that was refused is counted by its
+    reason, with its first URLs.
+
+    \b
+    gossamer runtime check --serve example.org=/var/www/html
+    gossamer runtime check --serve example.org=http://127.0.0.1:8080 --json
+
+    Exit status: 0; 2 if something cannot be served; 4 if a crawler would reach no document.
+    """
+    from gossamer.mobile.confined.keeper import walls_here
+    from gossamer.mobile.sources.coverage import reach
+
+    with _opened_runtime(sheet, serve) as runtime:
+        found = reach(runtime, seeds, max_urls)
+    walls = walls_here()
+    if as_json:
+        isolation = {"isolation": str(walls), "is_isolated": walls.is_whole}
+        say_json({**msgspec.structs.asdict(found), **isolation})
+    else:
+        _show_reach(found)
+        print(f"Isolation of crawlers: {'' if walls.is_whole else 'not whole; '}{shown(str(walls))}")
+    return 0 if found.reachable else INCOMPLETE
+
+
+@runtime.command()
+@_state
+@click.option(
+    "--events", type=click.IntRange(min=0), default=10, show_default=True, help="Show this many events of the log."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def status(state: str, events: int, as_json: bool) -> int:
+    """Show which crawlers a runtime here has, their limits, and how much they brought home.
+
+    \b
+    gossamer runtime status
+
+    Exit status: 0; 2 if no runtime has run.
+    """
+    from gossamer.mobile.hosting_commands import show_status
+
+    return show_status(state, events, as_json=as_json)
+
+
+@runtime.command()
+@click.argument("sender", metavar="SENDER")
+@_state
+def admit(sender: str, state: str) -> int:
+    """Let SENDER send crawlers to the runtime here, and print its key.
+
+    Only a hash of the key is kept, so copy the key now. A sender that is admitted again gets a new key, and the old one opens
+    nothing any more. A runtime that is running knows the change at once.
+
+    \b
+    gossamer runtime admit library
+
+    Exit status: 0; 2 if the name cannot be used.
+    """
+    from gossamer.mobile.hosting_commands import admit_sender
+
+    return admit_sender(sender, state)
+
+
+@runtime.command()
+@click.argument("sender", metavar="SENDER")
+@_state
+def dismiss(sender: str, state: str) -> int:
+    """Refuse crawlers and requests for results from SENDER from now on.
+
+    \b
+    gossamer runtime dismiss library
+
+    Exit status: 0; 2 if there is no such sender.
+    """
+    from gossamer.mobile.runtime.senders import Senders
+    from gossamer.mobile.runtime.serving import state_folder
+
+    Senders(state_folder(state)).dismiss(sender)
+    return 0
+
+
+@runtime.command()
+@click.argument("file", metavar="FILE")
+def show(file: str) -> int:
+    """Show what is in a FILE that `gossamer runtime run --output` wrote: a JSON line for each document.
+
+    The summary goes to standard error.
+
+    Exit status: 0; 2 if the file is damaged or is none of these. It shows the content before the damage.
+    """
+    from gossamer.mobile.wire import BytesRefused, read_from
+
+    try:
+        with _opened(Path(file)) as stream:
+            _, results = read_from(stream)
+            batches = _Watched(results)
+            _print(batches)
+    except BytesRefused as refused:
+        raise UsageError(f"{file}: {refused}") from None
+    return _told(batches.summary)
+
+
+class _Watched:
+    """Batches as they pass, and the summary that the last one has."""
+
+    def __init__(self, batches: "Iterable[CrawlerBatch]") -> None:
+        self._batches = batches
+        self.summary: JourneySummary | None = None
+
+    def __iter__(self) -> "Iterator[CrawlerBatch]":
+        for batch in self._batches:
+            self.summary = batch.summary or self.summary
+            yield batch
+
+
+def _crawler(path: Path) -> "MobileCrawler":
+    from gossamer.mobile.reading import read_crawler
+    from gossamer.mobile.wire import MAGIC, BytesRefused, read_from
+
+    with _opened(path) as stream:
+        if stream.read(len(MAGIC)) != MAGIC:
+            return read_crawler(path)
+        stream.seek(0)
+        try:
+            crawler, _ = read_from(stream)
+        except BytesRefused as refused:
+            raise UsageError(f"{path}: {refused}") from None
+        return crawler
+
+
+def _opened_runtime(sheet: str | None, serve: tuple[str, ...]) -> "Runtime":
+    from gossamer.mobile.sources.crawl import Runtime
+    from gossamer.mobile.sources.owner import read_sheet
+
+    return Runtime(read_sheet(None if sheet is None else Path(sheet), serve))
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _write(path: Path, frames: Iterable[bytes]) -> None:
+    try:
+        with path.open("wb") as file:
+            for frame in frames:
+                file.write(frame)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _print(batches: "Iterable[CrawlerBatch]") -> None:
+    for batch in batches:
+        lines = [_line(page) for page in batch.pages]
+        lines += [dict(zip(row.__struct_fields__, msgspec.structs.astuple(row), strict=True)) for row in batch.rows]
+        lines += [{"external": url} for url in batch.external]
+        for line in lines:
+            say_json(line)
+    sys.stdout.flush()
+
+
+def _line(page: "BroughtPage") -> dict[str, Any]:
+    """A page without what it does not have, and without its bytes."""
+    plain: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(page, whole=None, headers=()))
+    for name, keys in (
+        ("links", ("url", "relation", "anchor", "nofollow")),
+        ("elements", ("selector", "text", "markup")),
+    ):
+        if name in plain:
+            plain[name] = [dict(zip(keys, row, strict=True)) for row in plain[name]]
+    if "items" in plain:
+        plain["items"] = [{"kind": kind, "url": url, "value": _value(text)} for kind, url, text in plain["items"]]
+    return plain
+
+
+def _value(text: str) -> Any:
+    """The value of an item; its text where a stranger wrote no JSON, or more brackets than anybody reads."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _told(summary: "JourneySummary | None") -> int:
+    if summary is None:
+        tell("the results end before their summary: the crawler was interrupted")
+        return INCOMPLETE
+    ended = f"limit {summary.limit}" if summary.limit else summary.ended
+    tell(
+        f"{ended}: {summary.fetched} fetched, {summary.pages} pages, {summary.relevant} documents relevant, "
+        f"{summary.irrelevant} not, {summary.queued} URLs left"
+    )
+    return 0 if summary.relevant + summary.irrelevant else INCOMPLETE
+
+
+def _show_reach(found: "Reach") -> None:
+    """The answer for an owner, in plain words. URLs may be a stranger's: control characters are shown, not sent."""
+    print(f"Crawlers start at {', '.join(map(shown, found.seeds[:5]))}{' ...' if len(found.seeds) > 5 else ''}.")
+    for site, robots in found.robots.items():
+        sitemaps = f", sitemaps: {len(robots.sitemaps)}" if robots.sitemaps else ""
+        print(f"robots.txt of {site}: {robots.state.replace('_', ' ')}{sitemaps}")
+    print(
+        f"Crawlers can reach {show_count(found.reachable, 'document')}: {show_count(found.pages, 'page')}, "
+        f"{show_bytes(found.bytes)} in all."
+    )
+    for url in found.examples:
+        print(f"    {shown(url)}")
+    outcomes = ", ".join(f"{name} {number}" for name, number in found.outcomes.items())
+    print(f"Answers: {outcomes or 'none'}")
+    for name, kind in found.refused.items():
+        print(f"Refused as {name}: {show_count(kind.count, 'request')}, since {kind.reason}.")
+        for one in kind.examples:
+            print(f"    {shown(one.url)}{f'  ({shown(one.told)})' if one.told else ''}")
+    if not found.refused:
+        print("Nothing was refused.")
+    if found.limit:
+        print(f"This is not all: the limit of {found.limit} left {show_count(found.left, 'link')} unasked.")

@@ -1,0 +1,276 @@
+"""What is lent: URLs that wait for a mobile crawler, and those that a crawler has with it. A space of the ledger.
+
+The key of an entry is the URL's and the crawler's, so that one that came home is found by two look-ups. How many there are is the
+counter `lent`: the crawl goes on while there are any.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Annotated, Any, cast
+
+import msgspec
+
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.frontier.seams import CRAWLERS, LENT, Lender, LentTask
+from gossamer.storage.contract import Spaces
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.ledger.decorator import LedgerFront
+from gossamer.values.hosts import HostTable
+from gossamer.values.ledger_rows import Meeting
+from gossamer.values.task import ROBOTS, Task
+from gossamer.values.visit import Location, Visit
+
+#: Bytes of the two parts of a key. The first is no secret's hash: too long for anybody to find two URLs with the same one.
+_URL_BYTES, _CRAWLER_BYTES = 16, 8
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(LentTask).decode
+
+
+class LentSheet(Sheet, frozen=True):
+    """Settings of :class:`LentUrls`."""
+
+    runtimes: Annotated[
+        dict[str, str],
+        setting(
+            "Send crawlers for these hosts (keys: a host, or `*.` and a host) to the runtimes at these addresses (values).",
+            restart="crawlers are on their way",
+            names="a folder",
+        ),
+    ] = msgspec.field(default_factory=dict)
+
+
+class LentUrls(Provider[LentSheet]):
+    """Keeps the URLs that mobile crawlers have, and those that wait for a crawler. Contract: `lending.Lender`."""
+
+    ledger: Uses[Ledger]
+    keeps_state = True
+
+    def __init__(self, sheet: LentSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._runtimes: HostTable[str] = HostTable(self.sheet.runtimes)
+        self._recalled: set[str] = set()
+        self.knower: Callable[[Task], str] = _nobody
+        """The crawler that knows a task already, since it was found on a page of its own; the manager says it."""
+        self._watchers: list[Callable[[], None]] = []
+        self.waiting: set[str] = set()
+        """Hosts of which URLs may wait for a crawler: the manager looks, and takes them out."""
+        self.pages = 0
+        """Pages of a limited crawl that crawlers on their way may bring."""
+        self.room: Callable[[], int | None] = _unlimited
+        """How many pages the crawl may still have beside these; None where it has no limit. The frontier says it."""
+        self.ended = asyncio.Event()
+        """Set when the crawl hands out nothing more."""
+
+    async def start(self) -> None:
+        """Go on with what an earlier process has lent."""
+        self.ledger.spaces.open(LENT)
+        self.ledger.spaces.open(CRAWLERS)
+        self.ended = asyncio.Event()
+        self.waiting = {one.task.host for one in all_lent(self.ledger.spaces)}
+        self.metrics.gauge("lent", lambda: self.ledger.counters().get("lent", 0))
+        self.metrics.gauge("recalled", lambda: len(self._recalled))
+
+    # -- the frontier
+
+    @property
+    def is_out(self) -> bool:
+        """Whether anything is lent, or a crawler is away whose URLs are all home already."""
+        counters = self.ledger.counters()
+        return counters.get("lent", 0) > 0 or counters.get("crawlers_away", 0) > 0
+
+    def watch(self, told: Callable[[], None], room: Callable[[], int | None]) -> None:
+        """Call `told` when there is news; ask `room` how many pages may be lent."""
+        self._watchers.append(told)
+        self.room = room
+
+    def tell(self) -> None:
+        """There is news: tasks are in the queues, or nothing is lent any more, or pages are free."""
+        for told in self._watchers:
+            told()
+
+    def end(self) -> None:
+        """The crawl ends; what is lent stays so for the next run."""
+        self.ended.set()
+
+    # -- the ledger in front, and the manager
+
+    def runtime_of(self, host: str) -> str:
+        """The address of a host's runtime; empty where there is none, or the host was recalled."""
+        return "" if host in self._recalled else self._runtimes.get(host) or ""
+
+    def lends(self, host: str) -> bool:
+        """Whether URLs of this host are for crawlers."""
+        return bool(self.runtime_of(host))
+
+    def lend(self, tasks: Sequence[Task], group: Group) -> None:
+        """Stage tasks of lent hosts. One that was found on a page that a crawler brings, and is of its hosts, is that crawler's."""
+        for task in tasks:
+            crawler = self.knower(task)
+            put_lent(LentTask(task, crawler), group)
+            if not crawler:
+                self.waiting.add(task.host)
+
+    def brought(self, task: Task, crawler: str, group: Group, *, knows_links: bool) -> None:
+        """Stage the end of a task that came home; without its links it is kept until the crawler has ended."""
+        drop_lent(LentTask(task), group)
+        if knows_links:
+            drop_lent(LentTask(task, crawler), group)
+        else:
+            put_lent(LentTask(task, crawler, is_done=True), group)
+
+    def of_host(self, host: str) -> Iterator[LentTask]:
+        """What is lent of a host."""
+        for _, value in self.ledger.spaces.scan(LENT, host):
+            yield _decode(value)
+
+    def task_of(self, url: str, host: str, crawler: str) -> Task | None:
+        """The task of a URL that this crawler has with it, or that waits for one; None where it is not lent."""
+        for whose in (crawler, ""):
+            value = self.ledger.spaces.get(LENT, host, _key(url, whose))
+            if value is not None:
+                return _decode(value).task
+        return None
+
+    def assign(self, tasks: Sequence[LentTask], crawler: str, group: Group) -> None:
+        """Stage that a crawler has these from now on; an empty name: they wait for one."""
+        for one in tasks:
+            drop_lent(one, group)
+            put_lent(msgspec.structs.replace(one, crawler=crawler), group)
+            if not crawler:
+                self.waiting.add(one.task.host)
+
+    def settle(self, tasks: Sequence[LentTask], group: Group) -> None:
+        """Stage that the crawler has seen to these: they are done, wherever their documents are."""
+        for one in tasks:
+            drop_lent(one, group)
+
+    def recall(self, host: str, tasks: Sequence[LentTask], group: Group) -> None:
+        """Stage that a host is fetched from here, for the rest of this run; `group` is the ledger's own or the one in front of it.
+
+        Documents of which parts came without their links are fetched again: nobody else would come to what lies behind them.
+        """
+        self._recalled.add(host)
+        self.waiting.discard(host)
+        queued: dict[str, Task] = {}
+        for one in tasks:
+            drop_lent(one, group)
+            if one.is_done:
+                row = self.ledger.document(one.task.url)
+                if row is not None:
+                    group.undo(row)
+            else:
+                queued.setdefault(one.task.identity, one.task)
+        group.count("discovered", -len(queued))  # they were counted when they were lent
+        group.push(list(queued.values()))
+
+
+def put_lent(one: LentTask, group: Group) -> None:
+    """Stage that a URL is lent; where there is no room, it is counted as cut."""
+    host, key = one.task.host, _key(one.task.identity, one.crawler)
+    is_new = group.get(LENT, host, key) is None
+    if group.put(LENT, host, key, _encode(one)):
+        group.count("lent", is_new)
+    else:
+        group.count("cut:lent")
+
+
+def drop_lent(one: LentTask, group: Group) -> None:
+    """Stage that it is not lent any more, if it is."""
+    host, key = one.task.host, _key(one.task.identity, one.crawler)
+    if group.get(LENT, host, key) is not None:
+        group.delete(LENT, host, key)
+        group.count("lent", -1)
+
+
+def all_lent(spaces: Spaces) -> Iterator[LentTask]:
+    """Everything that is lent, in the order of domains."""
+    for _, value in spaces.walk(LENT):
+        yield _decode(value)
+
+
+def lent_of(spaces: Spaces, url: str, host: str) -> LentTask | None:
+    """A URL as it is lent, of whichever ledger; None where it is not. One that a crawler has is told before one that waits."""
+    found = [_decode(value) for _, value in spaces.scan(LENT, host, _key(url, "")[:_URL_BYTES])]
+    return max(found, key=lambda one: one.crawler, default=None)
+
+
+def _unlimited() -> int | None:
+    return None
+
+
+def _nobody(task: Task) -> str:
+    return ""
+
+
+def _key(identity: str, crawler: str) -> bytes:
+    url = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=_URL_BYTES).digest()
+    return url + (blake2b(crawler.encode(), digest_size=_CRAWLER_BYTES).digest() if crawler else bytes(_CRAWLER_BYTES))
+
+
+# The ledger of a crawl that sends crawlers: URLs of lent hosts are given to these, all others are queued as ever.
+#
+#     commit, frontier ── push ──► `lending-ledger` ──► the ledger's queues, where we fetch
+#                                         └───────────► what is lent, where a crawler does
+#
+# Place in the flow: the wiring puts it between the stages and the ledger; no stage knows of it. Among several agents it
+# stands behind the divided ledger: what is lent is ours.
+
+
+class _Lending:
+    """A group that lends what is not fetched from here. Everything else is the group's own."""
+
+    def __init__(self, group: Group, lent: Lender) -> None:
+        self._group = group
+        self._lent = lent
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._group, name)
+
+    def push(self, tasks: Iterable[Task]) -> None:
+        """Queue tasks, and lend those of lent hosts; a URL is discovered in either case."""
+        queued: list[Task] = []
+        lent: list[Task] = []
+        for task in tasks:
+            (lent if self._is_lent(task) else queued).append(task)
+        self._group.push(queued)
+        if lent:
+            self._group.count("discovered", len(lent))
+            self._lent.lend(lent, self._group)
+
+    def meet(self, tasks: Iterable[Task]) -> Meeting:
+        """Check and put with depths. A nearer way to a URL of a lent host is a new errand for a crawler: what lies behind it is
+        known at the runtime alone."""
+        meeting = self._group.meet(tasks)
+        lent = [task for task in meeting.nearer if self._is_lent(task)]
+        if lent:
+            self._lent.lend(lent, self._group)
+            meeting = Meeting(meeting.new, [task for task in meeting.nearer if not self._is_lent(task)])
+        return meeting
+
+    def visited(self, visit: Visit, location: Location | None) -> bool:
+        """Keep the row of a visit; one that a crawler brought was lent until now."""
+        is_kept = self._group.visited(visit, location)
+        if is_kept and (brought := visit.response.brought) is not None:
+            knows_links = brought.form in ("whole", "row") or bool(visit.links or visit.refused)
+            self._lent.brought(visit.task, brought.crawler, self._group, knows_links=knows_links)
+        return is_kept
+
+    def _is_lent(self, task: Task) -> bool:
+        return task.request is None and task.relation != ROBOTS and self._lent.lends(task.host)
+
+
+class LendingLedger(LedgerFront):
+    """Passes everything on to the ledger except tasks of lent hosts, which it gives to the lender. Contract: `ledger.Ledger`."""
+
+    lent: Uses[Lender]
+
+    @contextmanager
+    def group(self) -> Iterator[Group]:
+        """Open a group of the ledger."""
+        with self.behind.group() as group:
+            yield cast(Group, _Lending(group, self.lent))

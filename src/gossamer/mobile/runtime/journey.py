@@ -1,0 +1,325 @@
+"""One crawler at a runtime, from the moment when it is taken until it is forgotten; memory and disk say the same.
+
+Place in the flow: :mod:`gossamer.mobile.runtime.host` decides when it runs; then :meth:`HostedJourney.run` blocks in a
+thread. Whatever is promised to the sender is on the disk first (`contracts.runtimes`, promises 2 to 4). After a kill a crawler
+runs again from its beginning, and each batch that was made before has to come again with the same digest.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, MadeBatch, ProcessLimits
+from gossamer.mobile.contract import CrawlerStanding
+from gossamer.mobile.running import Fetch
+from gossamer.mobile.runtime.store import JourneyFolder, JourneyNote
+from gossamer.mobile.sources.gate import GatedPages
+from gossamer.values.task import Task
+from gossamer.values.visit import Response
+
+#: Starts without a new batch until a crawler is held to be the reason why the runtime dies.
+MAX_STARTS = 20
+
+#: Seconds between two looks at a disk that is full.
+_LOOK = 0.5
+
+#: Answers between two notices of how far a crawler has come.
+_NOTICE = 64
+
+
+class Shelf(Protocol):
+    """Room for results, of all crawlers together."""
+
+    def has_room(self, length: int) -> bool:
+        """Whether a frame of this many bytes can be kept now."""
+        ...
+
+    def changed(self, length: int) -> None:
+        """So many bytes more, or less, are kept."""
+        ...
+
+
+class JourneyStopped(Exception):
+    """The journey was ended while its source, or the disk, let it wait."""
+
+
+class HostedJourney:
+    """One crawler. Its methods may be called by any thread; those that touch the disk say so."""
+
+    def __init__(
+        self, folder: JourneyFolder, note: JourneyNote, shelf: Shelf, most_kept: int, notify: Callable[[], None]
+    ) -> None:
+        """Take it up.
+
+        Args:
+            folder: where it is kept.
+            note: where it stands.
+            shelf: that its results stand on.
+            most_kept: bytes of its results that may stand there.
+            notify: told, in whatever thread, that something changed.
+        """
+        self._folder = folder
+        self._note = note
+        self._shelf = shelf
+        self._most_kept = most_kept
+        self._notify = notify
+        self._changed = threading.Condition()
+        self._keeper: CrawlerKeeper | None = None
+        self._stopped: tuple[str, str] | None = None
+        self._is_full = False
+        self._waited = 0.0
+        """Seconds that it has waited for room since it was started."""
+        self.heard = time.monotonic()
+        """When its sender last spoke of it."""
+        self.is_running = False
+        shelf.changed(note.kept)
+
+    # -- what is said of it
+
+    @property
+    def sender(self) -> str:
+        """Its sender."""
+        return self._note.sender
+
+    @property
+    def identity(self) -> str:
+        """As its sender calls it."""
+        return self._note.identity
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes that were sent."""
+        return self._note.crawler
+
+    @property
+    def has_ended(self) -> bool:
+        """It makes no more batches."""
+        return self._note.has_ended
+
+    @property
+    def is_done(self) -> bool:
+        """It has ended, and its sender has taken everything."""
+        return self.has_ended and self._note.acknowledged >= len(self._note.sizes)
+
+    @property
+    def waited(self) -> float:
+        """Seconds that it has waited for room since it was started."""
+        return self._waited
+
+    def copied(self) -> JourneyNote:
+        """The note as it is now."""
+        with self._changed:
+            return msgspec.structs.replace(self._note, digests=[], cuts=[], sizes=list(self._note.sizes))
+
+    def standing(self) -> CrawlerStanding:
+        """What its sender is told."""
+        note = self._note
+        state = note.state
+        if not note.has_ended:
+            state = "running" if self.is_running and not self._is_full else "waiting"
+        return CrawlerStanding(
+            state,
+            note.reason,  # type: ignore[arg-type]  # an older version's word at worst
+            note.told,
+            len(note.sizes),
+            note.acknowledged,
+            note.fetched,
+        )
+
+    def batch(self, sequence: int) -> bytes | None:
+        """A frame that is kept. Reads the disk."""
+        with self._changed:
+            if not self._note.acknowledged <= sequence < len(self._note.sizes):
+                return None
+            return self._folder.batch(sequence)
+
+    # -- what its sender says
+
+    def acknowledge(self, sequence: int) -> None:
+        """Forget batches up to this one. Writes to the disk.
+
+        Raises:
+            OSError: nothing is forgotten.
+        """
+        with self._changed:
+            self._forget(min(sequence + 1, len(self._note.sizes)))
+            self._changed.notify_all()
+
+    def cancel(self) -> None:
+        """End it, and forget its results. Writes to the disk."""
+        self.stop("cancelled", "its sender cancelled it")
+        with self._changed:
+            if not self.has_ended:
+                self._end("failed", "cancelled", "its sender cancelled it")
+            self._forget(len(self._note.sizes))
+            self._changed.notify_all()
+
+    def stop(self, reason: str, told: str) -> None:
+        """End its process if it runs; the first reason stands."""
+        with self._changed:
+            self._stopped = self._stopped or (reason, told)
+            self._changed.notify_all()
+            keeper = self._keeper
+        if keeper is not None:
+            keeper.kill(reason, told)
+
+    def fail(self, reason: str, told: str) -> None:
+        """End it where it does not run. Writes to the disk."""
+        with self._changed:
+            if not self.has_ended:
+                self._end("failed", reason, told)
+
+    def remove(self) -> None:
+        """Forget it, and that it ever was. Writes to the disk."""
+        with self._changed:
+            self._shelf.changed(-self._note.kept)
+            self._note.acknowledged = len(self._note.sizes)
+            self._folder.remove()
+
+    # -- its run
+
+    def run(
+        self, pages: Callable[[Callable[[float], None]], GatedPages], limits: ProcessLimits, allowed: tuple[str, ...]
+    ) -> ConfinedEnd:
+        """Run it to an end. Blocks.
+
+        Args:
+            pages: makes its source, of a function that rests.
+            limits: of its process.
+            allowed: names of processors that it may use.
+
+        Raises:
+            OSError: the disk fails in another way than being full; the crawler stands as it stood.
+        """
+        with self._changed:
+            if self._stopped is not None or self.has_ended:
+                return ConfinedEnd(*(self._stopped or ("", "")))
+            self._note.starts += 1
+            if self._note.starts > MAX_STARTS:
+                told = f"the runtime died {MAX_STARTS} times while it ran"
+                self._end("failed", "restarts", told)
+                return ConfinedEnd("restarts", told)
+            self._folder.write_note(self._note)
+            keeper = self._keeper = CrawlerKeeper(self._folder.crawler(), limits, allowed, cuts=self._cuts())
+            self._waited, self._note.fetched, self.is_running = 0.0, 0, True
+            self._sequence = 0
+        try:
+            end = self._run(keeper, pages(self._rest))
+        finally:
+            with self._changed:
+                self._keeper, self.is_running, self._is_full = None, False, False
+        return self._settled(end)
+
+    def _cuts(self) -> list[int]:
+        """After how many answers each batch was made that is kept or was; 0 where nobody noted it."""
+        return [*self._note.cuts, *[0] * (len(self._note.digests) - len(self._note.cuts))]
+
+    def _run(self, keeper: CrawlerKeeper, gate: GatedPages) -> ConfinedEnd:
+        try:
+            return keeper.run(self._counted(gate), self._keep)
+        except JourneyStopped:
+            return ConfinedEnd(*(self._stopped or ("crashed", "it was stopped")))
+
+    def _settled(self, end: ConfinedEnd) -> ConfinedEnd:
+        """Write down how it ended. One that was stopped with the runtime has not ended."""
+        with self._changed:
+            self._note.cpu += end.cpu
+            if end.reason not in ("", "stopped", "walls") and not self.has_ended:
+                self._end("failed", end.reason, end.told)
+            self._notify()
+        return end
+
+    def _counted(self, gate: Fetch) -> Fetch:
+        def fetch(task: Task) -> Response:
+            self._note.fetched += 1
+            if not self._note.fetched % _NOTICE:
+                self._notify()
+            return gate(task)
+
+        return fetch
+
+    def _rest(self, seconds: float) -> None:
+        with self._changed:
+            if self._changed.wait_for(lambda: self._stopped is not None, seconds):
+                raise JourneyStopped
+
+    def _keep(self, made: MadeBatch) -> None:
+        """Keep a batch, when there is room; blocks until then. One that was kept before has to be the same."""
+        digest = made.digest.hex()
+        with self._changed:
+            if self._stopped is not None:
+                raise JourneyStopped
+            note, sequence = self._note, self._sequence
+            self._sequence += 1
+            if sequence < len(note.digests):
+                if note.digests[sequence] != digest:
+                    self._stopped = (
+                        "changed",
+                        f"the data changed: batch {sequence} is different when the crawler runs again",
+                    )
+                    raise JourneyStopped
+                return
+            while not self._kept(sequence, made, digest):
+                began = time.monotonic()
+                self._is_full = True
+                self._notify()
+                self._changed.wait_for(lambda: self._stopped is not None, _LOOK)
+                self._waited += time.monotonic() - began
+                if self._stopped is not None:
+                    raise JourneyStopped
+            self._is_full = False
+            self._notify()
+
+    def _kept(self, sequence: int, made: MadeBatch, digest: str) -> bool:
+        """Whether there was room for it."""
+        note, length = self._note, len(made.frame)
+        # The first one always fits, however small the share is.
+        if (note.kept and note.kept + length > self._most_kept) or not self._shelf.has_room(length):
+            return False
+        before = msgspec.structs.replace(note, digests=list(note.digests), sizes=list(note.sizes), cuts=self._cuts())
+        try:
+            self._folder.write_batch(sequence, made.frame)
+            note.cuts = [*self._cuts(), note.fetched]
+            note.digests.append(digest)
+            note.sizes.append(length)
+            note.starts = 0
+            if made.is_last:
+                note.state, note.ended = "finished", time.time()
+            self._folder.write_note(note)
+        except OSError:
+            self._note = before
+            return False
+        self._shelf.changed(length)
+        if made.is_last:
+            with contextlib.suppress(OSError):
+                self._folder.forget_crawler()
+        return True
+
+    # -- with the lock held
+
+    def _end(self, state: str, reason: str, told: str) -> None:
+        note = self._note
+        note.state, note.reason, note.told, note.ended = state, reason, told, time.time()  # type: ignore[assignment]
+        # On a disk that is full it is written down with the next change, or the crawler runs again and ends again.
+        with contextlib.suppress(OSError):
+            self._folder.write_note(note)
+            self._folder.forget_crawler()
+        self._notify()
+
+    def _forget(self, acknowledged: int) -> None:
+        note = self._note
+        if acknowledged <= note.acknowledged:
+            return
+        before, note.acknowledged = note.acknowledged, acknowledged
+        try:
+            self._folder.write_note(note)
+        except OSError:
+            note.acknowledged = before
+            raise
+        self._folder.forget(range(before, acknowledged))
+        self._shelf.changed(-sum(note.sizes[before:acknowledged]))
+        self._notify()

@@ -1,0 +1,204 @@
+"""Who may send crawlers: a name and a key for each sender. The file holds hashes, so that it opens nothing to its reader.
+
+Place in the flow: `gossamer runtime admit` makes a key and shows it once; the web door
+(:mod:`gossamer.mobile.runtime.web`) asks here for each request.
+"""
+
+import base64
+import contextlib
+import datetime
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from gossamer.values.errors import UsageError
+
+# The key by which senders know a runtime again: made at its first start, with a certificate that it signs itself.
+#
+# Place in the flow: the web door speaks TLS with it; the owner tells senders its fingerprint, and they take no other (decision
+# 85). Nobody else vouches for it, so that names and dates in the certificate say nothing.
+
+_CERTIFICATE_FILE = "runtime.pem"
+_YEARS = 30
+
+
+class OwnCertificate(msgspec.Struct, frozen=True):
+    """A file with key and certificate, as PEM."""
+
+    path: Path
+    pin: str
+    """Of the key: `sha256//` and the SHA-256 of its public part (SubjectPublicKeyInfo) in base64, as curl has it."""
+
+
+def own_certificate(folder: Path) -> OwnCertificate:
+    """The certificate in a folder; made, where there is none.
+
+    Raises:
+        UsageError: it cannot be read or made, or others can read it.
+    """
+    path = folder / _CERTIFICATE_FILE
+    try:
+        if not path.exists():
+            _make(path)
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(number, "rb") as file:
+            seen = os.fstat(number)
+            if seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+                raise UsageError(
+                    f"{path} holds the runtime's key, and others can read it; remove it, and tell senders the new one"
+                )
+            certificate = x509.load_pem_x509_certificate(file.read(1 << 20))
+    except OSError as error:
+        raise UsageError(f"the key of the runtime cannot be kept in {path}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{path} holds no certificate; remove it, and tell senders the new key") from None
+    return OwnCertificate(path, pin_of(certificate))
+
+
+def pin_of(certificate: x509.Certificate) -> str:
+    """The fingerprint of a certificate's key."""
+    public = certificate.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return f"sha256//{base64.b64encode(hashlib.sha256(public).digest()).decode()}"
+
+
+def _make(path: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "gossamer runtime")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=365 * _YEARS))
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    number = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(number, "wb") as file:
+        file.write(certificate.public_bytes(serialization.Encoding.PEM) + private)
+    fresh.replace(path)
+
+
+#: Random bytes of a key: it is no password, so that a plain hash of it cannot be turned back.
+LENGTH = 32
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SENDERS_FILE = "senders.json"
+#: Bytes of the largest file: ten thousand senders.
+_MOST = 2 << 20
+
+
+class SendersFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The file."""
+
+    senders: dict[str, str] = {}
+    """Name -> SHA-256 of the key, in hexadecimal."""
+
+
+class Senders:
+    """Those who may send, read anew whenever the file changes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _SENDERS_FILE
+        self._read: tuple[int, int, int] = (0, 0, 0)
+        self._known = SendersFile()
+
+    def sender(self, key: str) -> str:
+        """The sender whose key this is; empty for none. Takes as long for one as for another."""
+        with contextlib.suppress(UsageError):  # a file that is being mended opens nothing new
+            self._refresh()
+        given = _hashed(key)
+        found = ""
+        for name, known in self._known.senders.items():
+            if hmac.compare_digest(given, known):
+                found = name
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """All of them.
+
+        Raises:
+            UsageError: the file cannot be read.
+        """
+        self._refresh()
+        return list(self._known.senders)
+
+    def admit(self, name: str) -> str:
+        """Give a sender a new key; the old one does not open any more.
+
+        Raises:
+            UsageError: the name is none, or the file cannot be written.
+        """
+        if _NAME.fullmatch(name) is None:
+            raise UsageError(f"{name!r} cannot be the name of a sender; write letters, digits, `.`, `_` and `-`")
+        self._refresh()
+        key = secrets.token_urlsafe(LENGTH)
+        self._write({**self._known.senders, name: _hashed(key)})
+        return key
+
+    def dismiss(self, name: str) -> None:
+        """Let a sender's key open nothing any more.
+
+        Raises:
+            UsageError: there is no such sender, or the file cannot be written.
+        """
+        self._refresh()
+        if name not in self._known.senders:
+            known = ", ".join(self._known.senders) or "none"
+            raise UsageError(f"no sender is called {name!r}; known: {known}")
+        self._write({one: key for one, key in self._known.senders.items() if one != name})
+
+    def _refresh(self) -> None:
+        try:
+            number = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self._known, self._read = SendersFile(), (0, 0, 0)
+            return
+        except OSError as error:
+            raise UsageError(f"{self._path} cannot be read: {error.strerror}") from None
+        with os.fdopen(number, "rb") as file:
+            seen = os.fstat(number)
+            if (now := (seen.st_mtime_ns, seen.st_size, seen.st_ino)) == self._read:
+                return
+            if seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077 or not stat.S_ISREG(seen.st_mode):
+                raise UsageError(f"{self._path} says who may send, and others can change or read it; chmod 600 it")
+            try:
+                self._known = msgspec.json.decode(file.read(_MOST), type=SendersFile)
+            except msgspec.MsgspecError as error:
+                raise UsageError(f"{self._path} cannot be read: {error}; remove it, and admit senders again") from None
+            self._read = now
+
+    def _write(self, senders: dict[str, str]) -> None:
+        fresh = self._path.with_name(f"{_SENDERS_FILE}.{os.getpid()}")
+        try:
+            number = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(number, "wb") as file:
+                file.write(msgspec.json.format(msgspec.json.encode(SendersFile(senders))))
+                os.fsync(number)
+            fresh.replace(self._path)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise UsageError(f"{self._path} cannot be written: {error.strerror}") from None
+
+
+def _hashed(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,183 @@
+"""Crawlers and their results on the disk of a runtime, so that a kill loses neither.
+
+Place in the flow: :mod:`gossamer.mobile.runtime.journey` writes here whatever it has promised before it says so. ::
+
+    crawlers/NAME/crawler       the bytes as they were sent
+    crawlers/NAME/note.json     where it stands; replaced as a whole
+    crawlers/NAME/000000.batch  a frame; written before the note tells of it
+
+A name is a hash of sender and identity, so that neither becomes a path.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.mobile.contract import CrawlerState, FailureReason
+
+_NOTE, _CRAWLER = "note.json", "crawler"
+_BATCH = "{:06}.batch"
+
+
+class JourneyNote(msgspec.Struct, omit_defaults=True):
+    """Where one crawler stands."""
+
+    sender: str
+    identity: str
+    crawler: str
+    """SHA-256 of the bytes that were sent, in hexadecimal."""
+    state: CrawlerState = "waiting"
+    reason: FailureReason | str = ""
+    told: str = ""
+    digests: list[str] = []
+    """Of each batch that was made, before it was packed: a crawler that runs again makes the same ones."""
+    cuts: list[int] = []
+    """After how many answers each batch was made; 0 where an older version made it, by its size alone."""
+    sizes: list[int] = []
+    """Bytes of the frame of each batch."""
+    acknowledged: int = 0
+    """Batches before this one are forgotten."""
+    starts: int = 0
+    """How often it was started since it made a batch."""
+    fetched: int = 0
+    accepted: float = 0.0
+    """Seconds since the epoch, as `ended`."""
+    ended: float = 0.0
+    cpu: float = 0.0
+    """Seconds of processor time of its processes."""
+
+    @property
+    def has_ended(self) -> bool:
+        """It makes no more batches."""
+        return self.state in ("finished", "failed")
+
+    @property
+    def kept(self) -> int:
+        """Bytes of frames that are kept."""
+        return sum(self.sizes[self.acknowledged :])
+
+
+class JourneyFolder:
+    """The files of one crawler. Not for two threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(self, note: JourneyNote, crawler: bytes) -> None:
+        """Keep a crawler that was not kept yet.
+
+        Raises:
+            OSError: there is no room, or no right.
+        """
+        fresh = self.path.with_name(f"{self.path.name}.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700, parents=True)
+        try:
+            _write(fresh / _CRAWLER, crawler)
+            _write(fresh / _NOTE, msgspec.json.encode(note))
+            fresh.rename(self.path)
+            _sync(self.path.parent)
+        except OSError:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+
+    def write_note(self, note: JourneyNote) -> None:
+        """Replace the note.
+
+        Raises:
+            OSError: as `create`; the old note stands.
+        """
+        fresh = self.path / f"{_NOTE}.new"
+        _write(fresh, msgspec.json.encode(note))
+        fresh.replace(self.path / _NOTE)
+        _sync(self.path)
+
+    def write_batch(self, sequence: int, frame: bytes) -> None:
+        """Keep a frame, of which the note does not tell yet.
+
+        Raises:
+            OSError: as `create`; what was written is taken away.
+        """
+        path = self.path / _BATCH.format(sequence)
+        try:
+            _write(path, frame)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
+    def crawler(self) -> bytes:
+        """The bytes as they were sent.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+        return (self.path / _CRAWLER).read_bytes()
+
+    def batch(self, sequence: int) -> bytes | None:
+        """A frame; None where it is not kept."""
+        try:
+            return (self.path / _BATCH.format(sequence)).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def forget(self, sequences: range) -> None:
+        """Delete these frames."""
+        for sequence in sequences:
+            (self.path / _BATCH.format(sequence)).unlink(missing_ok=True)
+
+    def forget_crawler(self) -> None:
+        """Delete the program, which is not wanted after the end."""
+        (self.path / _CRAWLER).unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Delete everything; a kill on the way leaves a folder without a note, which the next start deletes."""
+        (self.path / _NOTE).unlink(missing_ok=True)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def folder_of(root: Path, sender: str, identity: str) -> JourneyFolder:
+    """Where the crawler of a sender is, or would be."""
+    name = hashlib.sha256(f"{sender}\0{identity}".encode()).hexdigest()[:32]
+    return JourneyFolder(root / name)
+
+
+def kept_journeys(root: Path) -> Iterator[tuple[JourneyFolder, JourneyNote]]:
+    """Every crawler of a folder; what has no note that can be read is deleted, since nobody was promised anything.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in sorted(root.iterdir()):
+        folder = JourneyFolder(path)
+        try:
+            note = msgspec.json.decode((path / _NOTE).read_bytes(), type=JourneyNote)
+        except (OSError, msgspec.MsgspecError):
+            folder.remove()
+            continue
+        # A frame that the note does not tell of was written just before a kill.
+        told = {_BATCH.format(sequence) for sequence in range(note.acknowledged, len(note.sizes))}
+        for batch in path.glob("*.batch"):
+            if batch.name not in told:
+                batch.unlink()
+        yield folder, note
+
+
+def _write(path: Path, data: bytes) -> None:
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(number)
+
+
+def _sync(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

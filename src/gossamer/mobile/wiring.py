@@ -1,0 +1,230 @@
+"""A wiring whose crawl sends mobile crawlers: the manager beside the fetchers, and a ledger in front that lends hosts.
+
+Place in the flow: `--mobile` and the options that belong to it are compiled here, when all others are: a crawler's program is made
+of the crawl's own scope, depth, patterns, constraints and gates, so that both mean the same. What a program cannot say is refused.
+Agents put their divided ledger in front.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine import wiring as wirings
+from gossamer.engine.errors import WiringError
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
+from gossamer.mobile.checking import CrawlerRefused, check_crawler
+from gossamer.mobile.manager.remote_runtime import checked_runtime_url
+from gossamer.mobile.manager.settling import crawler_for
+from gossamer.mobile.manager.sheet import CrawlersSheet, runtime_key
+from gossamer.parsing.filter_expressions import by_gate
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import HostTable
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+
+#: What the new units are called in the wiring.
+LENT, LENDING, LINKS, CRAWLERS = "lent", "lending", "runtimes", "crawlers"
+
+#: Gates that a program has.
+_GATES = ("follow", "expand", "store")
+
+#: Options that say something of pages at a runtime that no program can say, with the reason; docs/mobile.md lists them.
+_UNSAYABLE: Mapping[str, str] = {
+    "normalise": "crawlers know only the usual normal form",
+    "noise": "crawlers always leave out the usual noise",
+    "max_links": "crawlers always keep the usual number of links",
+    "max_page_size": "the owner of a runtime says how large a page may be",
+    "sitemaps": "home does not read the robots.txt of hosts with a runtime; give their sitemaps as seeds",
+    "follow_nofollow": "crawlers do not follow such links",
+    "page_requisites": "crawlers follow the links of pages alone",
+    "mirror": "it needs page requisites",
+    "language": "crawlers follow the links of a page before anybody looks for its language",
+    "topic": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
+    "topic_page": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
+    "relevance": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
+    "recrawl": "crawlers do not come back to known pages",
+}
+
+_STRATEGIES = {"breadth": "breadth", "depth": "depth", "host-breadth": "host-breadth", "priority": "breadth"}
+
+
+def with_mobile(wiring: Wiring, options: CrawlOptions, seeds: Sequence[str]) -> Wiring:
+    """A copy of a wiring that sends crawlers, if the options say so; one that does already keeps it, with other runtimes if some
+    are given.
+
+    Raises:
+        UsageError: the options do not fit.
+        WiringError: the wiring lacks a unit, or something bears a name that is needed here.
+    """
+    is_mobile = CRAWLERS in wiring.components and wiring.components[CRAWLERS].use == CRAWLERS
+    if not (options.mobile or is_mobile):
+        for option in ("runtime", "runtime_keys", "bring", "bring_elements"):
+            if getattr(options, option):
+                raise UsageError(
+                    f"--{option.replace('_', '-')} is for crawls that send crawlers; give --mobile as well"
+                )
+        if options.irrelevant != CrawlOptions().irrelevant:
+            raise UsageError("--irrelevant is for crawls that send crawlers; give --mobile as well")
+        return wiring
+    if is_mobile:
+        if not options.runtime:
+            return wiring
+        wiring = wirings.with_settings(wiring, LENT, {"runtimes": _runtimes(options.runtime)})
+        return wirings.with_settings(wiring, LINKS, _links(options))
+    if not options.runtime:
+        raise UsageError("--mobile sends crawlers to runtimes; name them: --runtime HOST=https://ADDRESS")
+    _check(options)
+    return _sending(wiring, _runtimes(options.runtime), _links(options), _settings(options, seeds))
+
+
+def _links(options: CrawlOptions) -> dict[str, Any]:
+    """The settings of the links: what can never be reached is refused before anything is touched.
+
+    Raises:
+        UsageError: an address cannot be used, or its key is not known.
+    """
+    keys = str(Path(options.runtime_keys).absolute()) if options.runtime_keys else ""
+    elsewhere = sorted({address for address in _runtimes(options.runtime).values() if "://" in address})
+    for address in elsewhere:
+        checked_runtime_url(address, runtime_key(address, keys).pin)
+    return {**({"keys": keys} if keys else {}), **({"addresses": elsewhere} if elsewhere else {})}
+
+
+def _runtimes(given: Sequence[str]) -> dict[str, str]:
+    """Host -> address of its runtime.
+
+    Raises:
+        UsageError: an entry cannot be read.
+    """
+    found: dict[str, str] = {}
+    for entry in given:
+        host, sign, address = entry.partition("=")
+        if not (host and sign and address):
+            raise UsageError(f"--runtime {entry}: write HOST=https://ADDRESS, or HOST=FOLDER for files of this machine")
+        if host in found:
+            raise UsageError(f"--runtime {host}: given twice; one host has one runtime")
+        if "://" not in address:
+            if not Path(address).is_dir():
+                raise UsageError(
+                    f"--runtime {host}={address}: no such folder; name the site's files, or https://ADDRESS"
+                )
+            address = str(Path(address).absolute())
+        found[host] = address
+    HostTable(found)
+    return found
+
+
+def _check(options: CrawlOptions) -> None:
+    usual = CrawlOptions()
+    for option, why in _UNSAYABLE.items():
+        if getattr(options, option) != getattr(usual, option):
+            raise UsageError(f"--{option.replace('_', '-')} does not go with --mobile: {why}")
+    if options.strategy not in _STRATEGIES:
+        known = ", ".join(_STRATEGIES)
+        raise UsageError(f"--strategy {options.strategy} does not go with --mobile; known to crawlers: {known}")
+    if options.strategy == "depth" and options.depth is not None:
+        raise UsageError("--strategy depth with --depth does not go with --mobile: only breadth meets shortest ways")
+    for gate in by_gate(options.filter):
+        if gate not in _GATES:
+            raise UsageError(f"--filter '{gate}: ...' does not go with --mobile; crawlers have {', '.join(_GATES)}")
+
+
+def _settings(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
+    """The settings of the manager.
+
+    Raises:
+        UsageError: no crawler can be made of them.
+    """
+    gates = by_gate(options.filter)
+    settings: dict[str, Any] = {
+        "scope": options.scope,
+        "seeds": list(seeds),
+        "follow": _all_of([*gates.get("follow", ()), *_patterns(options)]),
+        "expand": _all_of(gates.get("expand", ())),
+        "store": _all_of(gates.get("store", ())),
+        "traversal": _STRATEGIES[options.strategy],
+        "irrelevant": options.irrelevant,
+    }
+    if options.depth is not None:
+        settings["depth"] = options.depth
+    if options.max_pages_per_host is not None:
+        settings["urls"] = options.max_pages_per_host
+    if options.bring or options.bring_elements:
+        settings["parts"] = list(options.bring)
+        settings["elements"] = list(options.bring_elements)
+    sheet = build(CrawlersSheet, settings)
+    try:
+        check_crawler(crawler_for(sheet.template(), [Task(seed, host_of(seed)) for seed in seeds[:1]], ""))
+    except CrawlerRefused as refusal:
+        raise UsageError(f"--mobile: no crawler can be made of these options: {refusal}") from None
+    return {name: value for name, value in settings.items() if value or name == "parts"}
+
+
+def _all_of(expressions: Sequence[str]) -> str:
+    return expressions[0] if len(expressions) == 1 else " and ".join(f"({one})" for one in expressions)
+
+
+def _patterns(options: CrawlOptions) -> list[str]:
+    """Patterns and constraints, as expressions."""
+    found: list[str] = []
+    if options.include:
+        found.append(" or ".join(f"url matches {_quoted(pattern)}" for pattern in options.include))
+    found += [f"not url matches {_quoted(pattern)}" for pattern in options.exclude]
+    if options.only:
+        found.append(f"domain({', '.join(map(_quoted, options.only))})")
+    if options.never:
+        found.append(f"not domain({', '.join(map(_quoted, options.never))})")
+    return found
+
+
+def _quoted(text: str) -> str:
+    """A value as the language of expressions takes it, whatever is in it."""
+    escaped = text.replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], settings: dict[str, Any]) -> Wiring:
+    """The wiring with what is lent, the ledger in front, and the manager."""
+    frontier, commit, fetch = (_only(wiring, use) for use in ("frontier", "commit", "fetch"))
+    filters, contents = _only(wiring, "filter"), _only(wiring, "content-seen")
+    if taken := sorted({LENT, LENDING, LINKS} & wiring.providers.keys()):
+        raise WiringError(f"{wiring.source}: {', '.join(taken)}: --mobile needs this name; choose another one")
+    roles: dict[str, Any] = wiring.components[commit].providers
+    ledger = roles["ledger"]
+    components = dict(wiring.components)
+    for name in (frontier, commit):
+        changed: dict[str, Any] = {**components[name].providers, "ledger": LENDING}
+        if name == frontier:
+            changed["lent"] = {"hosts": [LENT]}
+        components[name] = msgspec.structs.replace(components[name], providers=changed)
+    components[CRAWLERS] = ComponentPlan(
+        CRAWLERS,
+        {"outbox": components[fetch].ports["visits"]},
+        {
+            "lent": LENT,
+            "links": LINKS,
+            "ledger": LENDING,
+            **{role: roles[role] for role in ("flights", "seen", "traversal", "prioritizer", "task_gates")},
+            "contents": components[contents].providers["contents"],
+            "politeness": components[frontier].providers["politeness"],
+            "filters": components[filters].providers["filters"],
+        },
+        settings,
+    )
+    providers = {
+        LENT: ProviderPlan("lent-urls", {"ledger": ledger}, {"runtimes": runtimes}),
+        LENDING: ProviderPlan("lending-ledger", {"behind": ledger, "lent": LENT}),
+        LINKS: ProviderPlan("configured-runtimes", settings=links),
+    }
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)
+
+
+def _only(wiring: Wiring, use: str) -> str:
+    names = [name for name, plan in wiring.components.items() if plan.use == use]
+    if len(names) != 1:
+        raise WiringError(f"{wiring.source}: {len(names)} components use {use!r}; --mobile needs exactly one")
+    return names[0]

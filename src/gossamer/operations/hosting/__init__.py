@@ -1,7 +1,0 @@
-"""The runtime as a server: takes crawlers of known senders, runs several at once within the owner's sheet, keeps their results.
-
-Place in the flow: `gossamer runtime --serve` opens a :class:`~gossamer.operations.hosting.host.RuntimeHost`, which keeps
-crawlers and results on disk (:mod:`~gossamer.operations.hosting.store`) and runs each in a process of its own
-(:mod:`gossamer.mobile.confined`). Each sender sees it as a `contracts.runtimes.RuntimeLink`;
-:mod:`~gossamer.operations.hosting.web` is the same over HTTP (decision 84).
-"""

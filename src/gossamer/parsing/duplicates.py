@@ -1,0 +1,90 @@
+"""Content-seen: has a document with these very bytes been seen under another URL (row M3)? Before any processing.
+
+A duplicate goes on: it is archived as `revisit`, and its links are followed against its own URL (design question 3).
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from gossamer.engine.component import Filter
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex
+from gossamer.values.outcome import Outcome
+from gossamer.values.visit import PART_DIGEST, Visit, sha1_base32
+
+
+class ContentSeen(Filter[NoSettings]):
+    """Fills in `digest` and `duplicate_of`."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    contents: Uses[ContentIndex]
+
+    #: What follows it may be fused to it and costs about a millisecond a page: small batches keep the event loop
+    #: responsive, so that libcurl is served while pages are parsed.
+    batch = 8
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """Errors, redirects, empty bodies and answers to forms are nobody's duplicates; a cut body is not the whole document.
+
+        Nor is a robots.txt, which goes on to the commit untouched. Parts that a mobile crawler brought have digests of their own
+        kind.
+        """
+        response = visit.response
+        if not visit.is_answered or visit.is_robots:
+            return (visit,)
+        if visit.digest:  # of a document that a mobile crawler did not bring again, since it is here already
+            return (visit,)
+        if visit.is_part:
+            return (msgspec.structs.replace(visit, digest=PART_DIGEST + sha1_base32(response.body)),)
+        digest = sha1_base32(response.body)
+        duplicate_of = ""
+        if response.outcome is Outcome.OK and response.body and not visit.task.is_marked:
+            duplicate_of = self.contents.first(digest, visit.url)
+            self.metrics.counters["duplicates"] += bool(duplicate_of)
+        return (msgspec.structs.replace(visit, digest=digest, duplicate_of=duplicate_of),)
+
+
+# Near-duplicates: has a page with nearly this text been seen (row S12)? Between process, which made fingerprints, and links.
+#
+# Wired only where somebody asks for it: without fingerprints there is nothing to compare. Exact duplicates are content-seen's
+# matter, and name their original already.
+
+#: The rule that a near-duplicate is refused by.
+RULE = "near-duplicate"
+
+
+class NearDuplicatesSheet(Sheet, frozen=True):
+    """Settings of :class:`NearDuplicates`."""
+
+    skip: Annotated[
+        bool, setting("Drop near-duplicates: do not keep them, count them as pages, or follow their links.")
+    ] = False
+
+
+class NearDuplicates(Filter[NearDuplicatesSheet]):
+    """Fills in `near_duplicate_of`, and `discarded` for near-duplicates that the crawl is to drop."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    index: Uses[FingerprintIndex]
+
+    #: As content-seen, which may call this in place.
+    batch = 8
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """One look-up for a page that has a fingerprint and is nobody's exact duplicate."""
+        if not visit.simhash or visit.duplicate_of or visit.discarded or visit.task.is_marked:
+            return (visit,)
+        original = self.index.near(visit.simhash, visit.url)
+        # A page that is fetched again, after a kill say, is no duplicate of itself.
+        if original in ("", visit.url):
+            return (visit,)
+        self.metrics.counters["near_duplicates"] += 1
+        visit = msgspec.structs.replace(visit, near_duplicate_of=original)
+        if self.sheet.skip:
+            barred = {**visit.barred, "store": RULE}
+            visit = msgspec.structs.replace(visit, found=(), links=(), new=(), items=(), discarded=RULE, barred=barred)
+        return (visit,)

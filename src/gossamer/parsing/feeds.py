@@ -1,0 +1,248 @@
+"""Links of feeds: RSS, Atom and JSON Feed.
+
+Place in the flow: a processor for the types of feeds, and for XML, where it looks at the root element first. The page of an entry
+is found with the time at which the feed says that it was published or changed. Sources: RSS 2.0, RFC 4287 (Atom; `xml:base`,
+section 2, is obeyed in RSS as well), RFC 5005 (paging), JSON Feed 1.1, Namespaces in XML 1.0. Elements of other namespaces than the
+feed's own and Atom's say nothing of links, whatever their names: `slash:comments` is a number.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+import msgspec
+
+from gossamer.documents import xml
+from gossamer.documents.document import Document
+from gossamer.documents.markup import attributes
+from gossamer.engine.sheet import NoSettings
+from gossamer.engine.unit import Provider
+from gossamer.values.change_hints import Said, said
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.url import canonical
+from gossamer.values.visit import Found
+
+_RSS, _ATOM = ("rss", "rdf"), ("feed", "entry")
+
+#: Elements that hold one entry, and the links of an entry that lead to its page.
+_ITEMS, _OF_PAGE = frozenset({"item", "entry"}), frozenset({"rss link", "rss guid", "atom link"})
+
+#: Elements of RSS whose text is a URL.
+_RSS_TEXTS = frozenset({"link", "comments"})
+
+#: Attributes with a URL, by element, in either format.
+_ATTRIBUTES = {"enclosure": "url", "source": "url", "content": "src", "link": "href"}
+
+#: Elements of a feed that are followed into each other for what holds in them: none nests deeper, and more would be searched in
+#: vain.
+MAX_OPEN = 50
+
+#: Namespaces of a feed that are known at once; real ones declare up to thirty.
+MAX_NAMESPACES = 100
+
+#: Namespaces whose elements are those of a feed, in lower case: of no namespace, of versions of RSS, of both versions of Atom.
+_OWN = frozenset(
+    {
+        "",
+        "http://backend.userland.com/rss",
+        "http://backend.userland.com/rss2",
+        "http://blogs.law.harvard.edu/tech/rss",
+        "http://channel.netscape.com/rdf/simple/0.9/",
+        "http://my.netscape.com/rdf/simple/0.9/",
+        "http://purl.org/atom/ns#",
+        "http://purl.org/net/rss1.1#",
+        "http://purl.org/rss/1.0/",
+        "http://www.w3.org/2005/atom",
+    }
+)
+#: Dublin Core, whose `date` is the time of an entry of RSS.
+_DUBLIN_CORE = frozenset({"http://purl.org/dc/elements/1.1/", "http://purl.org/dc/terms/"})
+#: Prefixes that some feeds use and do not declare.
+_USUAL = {"": "", "atom": "http://www.w3.org/2005/atom", "dc": "http://purl.org/dc/elements/1.1/"}
+
+#: Elements of an entry whose text is a time: of RSS, of Dublin Core in RSS, of Atom.
+_TIMES = frozenset({"pubdate", "date", "updated", "published"})
+
+#: Links of an entry that are held until its time is known; where there are more, those that are held are handed on without a time.
+MAX_HELD = 50
+
+
+class _Attachment(msgspec.Struct):
+    url: str = ""
+
+
+class _Entry(msgspec.Struct):
+    url: str = ""
+    external_url: str = ""
+    date_published: str = ""
+    date_modified: str = ""
+    attachments: list[_Attachment] = []
+
+
+class _JsonFeed(msgspec.Struct):
+    home_page_url: str = ""
+    next_url: str = ""
+    items: list[_Entry] = []
+
+
+class FeedLinks(Provider[NoSettings]):
+    """Finds the links of a feed. Contract: `processing.Processor`. Keeps no state."""
+
+    divisible = True
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """Links of the feed and of its entries; none where the document is no feed."""
+        if document.mime.endswith("json"):
+            return _json_links(document.content)
+        return _xml_links(document.markup, document.url)
+
+
+class _Around:
+    """What holds where a tag stands: the base that relative addresses go on from, and the namespaces of prefixes."""
+
+    def __init__(self, url: str) -> None:
+        self._open: list[tuple[str, str, Mapping[str, str]]] = [("", url, _USUAL)]
+        """Names of what is open, with the base and the namespaces in there."""
+
+    def see(self, event: xml.XmlTag) -> tuple[str, str]:
+        """Take the next tag of the feed: its base, empty where it is that of the document, and the namespace of its name."""
+        name, (_, base, spaces) = f"{event.prefix}:{event.name}", self._open[-1]
+        if event.closing:
+            self._close(name)
+            return "", spaces.get(event.prefix, event.prefix)  # what holds in it
+        if b"xml" in event.attributes:
+            told = attributes(event.attributes)
+            if own := told.get("xml:base"):
+                base = _resolved(own, base)
+            declared = {
+                place[6:]: value.strip().lower() for place, value in told.items() if place[:6] in ("xmlns", "xmlns:")
+            }
+            if declared and len(spaces) < MAX_NAMESPACES:
+                spaces = {**spaces, **dict(islice(declared.items(), MAX_NAMESPACES))}
+        if not event.attributes.endswith(b"/") and len(self._open) < MAX_OPEN:
+            self._open.append((name, base, spaces))
+        return base if base != self._open[0][1] else "", spaces.get(event.prefix, event.prefix)
+
+    def space_of(self, prefix: str) -> str:
+        """The namespace of a prefix in what is open; an unknown prefix stands for itself."""
+        return self._open[-1][2].get(prefix, prefix)
+
+    def _close(self, name: str) -> None:
+        for place in range(len(self._open) - 1, 0, -1):
+            if self._open[place][0] == name:
+                del self._open[place:]
+                return
+
+
+def _resolved(address: str, base: str) -> str:
+    """The address in full; as it is where it is none, so that it is counted with the other links."""
+    try:
+        return canonical(address, base)
+    except UnreadableUrl:
+        return address
+
+
+class _Item:
+    """An entry of a feed while it is read: its links wait for the time that it says."""
+
+    def __init__(self) -> None:
+        self._held: list[Found] = []
+        self._times: list[str] = []
+        self._permalink = ""
+        self._has_link = False
+
+    def see(self, event: xml.XmlTag, kind: str) -> None:
+        """Take what an element says of the entry itself."""
+        if kind == "rss" and event.name == "guid":
+            self._permalink = _permalink(event)
+        elif event.name in _TIMES and event.text:
+            self._times.append(event.text)
+
+    def hold(self, found: Found) -> Iterator[Found]:
+        """Take a link; those that are too many come out at once."""
+        self._has_link = self._has_link or found.relation.endswith(" link")
+        self._held.append(found)
+        if len(self._held) > MAX_HELD:
+            yield from self._held
+            self._held.clear()
+
+    def ended(self) -> Iterator[Found]:
+        """The links, the page's own with the latest time. An item of RSS that names no other link is found by its identifier."""
+        if self._permalink and not self._has_link:
+            self._held.append(Found(self._permalink, "rss guid"))
+        told = _latest(self._times)
+        for found in self._held:
+            yield (
+                msgspec.structs.replace(found, said=told) if told is not None and found.relation in _OF_PAGE else found
+            )
+
+
+def _latest(times: Iterable[str]) -> Said | None:
+    found = [told for text in times if (told := said(text, "")) is not None]
+    return max(found, key=lambda told: told.changed_at, default=None)
+
+
+def _xml_links(content: bytes, url: str) -> Iterator[Found]:
+    item: _Item | None = None
+    for event, base, kind in _of_feed(content, url):
+        if event.name in _ITEMS:
+            # At its end, or where the next begins.
+            if item is not None:
+                yield from item.ended()
+            item = None if event.closing else _Item()
+        if event.closing:
+            continue
+        if item is not None:
+            item.see(event, kind)
+        if not (address := _address(event, kind)):
+            continue
+        found = Found(_resolved(address, base) if base else address, f"{kind} {event.name}")
+        if item is None:
+            yield found
+        else:
+            yield from item.hold(found)
+    if item is not None:
+        yield from item.ended()
+
+
+def _of_feed(content: bytes, url: str) -> Iterator[tuple[xml.XmlTag, str, str]]:
+    """The tags that are the feed's own, and dates, each with the base of addresses there (empty: the document's) and the kind of
+    feed; none where the document is no feed."""
+    kind, own, around = "", _OWN, _Around(url)
+    for event in xml.events(content):
+        base, space = around.see(event)
+        if not kind:
+            if event.closing:
+                continue
+            if event.name not in (*_RSS, *_ATOM):
+                return
+            kind = "rss" if event.name in _RSS else "atom"
+            own |= {space, around.space_of("")} if event.name == "rdf" else {space}  # that of a root may be any
+        elif space not in own and not (space in _DUBLIN_CORE and event.name in _TIMES):
+            continue
+        yield event, base, kind
+
+
+def _address(event: xml.XmlTag, kind: str) -> str:
+    """The URL of an element; empty where it has none."""
+    if kind == "rss" and event.name in _RSS_TEXTS and event.text:
+        return event.text
+    place = _ATTRIBUTES.get(event.name)
+    return event.attribute(place) if place else ""
+
+
+def _permalink(guid: xml.XmlTag) -> str:
+    """The URL that an identifier is (RSS 2.0: unless it says `isPermaLink="false"`); most of those that say nothing are none."""
+    is_url = guid.text.lower().startswith(("http://", "https://"))
+    return guid.text if is_url and guid.attribute("ispermalink").strip().lower() != "false" else ""
+
+
+def _json_links(content: bytes) -> Iterator[Found]:
+    feed = msgspec.json.decode(content, type=_JsonFeed)
+    for url in (feed.home_page_url, feed.next_url):
+        if url:
+            yield Found(url, "json feed")
+    for entry in feed.items:
+        told = _latest((entry.date_published, entry.date_modified))
+        for url in (entry.url, entry.external_url, *(attachment.url for attachment in entry.attachments)):
+            if url:
+                yield Found(url, "json item", said=told if url is entry.url else None)

@@ -1,0 +1,259 @@
+"""Filter by domain constraints (Hunyadi 2007, section 5.3.2): `--only` and `--never`.
+
+Place in the flow: links ─► **filter** ─► URL-seen; the frontier may ask it for tasks, too, seeds among them. How a
+constraint is written: :mod:`gossamer.expressions.patterns`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Annotated
+
+import msgspec
+
+from gossamer.engine.component import Filter
+from gossamer.engine.ends import In, Out, UsesMany
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.expressions.contract import TaskGate, UrlFilter, VisitFilter, refusal
+from gossamer.expressions.patterns import DomainConstraint, any_of
+from gossamer.values.task import Task
+from gossamer.values.url import authority_of, host_of
+from gossamer.values.visit import Link, Visit
+
+# A page's links, judged by all filters. Pure: the stage calls it, and so does whoever judges away from a crawl's graph.
+
+
+def judged(
+    visit: Visit, gates: Sequence[VisitFilter], filters: Sequence[UrlFilter], count: Callable[[str], None]
+) -> Visit:
+    """The visit with the links that every filter lets pass; the others are refused, and counted by rule in `rejected`.
+
+    Args:
+        visit: of a page whose links are resolved.
+        gates: asked of the whole page at `expand`; a page that is refused keeps no link.
+        filters: asked of its links, in order: later ones see only what earlier ones let pass.
+        count: told `broken:CLASS` of a filter that raises, or that gives too few verdicts.
+    """
+    links: Sequence[Link] = visit.links
+    if not links:
+        return visit
+    rejected = dict(visit.rejected)
+    whole = refusal(gates, "expand", visit)
+    if whole:
+        rejected[whole] = rejected.get(whole, 0) + len(links)
+        return msgspec.structs.replace(visit, links=(), refused=visit.links, rejected=rejected)
+    refused: list[Link] = []
+    for rule in filters:
+        verdicts = _verdicts(rule, links, visit.task, count)
+        if verdicts.count("") == len(links):
+            continue
+        kept: list[Link] = []
+        for link, verdict in zip(links, verdicts, strict=True):
+            if verdict:
+                rejected[verdict] = rejected.get(verdict, 0) + 1
+                refused.append(link)
+            else:
+                kept.append(link)
+        links = kept
+    return msgspec.structs.replace(visit, links=tuple(links), refused=tuple(refused), rejected=rejected)
+
+
+def _verdicts(rule: UrlFilter, links: Sequence[Link], source: Task, count: Callable[[str], None]) -> Sequence[str]:
+    try:
+        verdicts = rule.judge(links, source)
+        if len(verdicts) == len(links):
+            return verdicts
+        error = f"{len(verdicts)} verdicts for {len(links)} links"
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    # A filter that breaks never fails open: it refuses, and is counted.
+    count(f"broken:{type(rule).__name__}")
+    return [f"broken filter {type(rule).__name__}: {error:.200}"] * len(links)
+
+
+# The filter stage: links that any filter refuses do not go on. It owns the gates `expand` and `follow` (row M5).
+
+
+class Filtering(Filter[NoSettings]):
+    """Keeps the links that every filter of the gate `follow` lets pass, and counts the others by the rule that refused
+    them.
+
+    A page that the gate `expand` refuses keeps no link.
+    """
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    filters: UsesMany[UrlFilter]
+    gates: UsesMany[VisitFilter]
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """Judge a page's links, filter by filter: later ones see only what earlier ones let pass."""
+        return (judged(visit, self.gates.get("expand", ()), self.filters.get("follow", ()), self.metrics.count),)
+
+
+# Links that their own page does not vouch for (`rel=nofollow`, `ugc`, `sponsored`, or a whole page's `nofollow`).
+#
+# Place in the flow: links ─► **filter** ─► URL-seen, at the gate `follow`. They are found, counted and written to the link
+# table all the same; another page that vouches for one lets it in. Decision 13 says why they are not followed by default.
+
+
+class NofollowSheet(Sheet, frozen=True):
+    """Settings of :class:`NofollowFilter`."""
+
+    follow: Annotated[bool, setting("Also follow links that say `nofollow`.")] = False
+
+
+class NofollowFilter(Provider[NofollowSheet]):
+    """Refuses links that say `nofollow`. Contract: `filtering.UrlFilter`."""
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`nofollow` for each link that is refused."""
+        if self.sheet.follow:
+            return [""] * len(links)
+        return ["nofollow" if link.nofollow else "" for link in links]
+
+
+# Verdicts on URLs, remembered: the pages of a site repeat their links, and a look-up costs a tenth of a judgement.
+
+#: URLs that are remembered; then all are forgotten, which costs each one more look. About 2 MB.
+MOST = 8_192
+
+
+class RememberedVerdicts(dict[str, str]):
+    """URL -> verdict. Ask by `remembered[url]`: what is not known yet is judged."""
+
+    def __init__(self, judge: Callable[[str], str], most: int = MOST) -> None:
+        super().__init__()
+        self._judge = judge
+        self._most = most
+
+    def __missing__(self, url: str) -> str:
+        if len(self) >= self._most:
+            self.clear()
+        verdict = self[url] = self._judge(url)
+        return verdict
+
+
+# Filter by the user's own patterns: `--include` and `--exclude`.
+#
+# Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2: linear, whatever they are (fault 63).
+
+#: URLs whose verdict is remembered: a match costs 2 us by way of Python, and the pages of a site repeat their links.
+REMEMBERED_URLS = 32_768
+
+
+class PatternSheet(Sheet, frozen=True):
+    """Settings of :class:`PatternFilter`."""
+
+    include: Annotated[
+        tuple[str, ...], setting("If not empty, let only URLs pass that contain a match of one of these RE2 patterns.")
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...],
+        setting("Refuse URLs that contain a match of one of these RE2 patterns; this wins over `include`."),
+    ] = ()
+
+
+class PatternFilter(Provider[PatternSheet]):
+    """Refuses links that match a pattern of `exclude` or, if `include` has patterns, match none of them. Contract:
+    `filtering.UrlFilter`.
+
+    Raises:
+        SettingError: a pattern is too long, or RE2 refuses it.
+    """
+
+    def __init__(self, sheet: PatternSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._compile()
+
+    def changed(self, before: PatternSheet) -> None:
+        """Take the new patterns, or keep the old ones if a new one is bad."""
+        self._compile()
+
+    def _compile(self) -> None:
+        include, exclude = any_of("include", self.sheet.include), any_of("exclude", self.sheet.exclude)
+
+        def verdict(url: str) -> str:
+            if exclude is not None and exclude.search(url) is not None:
+                return "exclude"
+            return "include" if include is not None and include.search(url) is None else ""
+
+        self._idle = include is None and exclude is None
+        self._verdict = lru_cache(REMEMBERED_URLS)(verdict)
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`exclude` or `include` for each link that is refused."""
+        if self._idle:
+            return [""] * len(links)
+        verdict = self._verdict
+        return [verdict(link.url) for link in links]
+
+
+#: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
+REMEMBERED_HOSTS = 65_536
+
+
+class ConstraintSheet(Sheet, frozen=True):
+    """Settings of :class:`ConstraintFilter`."""
+
+    only: Annotated[
+        tuple[str, ...],
+        setting("If not empty, let only hosts pass that match one of these domain constraints, as `hu.bme.*`."),
+    ] = ()
+    never: Annotated[
+        tuple[str, ...], setting("Refuse hosts that match one of these domain constraints; this wins over `only`.")
+    ] = ()
+
+
+class ConstraintFilter(Provider[ConstraintSheet]):
+    """Refuses hosts by domain constraint (`never`, `only`). Contracts: `filtering.UrlFilter`, `filtering.TaskFilter`.
+
+    Raises:
+        SettingError: a constraint cannot be read.
+    """
+
+    def __init__(self, sheet: ConstraintSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._read()
+
+    def changed(self, before: ConstraintSheet) -> None:
+        """Take the new constraints, or keep the old ones if a new one is bad."""
+        self._read()
+
+    def _read(self) -> None:
+        try:
+            only = [DomainConstraint(one) for one in self.sheet.only]
+            never = [DomainConstraint(one) for one in self.sheet.never]
+        except ValueError as error:
+            raise SettingError(str(error)) from None
+        self._only, self._never = only, never
+        self._verdicts: dict[str, str] = {}
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`never` or `only` for each link that is refused."""
+        if not (self._only or self._never):
+            return [""] * len(links)
+        return [self._judge(link.url) for link in links]
+
+    def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
+        """The same of tasks."""
+        if not (self._only or self._never):
+            return [""] * len(tasks)
+        # Under most hosts' names stands what was judged by their authority, which is the same.
+        known = self._verdicts.get
+        return [self._judge(task.url) if (verdict := known(task.host)) is None else verdict for task in tasks]
+
+    def _judge(self, url: str) -> str:
+        authority = authority_of(url) or host_of(url)
+        verdict = self._verdicts.get(authority)
+        if verdict is None:
+            if len(self._verdicts) >= REMEMBERED_HOSTS:
+                self._verdicts.clear()
+            verdict = self._verdicts[authority] = self._judge_host(host_of(url))
+        return verdict
+
+    def _judge_host(self, host: str) -> str:
+        if any(one.holds(host) for one in self._never):
+            return "never"
+        return "only" if self._only and not any(one.holds(host) for one in self._only) else ""

@@ -1,0 +1,380 @@
+"""Links of an HTML page, in document order.
+
+Place in the flow: one of the processors that the process stage asks; it yields what the page *says*, unresolved. The
+links stage makes URLs of it, against :attr:`~gossamer.documents.document.Document.base`. It asks for no tree: what it reads is
+the page as :mod:`gossamer.documents.skim` found it, tags that are read one by one and spans that one expression runs over.
+
+Which elements count (HTML, 4.6 and 4.2.4):
+
+===========================  ===============================================================  ==================
+element                      found                                                            relation
+===========================  ===============================================================  ==================
+`a`, `area`                  always; an empty `href` is the page itself                       `a href`, `area href`
+`iframe`, `frame`            by default (`frames`)                                            `iframe src`, ...
+`iframe srcdoc`              always: what it holds is a page within the page                  as in the page
+`meta` refresh               always                                                           `meta content`
+`link`                       by default (`link_elements`), if a token of `rel` is in          `link href`
+                             :data:`FOLLOWED_RELATIONS` and none is a requisite's
+`form`                       only with `forms`, where its method is GET                       `form action`
+`Link` field of the header   as the `link` element of this `rel`                              `header link`
+`link`, `img`, `script` ...  only with `requisites`: what a browser fetches to show the       `img srcset`,
+                             page (:mod:`gossamer.values.relations`)                          `link stylesheet`, ...
+===========================  ===============================================================  ==================
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import repeat
+from typing import Annotated, Any
+
+import msgspec
+
+from gossamer.documents.anchors import all_folded, anchor_at
+from gossamer.documents.document import Document
+from gossamer.documents.link_fields import FieldLink
+from gossamer.documents.markup import SPACE, attributes
+from gossamer.documents.robots_tags import NOFOLLOW
+from gossamer.documents.skim import SPANNED, Skim, Span, Tag
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.parsing.contract import MAX_FOUND, FoundLinks
+from gossamer.parsing.requisites import candidates, link_type, requisites
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.relations import BACKGROUNDS, LINK_TYPES
+from gossamer.values.url import canonical
+from gossamer.values.visit import TOO_MANY_LINKS, UNREAD_TAGS, Found
+
+#: `rel` tokens of `link` elements that lead to documents (HTML's list of link types, and names in use before it).
+FOLLOWED_RELATIONS = frozenset(
+    [
+        "alternate",
+        "amphtml",
+        "appendix",
+        "archives",
+        "author",
+        "bookmark",
+        "canonical",
+        "chapter",
+        "contents",
+        "copyright",
+        "first",
+        "glossary",
+        "help",
+        "home",
+        "index",
+        "last",
+        "license",
+        "next",
+        "prerender",
+        "prefetch",
+        "prev",
+        "previous",
+        "section",
+        "shortlink",
+        "start",
+        "subsection",
+        "toc",
+        "top",
+        "up",
+    ]
+)
+
+#: Where a link to a document stands.
+PLACES: Mapping[str, str] = {
+    "a": "href",
+    "area": "href",
+    "link": "href",
+    "iframe": "src",
+    "frame": "src",
+    "meta": "content",
+    "form": "action",
+}
+
+_FRAMES = ("iframe", "frame")
+_DISOWNABLE = ("a", "area")
+# Tags that are read in full even where no requisites are wanted.
+_DIFFERENT = frozenset(b"a area iframe frame form".split())
+# The number, a separator, perhaps `url=`, perhaps a quote (HTML, "shared declarative refresh steps").
+REFRESH = re.compile(
+    r"\s*(?:\d[\d.]*|\.[\d.]*)\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
+)
+#: Bytes of a tag, and characters of a `rel`, up to which what they mean is remembered.
+_MOST_REMEMBERED = 1_000
+
+#: How deep pages in `srcdoc` are read: each is escaped once more than the one around it, so none goes deeper by accident.
+MAX_WITHIN = 4
+
+#: Bytes of a span that are read at once: what an expression finds is held in memory, and a page can be one span.
+_MOST_AT_ONCE = 256 << 10
+
+# A link as nearly all are written: in lower case and double quotes, without references and `rel`. Of it, the address;
+# of one that is written in any other way, all attributes.
+_OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
+_LINK = (
+    rb'<[aA](?:[%(s)s]++(?:%(o)s[%(s)s]++)*+href="([^"<>&\r\0]*+)"(?:[%(s)s]++%(o)s)*+[%(s)s]*+>|[%(s)s/]([^<>]++)>)'
+) % {b"o": _OTHER, b"s": SPACE}
+_PLAIN_LINKS = re.compile(_LINK)
+# With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
+_ANCHORED_LINKS = re.compile(
+    _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
+)
+
+# Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
+_TYPICAL = rb'<(?:[aA] (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>' % {b"o": _OTHER}
+_STYLED = rb"|[a-zA-Z][^%(s)s/<>]*+(?=[^<>sS]*+(?:[sS](?![tT][yY][lL][eE])[^<>sS]*+)*+[sS])([^<>]*+)>" % {b"s": SPACE}
+
+
+def _named(names: frozenset[bytes]) -> bytes:
+    return rb"|(?=[%(first)s])(%(names)s)(?=[%(s)s/>])([^<>]*+)>" % {
+        b"first": bytes(sorted({name[0] for name in names} | {name[0] - 32 for name in names})),
+        b"names": b"|".join(b"".join(b"[%c%c]" % (c, c - 32) for c in name) for name in sorted(names, reverse=True)),
+        b"s": SPACE,
+    }
+
+
+_UNSTYLED_TAGS = re.compile(_TYPICAL + _named(SPANNED) + rb"|(?!)())")
+_STYLED_TAGS = re.compile(_TYPICAL + _named(SPANNED) + _STYLED + rb")")
+# The same where a table has pictures behind it, as few have.
+_ALL_TAGS = re.compile(_TYPICAL + _named(SPANNED | {tag.encode() for tag in BACKGROUNDS}) + _STYLED + rb")")
+_BACKGROUND = re.compile(rb"background[%s]*+=" % SPACE)
+
+
+class HtmlLinksSheet(Sheet, frozen=True):
+    """Settings of :class:`HtmlLinks`."""
+
+    link_elements: Annotated[bool, setting("Follow `link` elements that lead to documents (next, canonical, ...).")] = (
+        True
+    )
+    frames: Annotated[bool, setting("Follow `iframe` and `frame`.")] = True
+    forms: Annotated[bool, setting("Follow the addresses of forms with method GET, without their fields.")] = False
+    requisites: Annotated[bool, setting("Also follow style sheets, scripts, images, media and icons.")] = False
+    anchors: Annotated[bool, setting("Keep the text of links; this costs about 1 us per link.")] = False
+
+
+class HtmlLinks(Provider[HtmlLinksSheet]):
+    """Finds the links of an HTML page. Contract: `processing.Processor`. Keeps no state."""
+
+    divisible = True
+    finds_links = True
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """The page's links, those of its header fields first."""
+        finds = FoundLinks()
+        finds.links += found_in_fields(document.field_links, self.sheet)
+        document.leave_out(UNREAD_TAGS, self._read(document, document.skim, finds))
+        finds.bound(MAX_FOUND)
+        document.leave_out(TOO_MANY_LINKS, finds.left_out)
+        return finds.links
+
+    def _read(self, document: Document, skim: Skim, finds: FoundLinks, depth: int = 0) -> int:
+        """Find the links of a page, or of one within it; returns how many tags are not read."""
+        sheet, found, unread = self.sheet, finds.links, skim.left_out
+        add_links = _add_anchored_links if sheet.anchors else _add_links
+        for piece in skim.pieces:
+            if isinstance(piece, Tag):
+                finds.take(self._of_tag(skim.markup, piece))
+                if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
+                    unread += self._read_within(document, piece, finds, depth)
+                finds.bound()
+            else:
+                for begin, end in _parts(skim.markup, piece):
+                    if sheet.requisites:
+                        finds.take(self._everything(skim.markup, begin, end))
+                    else:
+                        add_links(found, skim.markup, begin, end)
+                    finds.bound()
+        return unread
+
+    def _read_within(self, document: Document, iframe: Tag, finds: FoundLinks, depth: int) -> int:
+        """The same of a page that stands in an attribute; its addresses go on from the base of the page around it."""
+        if depth == MAX_WITHIN:
+            document.missed = document.missed or f"pages in pages are read {MAX_WITHIN} deep"
+            return 1
+        skim = Skim(iframe.attributes.get("srcdoc", "").encode("utf-8", "replace"))
+        own = FoundLinks()
+        unread = self._read(document, skim, own, depth + 1)
+        base = next((tag.attributes["href"] for tag in skim.named(b"base") if "href" in tag.attributes), None)
+        finds.links += own.links if base is None else [_moved(one, base, document.base) for one in own.links]
+        finds.left_out += own.left_out
+        return unread
+
+    def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:
+        """What a tag leads to that was taken one by one."""
+        sheet, name = self.sheet, tag.name
+        if sheet.requisites or name in _DIFFERENT:
+            if name == b"form" and not sheet.forms and not sheet.requisites:
+                return ()
+            style = markup[tag.end : tag.text_end] if name == b"style" else b""
+            return self._found(name, attributes(tag.raw), markup, tag.end, style)
+        one: Found | None = None
+        if name == b"link":
+            one = _memoised(_of_link, tag.raw) if sheet.link_elements else None
+        elif name == b"meta":
+            one = _memoised(_of_meta, tag.raw)
+        return () if one is None else (one,)
+
+    def _everything(self, markup: bytes, begin: int, end: int) -> Iterator[Found]:
+        """Links and requisites of a stretch of the page."""
+        anchors = self.sheet.anchors
+        # What few pages have would cost a look into every tag.
+        written = markup[begin:end].lower()
+        tags = _STYLED_TAGS if b"style" in written else _UNSTYLED_TAGS
+        if b"background" in written and _BACKGROUND.search(written):
+            tags = _ALL_TAGS
+        for match in tags.finditer(markup, begin, end):
+            address, name, raw, styled = match.groups()
+            if address is not None:
+                yield Found(address.decode(), "a href", anchor_at(markup, match.end()) if anchors else "")
+            elif raw or styled:
+                yield from self._found((name or b"").lower(), attributes(raw or styled), markup, match.end())
+
+    def _found(
+        self, name: bytes, attributes: Mapping[str, str], markup: bytes, end: int, style: bytes = b""
+    ) -> Iterator[Found]:
+        """What one element leads to whose tag ends at `end`; `style` is the sheet in it."""
+        sheet = self.sheet
+        tag = name.decode("ascii", "replace")
+        rel = attributes.get("rel", "")
+        if sheet.requisites:
+            yield from requisites(tag, attributes, rel.lower().split(), style)
+        place = PLACES.get(tag)
+        href = attributes.get(place) if place else None
+        if tag == "a":
+            href = href or attributes.get("xlink:href", href)
+        if href is None or (not href and tag not in _DISOWNABLE):
+            return
+        if tag == "meta":
+            href = _refreshes(attributes)
+        elif (
+            (tag == "link" and not (sheet.link_elements and _leads_on(rel[:_MOST_REMEMBERED])))
+            or (tag in _FRAMES and not sheet.frames)
+            or (tag == "form" and not (sheet.forms and (attributes.get("method") or "get").strip().lower() == "get"))
+        ):
+            return
+        if href is not None:
+            anchor = anchor_at(markup, end) if tag == "a" and sheet.anchors else ""
+            yield Found(href, f"{tag} {place}", anchor, tag in _DISOWNABLE and _disowned(rel[:_MOST_REMEMBERED]))
+
+
+def found_in_fields(links: Iterable[FieldLink], sheet: HtmlLinksSheet) -> Iterator[Found]:
+    """What `Link` fields of a header lead to: as the same `link` elements would."""
+    for link in links:
+        if part := link_type(link.relations):
+            if sheet.requisites:
+                yield Found(link.url, part)
+                yield from (Found(url, "link imagesrcset") for url in candidates(link.image_set))
+        elif sheet.link_elements and link.relations & FOLLOWED_RELATIONS:
+            yield Found(link.url, "header link")
+
+
+def _moved(found: Found, base: str, around: str) -> Found:
+    """A link of a page that names its own base."""
+    try:
+        return msgspec.structs.replace(found, href=canonical(found.href, canonical(base, around)))
+    except UnreadableUrl:
+        return found  # it is counted with those that are none
+
+
+def _parts(markup: bytes, span: Span) -> Iterator[Span]:
+    """A span in parts of bounded size, none of which begins within a tag."""
+    begin, end = span
+    while end - begin > _MOST_AT_ONCE:
+        cut = markup.rfind(b"<", begin + 1, begin + _MOST_AT_ONCE)
+        if cut < 0:
+            cut = markup.find(b"<", begin + _MOST_AT_ONCE, end)
+            if cut < 0:
+                break
+        yield begin, cut
+        begin = cut
+    yield begin, end
+
+
+def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
+    """Add what the `a` tags of a stretch of the page lead to."""
+    add = found.append
+    for address, other in _PLAIN_LINKS.findall(markup, begin, end):
+        if not other:
+            add(Found(address.decode()))  # of no address at all, too: the page itself
+        elif link := _read(other):
+            add(Found(link[0], "a href", "", link[1]))
+
+
+def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
+    """The same, with their texts."""
+    rows = _ANCHORED_LINKS.findall(markup, begin, end)
+    if not rows:
+        return
+    addresses, others, texts, are_whole = zip(*rows, strict=True)
+    anchors = all_folded(texts)
+    if not are_whole[-1]:  # the others end before a link
+        anchors[-1] = anchor_at(markup, end - len(texts[-1]))
+    hrefs = b"\0".join(addresses).decode().split("\0")
+    if not any(others):
+        found += map(Found, hrefs, repeat("a href"), anchors)
+        return
+    add = found.append
+    for href, other, anchor in zip(hrefs, others, anchors, strict=True):
+        if not other:
+            add(Found(href, "a href", anchor))
+        elif link := _read(other):
+            add(Found(link[0], "a href", anchor, link[1]))
+
+
+def _read(raw: bytes) -> tuple[str, bool] | None:
+    """Address of a link, and whether it is disowned; None without an address."""
+    read = attributes(raw)
+    href = read.get("href")
+    href = href or read.get("xlink:href", href)
+    if href is None:
+        return None
+    rel = read.get("rel")
+    return href, rel is not None and _disowned(rel[:_MOST_REMEMBERED])
+
+
+def refresh_target(content: str) -> str | None:
+    """The URL of a `meta` refresh; None where it only reloads the page. Never obeyed in place (fault 33)."""
+    match = REFRESH.match(content[:4096])
+    if match is None:
+        return None
+    return (match[1] or match[2] or match[3] or "").strip() or None
+
+
+def _memoised(judge: Any, raw: bytes) -> Found | None:
+    """A judgement of a tag, remembered unless it is so long that remembering a thousand would matter."""
+    result: Found | None = (judge if len(raw) <= _MOST_REMEMBERED else judge.__wrapped__)(raw)
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _of_link(raw: bytes) -> Found | None:
+    """What a `link` leads to. Pages of a site have the same ones in great part."""
+    read = attributes(raw)
+    href = read.get("href")
+    return Found(href, "link href") if href and _leads_on(read.get("rel", "")[:_MOST_REMEMBERED]) else None
+
+
+@lru_cache(maxsize=1024)
+def _of_meta(raw: bytes) -> Found | None:
+    """What a `meta` leads to."""
+    target = _refreshes(attributes(raw))
+    return Found(target, "meta content") if target else None
+
+
+def _refreshes(attributes: Mapping[str, str]) -> str | None:
+    """The target of a `meta` that refreshes its page."""
+    is_refresh = attributes.get("http-equiv", "").strip().lower() == "refresh"
+    return refresh_target(attributes.get("content", "")) if is_refresh else None
+
+
+@lru_cache(maxsize=1024)
+def _leads_on(rel: str) -> bool:
+    """Whether a `link` of this `rel` leads to a document."""
+    tokens = frozenset(rel.lower().split())
+    return bool(tokens & FOLLOWED_RELATIONS) and not tokens & LINK_TYPES
+
+
+@lru_cache(maxsize=1024)
+def _disowned(rel: str) -> bool:
+    """Whether the page does not vouch for a link of this `rel`."""
+    return not NOFOLLOW.isdisjoint(rel.lower().split())

@@ -1,0 +1,203 @@
+"""Listings as links: directories of ftp, menus of gopher, and lists of URLs (`text/uri-list`), which file directories are.
+
+Beside :mod:`gossamer.parsing.html`; the protocol modules of these schemes name the media types.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+from urllib.parse import quote_from_bytes
+
+from gossamer.documents.document import Document
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.values.relations import CSS_IMPORT, CSS_URL
+from gossamer.values.visit import Found
+
+# What style sheets name: imports, pictures and fonts, by one linear scan; nothing is parsed that need not be.
+#
+# Place in the flow: a processor for `text/css`, and what :mod:`gossamer.parsing.html` asks for `style` elements and
+# attributes. All of it is page requisites (:mod:`gossamer.values.relations`): without them a crawl does not want it.
+
+# Comments, strings, `@import "..."`, `url(...)` and `@import url(...)` (CSS Syntax 3, sections 4.3.2 to 4.3.6). Each
+# alternative that begins to match goes on to its end or to the end of the sheet, so that nothing is read twice.
+_STRING = r""""(?:[^"\\\n]|\\.)*+(?:"|\n|\Z)|'(?:[^'\\\n]|\\.)*+(?:'|\n|\Z)"""
+_TOKEN = re.compile(
+    r"/\*.*?(?:\*/|\Z)"
+    rf"|(?P<import>@import\b)"
+    rf"|\burl\(\s*+(?:(?P<quoted>{_STRING})|(?P<plain>(?:[^\"'()\\\s]|\\[0-9a-f]{{1,6}}+\s?+|\\.)*+))"
+    rf"|(?P<string>{_STRING})",
+    re.DOTALL | re.IGNORECASE,
+)
+_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[ \t\n\f\r]?|(\n)|(.))", re.DOTALL)
+_BETWEEN = re.compile(r"(?:\s|/\*.*?\*/)*+", re.DOTALL)
+
+
+class CssLinksSheet(Sheet, frozen=True):
+    """Settings of :class:`CssLinks`."""
+
+    requisites: Annotated[bool, setting("Follow links of style sheets to imports, pictures and fonts.")] = False
+
+
+class CssLinks(Provider[CssLinksSheet]):
+    """Finds the links of a style sheet. Contract: `processing.Processor`. Keeps no state."""
+
+    divisible = True
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """The sheet's URLs, where requisites are wanted."""
+        if not self.sheet.requisites:
+            return ()
+        # The mark, then `Content-Type`, then UTF-8, as CSS says (Syntax 3, 3.2); `@charset` is left to history.
+        text = document.markup.decode()
+        return css_links(text)
+
+
+def css_links(text: str) -> Iterator[Found]:
+    """Every import and `url()` of a sheet or of a `style` attribute, in order. Linear."""
+    return (found for _, _, found in css_places(text))
+
+
+def css_places(text: str) -> Iterator[tuple[int, int, Found]]:
+    """As :func:`css_links`, each with where it stands: from its quote, or its first character, up to the end of that. Linear."""
+    after_import = -1
+    for match in _TOKEN.finditer(text):
+        if match["import"]:
+            between = _BETWEEN.match(text, match.end())
+            after_import = between.end() if between else match.end()
+            continue
+        token = match["quoted"] or match["string"]
+        is_import = match.start() == after_import
+        if match["string"] and not is_import:
+            continue
+        url = _unescaped(token[1:].rstrip("\n")) if token else _unescaped(match["plain"] or "")
+        if token and url[-1:] == token[0]:
+            url = url[:-1]
+        if not url or url.startswith(("data:", "#")):
+            continue
+        group = "quoted" if match["quoted"] else "string" if token else "plain"
+        yield match.start(group), match.end(group), Found(url, CSS_IMPORT if is_import else CSS_URL)
+
+
+def _unescaped(text: str) -> str:
+    """A string or `url()` without escapes; a code point that is none becomes U+FFFD."""
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return match[3] or ""
+    code = int(match[1], 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+# Links in plain text: whatever begins with `http://` or `https://`.
+#
+# Place in the flow: a processor for `text/plain`, wired by choice.
+
+_URL = re.compile(r"""\bhttps?://[^\s<>"'`\\^{|}]++""", re.IGNORECASE)
+
+#: What ends a sentence, a bracket or emphasis rather than a URL.
+_AFTER = ".,;:!?*_)]\u2026\u201d\u00bb"
+
+
+class TextLinks(Provider[NoSettings]):
+    """Finds URLs in plain text. Contract: `processing.Processor`. Keeps no state."""
+
+    divisible = True
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """The URLs, in order."""
+        text = document.markup.decode()
+        for match in _URL.finditer(text):
+            url = _trimmed(match[0])
+            if not url.endswith("://"):
+                yield Found(url, "text url")
+
+
+def _trimmed(url: str) -> str:
+    """Without what stands behind it in a sentence; a bracket that was opened in the URL stays."""
+    bare = url.rstrip(_AFTER)
+    if url[len(bare) : len(bare) + 1] == ")" and bare.count("(") > bare.count(")"):
+        return bare + ")"
+    return bare
+
+
+#: Lines of a listing that are read: more than there are links kept of one, whatever else stands between.
+MOST_LINES = 100_000
+
+#: A line as `ls -l` writes it: mode, links, owner, perhaps group, size, month, day, time or year, name.
+_UNIX = re.compile(
+    rb"(?P<kind>[-dl])[-rwxsStTlL]{9}\S?\s+\d+\s+\S+\s+(?:\S+\s+)?\d+\s+\S{3,9}\s+\d{1,2}\s+[\d:]{4,5}\s(?P<name>.+)\Z"
+)
+#: A line as `dir` of DOS writes it: date, time, size or `<DIR>`, name.
+_DOS = re.compile(
+    rb"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:[AP]M)?\s+(?:(?P<folder><DIR>)|\d+)\s+(?P<name>.+)\Z", re.IGNORECASE
+)
+
+#: Menu entries that are nothing to fetch: notes, errors, telnet sessions, other servers for the same.
+_NO_DOCUMENT = frozenset(b"i3T82+")
+
+
+def _lines(document: Document) -> Iterator[bytes]:
+    for line in document.content.split(b"\n", MOST_LINES)[:MOST_LINES]:
+        yield line.rstrip(b"\r")
+
+
+class FtpListing(Provider[NoSettings]):
+    """Finds links to the entries of an ftp directory. Contract: `processing.Processor`."""
+
+    divisible = True
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """Lines of the two forms that servers use; others are not guessed at."""
+        for line in _lines(document):
+            entry = _UNIX.match(line[:4096]) or _DOS.match(line[:4096])
+            if entry is None:
+                continue
+            parts = entry.groupdict()
+            name, folder = parts["name"], parts.get("folder") or parts.get("kind") == b"d"
+            if parts.get("kind") == b"l":
+                name = name.partition(b" -> ")[0]
+            if name in (b".", b"..") or b"/" in name:
+                continue
+            # `./`: a name may look like a scheme.
+            yield Found(
+                f"./{quote_from_bytes(name)}{'/' if folder else ''}", "ftp entry", name.decode("utf-8", "replace")
+            )
+
+
+class GopherMenu(Provider[NoSettings]):
+    """Finds links to the entries of a gopher menu (RFC 1436, 3.8). Contract: `processing.Processor`."""
+
+    divisible = True
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """Type and text, selector, host and port of each line, parted by tabs."""
+        for line in _lines(document):
+            if line == b".":
+                return
+            parts = line.split(b"\t")
+            if len(parts) < 4 or not line or line[0] in _NO_DOCUMENT:
+                continue
+            text, selector, host, port = parts[:4]
+            anchor = text[1:].decode("utf-8", "replace")
+            if text[:1] == b"h" and selector.startswith((b"URL:", b"/URL:")):
+                yield Found(selector.partition(b"URL:")[2].decode("latin-1"), "gopher entry", anchor)
+            elif port.strip().isdigit():
+                place = f"{host.decode('latin-1').strip()}:{port.decode('latin-1').strip()}"
+                yield Found(f"gopher://{place}/{chr(line[0])}{quote_from_bytes(selector)}", "gopher entry", anchor)
+
+
+class UriList(Provider[NoSettings]):
+    """Finds the links of a list of URLs (RFC 2483, section 5). Contract: `processing.Processor`."""
+
+    divisible = True
+
+    def process(self, document: Document) -> Iterable[Found]:
+        """Every line that is no comment."""
+        for line in _lines(document):
+            if line and not line.startswith(b"#"):
+                yield Found(line.decode("utf-8", "replace"), "uri list")

@@ -1,0 +1,314 @@
+"""Reading one document: its processors, one after the other, and what is known of a page apart from them.
+
+Place in the flow: the process stage calls :func:`read` in its own process, or, for a page that may cost too much, a parser
+process does (:mod:`gossamer.parsing.parser`). So what comes out is one plain value that crosses a pipe.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, cast
+
+import msgspec
+
+from gossamer.documents.document import Document
+from gossamer.documents.language import primary
+from gossamer.parsing.contract import (
+    MAX_FOUND,
+    MAX_ITEMS,
+    MAX_ORDERS,
+    MAX_YIELDED,
+    TOO_MANY_FINDINGS,
+    FoundLinks,
+    Processor,
+)
+from gossamer.parsing.html import HtmlLinksSheet, found_in_fields, refresh_target
+from gossamer.reading.shells import seems_empty
+from gossamer.values.errors import ParseSkipped, ReadApart, UnreadableUrl
+from gossamer.values.items import as_item, raised
+from gossamer.values.relations import redirect_of
+from gossamer.values.request import LoggedOut, PageSession, Retry
+from gossamer.values.request_identity import Requested, redirected, requested
+from gossamer.values.url import canonical, of_field, site_of
+from gossamer.values.visit import (
+    HTML_TYPES,
+    TOO_MANY_LINKS,
+    Block,
+    Delay,
+    Found,
+    Item,
+    Order,
+    Raised,
+    Response,
+    Statements,
+    Triple,
+    Visit,
+)
+
+#: How much is made of a page: `plain` title, base, charset, directives, canonical URL and the language that it says it is
+#: in; `full` also the language that it is in, and its fingerprint, which need its text.
+Details = Literal["plain", "full"]
+
+_ARE_LINKS = frozenset((Found,))
+
+#: Characters of an error's text that are kept.
+_MAX_TROUBLE = 200
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """What reading made of one document."""
+
+    found: tuple[Found, ...] = ()
+    items: tuple[Item, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    orders: tuple[Order, ...] = ()
+    title: str = ""
+    base: str = ""
+    charset: str = ""
+    canonical: str = ""
+    directives: tuple[str, ...] = ()
+    language: str = ""
+    simhash: int = 0
+    needs_browser: bool = False
+    frequency: str = ""
+    trouble: str = ""
+    errors: tuple[Raised, ...] = ()
+    """What user's code raised."""
+    again: float | None = None
+    """Seconds after which a handler wants the page once more."""
+    is_out: bool = False
+    """It wants it once more since nobody was logged in."""
+    is_retired: bool = False
+    """It gives up the session that asked for the page."""
+    counts: dict[str, int] = {}
+    """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
+    rejected: dict[str, int] = {}
+    """How many links each limit of reading left out."""
+
+
+class _Gathered:
+    """What the processors of one document have yielded so far."""
+
+    def __init__(self, document: Document, apart: list[Processor]) -> None:
+        self._document = document
+        self._apart = apart
+        self._found = FoundLinks()
+        self._yielded = 0
+        self._items: list[Item] = []
+        self._triples: list[Triple] = []
+        self._orders: list[Order] = []
+        self._counts: dict[str, int] = {}
+        self._errors: list[Raised] = []
+        self._again: float | None = None
+        self._is_out = False
+        self._is_retired = False
+        self._trouble = ""
+
+    def ask(self, processor: Processor) -> None:
+        """Take what a processor yields. One that raises costs its own findings on this page, and nothing else."""
+        try:
+            made = processor.process(self._document)
+            if type(made) is list and _ARE_LINKS.issuperset(map(type, made)):
+                self._found.links += cast("list[Found]", made)
+                self._found.bound()
+                return
+            for thing in made:
+                self._take(thing)
+                if self._is_full:
+                    self._count("cut")
+                    self._document.missed = self._document.missed or TOO_MANY_FINDINGS
+                    break
+        except Retry as error:
+            self._again = error.after
+            self._is_out = isinstance(error, LoggedOut)
+        except ReadApart:
+            self._apart.append(processor)
+        except ParseSkipped as error:  # the page's fault, and told as its trouble
+            self._count(f"raised:{type(error).__name__}")
+            self._trouble = self._trouble or self._document.missed or f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
+        except Exception as error:
+            self._count(f"raised:{type(error).__name__}")
+            self._trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
+            self._errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
+
+    def _take(self, thing: object) -> None:
+        if type(thing) is Found:
+            self._found.links.append(thing)
+            self._found.bound()
+            self._yielded += 1
+        elif type(thing) is Statements:
+            self._triples += thing.triples
+            for kind, count in thing.counts.items():
+                self._count(f"rdf:{kind}", count)
+        elif isinstance(thing, (Block, Delay)):
+            self._orders.append(thing)
+        elif isinstance(thing, PageSession):
+            self._is_retired = True
+        else:
+            self._items.append(as_item(thing, self._document.url))
+
+    @property
+    def _is_full(self) -> bool:
+        return self._yielded >= MAX_YIELDED or len(self._items) >= MAX_ITEMS or len(self._orders) >= MAX_ORDERS
+
+    def _count(self, name: str, number: int = 1) -> None:
+        self._counts[name] = self._counts.get(name, 0) + number
+
+    def findings(self) -> Findings:
+        """All of it."""
+        self._found.bound(MAX_FOUND)
+        self._document.leave_out(TOO_MANY_LINKS, self._found.left_out)
+        return Findings(
+            tuple(self._found.links),
+            tuple(self._items),
+            tuple(self._triples),
+            tuple(self._orders),
+            trouble=self._trouble,
+            errors=tuple(self._errors),
+            again=self._again,
+            is_out=self._is_out,
+            is_retired=self._is_retired,
+            counts=self._counts,
+            rejected=self._document.left_out,
+        )
+
+
+def read(
+    document: Document,
+    processors: Iterable[Processor],
+    details: Details,
+    *,
+    language: bool = False,
+    apart: list[Processor] | None = None,
+) -> Findings:
+    """Everything that processors and the page itself say.
+
+    Args:
+        document: the page.
+        processors: asked one after the other.
+        details: what is found of the page itself.
+        language: also find the language of its text.
+        apart: takes processors that may not read this page here. Without, their part is left out and counted.
+    """
+    left_out: list[Processor] = [] if apart is None else apart
+    gathered = _Gathered(document, left_out)
+    for processor in processors:
+        gathered.ask(processor)
+    findings = gathered.findings()
+    if apart is None and left_out:
+        findings = without(findings, left_out)
+    if document.mime not in HTML_TYPES:
+        trouble = findings.trouble or document.missed
+        return msgspec.structs.replace(
+            findings,
+            base=document.url,
+            canonical=document.canonical,
+            directives=document.field_directives,
+            trouble=trouble,
+        )
+    full = details == "full"
+    is_empty = seems_empty(document.skim, findings.found)
+    return msgspec.structs.replace(
+        findings,
+        title=document.title,
+        base=document.base,
+        charset=document.charset,
+        canonical=document.canonical,
+        directives=document.directives,
+        language=document.language if full or language else primary(document.declared_language),
+        simhash=document.fingerprint if full and not is_empty else 0,
+        needs_browser=is_empty,
+        frequency=document.frequency,
+        trouble=findings.trouble or document.missed,
+    )
+
+
+def without(findings: Findings, processors: Sequence[Processor]) -> Findings:
+    """The findings of a page that some of its processors could not read, which is counted and told as its trouble."""
+    counts = {**findings.counts, "read_skipped": findings.counts.get("read_skipped", 0) + len(processors)}
+    return msgspec.structs.replace(findings, counts=counts, trouble=findings.trouble or "parse_skipped")
+
+
+def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Visit:
+    """The visit with what was found; `before` are links that came before the document's own."""
+    return msgspec.structs.replace(
+        visit,
+        title=findings.title,
+        base=findings.base,
+        charset=findings.charset,
+        canonical=findings.canonical,
+        directives=findings.directives,
+        language=findings.language,
+        simhash=findings.simhash,
+        needs_browser=findings.needs_browser,
+        frequency=findings.frequency,
+        found=(*before, *findings.found) if before else findings.found,
+        items=findings.items,
+        triples=findings.triples,
+        orders=findings.orders,
+        trouble=findings.trouble,
+        errors=findings.errors,
+        again=findings.again,
+        rejected=added(visit.rejected, findings.rejected),
+    )
+
+
+def added(one: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """The sums of two groups of counts."""
+    return {name: one.get(name, 0) + more.get(name, 0) for name in (*one, *(more.keys() - one.keys()))}
+
+
+def _named(processor: Processor) -> str:
+    """A processor as a person knows it: by its name in the wiring, or its class."""
+    return str(getattr(processor, "name", "") or type(processor).__name__)
+
+
+# Where answers lead apart from their documents: redirects, `Refresh` and `Link` fields; and links that a page disowns.
+#
+# Place in the flow: the process stage (:mod:`~gossamer.parsing.component`) takes the targets as links of their own kinds,
+# which every later stage judges like any other. So does :mod:`gossamer.mobile.judging`.
+
+
+def refresh_of(response: Response) -> tuple[Found, ...]:
+    """The target of a `Refresh` field: a link like any other, never obeyed in place (fault 33)."""
+    field = response.header("refresh")
+    target = refresh_target(of_field(field)) if field else None
+    return (Found(target, "header refresh"),) if target else ()
+
+
+def before(document: Document) -> tuple[Found, ...]:
+    """The links that came with a document, before its own. Those in `Link` fields of a page are among its own."""
+    refresh = refresh_of(document.response)
+    if document.mime in HTML_TYPES or not document.field_links:
+        return refresh
+    return (*refresh, *found_in_fields(document.field_links, HtmlLinksSheet()))
+
+
+def with_target(visit: Visit) -> Visit:
+    """The target of a redirect as the one link of the visit; a redirect without one is only its status."""
+    task = visit.task
+    target = of_field(visit.response.header("location"))
+    if not target or (task.request is not None and task.request.redirects == "keep"):
+        return visit
+    request = task.request
+    if session := visit.response.session:  # what a redirect leads to is asked for by whoever was led there
+        request = msgspec.structs.replace(request or requested(), session=session)
+    if request is not None:
+        request = _led_on(request, visit.url, visit.response.status, target)
+    if visit.response.way is not None:
+        request = msgspec.structs.replace(request or requested(), way=visit.response.way)
+    found = (Found(target, redirect_of(task.found_by), request=request),)
+    return msgspec.structs.replace(visit, base=visit.url, found=found)
+
+
+def disowned(visit: Visit) -> Visit:
+    """The visit of a page that says `nofollow` of itself: none of its links is to be followed."""
+    found = tuple(Found(one.href, one.relation, one.anchor, True, one.request) for one in visit.found)
+    return msgspec.structs.replace(visit, found=found)
+
+
+def _led_on(request: Requested, url: str, status: int, target: str) -> Requested:
+    """What is asked for at the target of a redirect."""
+    try:
+        is_same_site = site_of(canonical(target, url)) == site_of(url)
+    except UnreadableUrl:
+        is_same_site = False  # the links stage will say that it is no URL
+    return redirected(request, status, is_same_site=is_same_site)

@@ -1,0 +1,257 @@
+"""`gossamer rdf`: the triples of one page.
+
+Place in the flow: the command line's door to :mod:`gossamer.rdf`, beside `inspect`.
+"""
+
+import asyncio
+import signal
+import sys
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from gossamer.analysis.inspecting import Inspecting
+from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
+from gossamer.cli.fetch import OPTIONS
+from gossamer.cli.options import options_named, read_options
+from gossamer.cli.saying import say_bytes
+from gossamer.cli.telling import tell, tell_plain
+from gossamer.crawl.identity import token_of, user_agent
+from gossamer.crawl.machine import loop_factory
+from gossamer.crawl.options import CrawlOptions
+from gossamer.engine.sheet import parse
+from gossamer.rdf.filtering import DROPPED
+from gossamer.rdf.page import StructuredData
+from gossamer.rdf.writing import FORMATS, serialized
+from gossamer.values.errors import UsageError
+
+
+@click.command()
+@click.argument("document", metavar="URL|FILE")
+@click.option("--base", metavar="URL", default="", help="Treat a file as the page of this URL.")
+@click.option(
+    "--content-type", metavar="TYPE", default="", help="Treat a file as this media type, as if a server had said so."
+)
+@click.option(
+    "--format", "form", type=click.Choice(list(FORMATS)), default="nquads", show_default=True, help="Write this format."
+)
+@click.option(
+    "--drop", metavar="RULE", multiple=True, help="Also drop triples with this predicate or link type (repeatable)."
+)
+@click.option(
+    "--keep", metavar="RULE", multiple=True, help="Keep triples that this rule of the filter would drop (repeatable)."
+)
+@click.option("--all", "everything", is_flag=True, help="Drop only triples that --drop names.")
+@click.option(
+    "--expand", is_flag=True, help="Add the triples that bundled vocabularies state about the names that the page uses."
+)
+@options_named(OPTIONS)
+def rdf(
+    document: str,
+    base: str,
+    content_type: str,
+    form: str,
+    drop: tuple[str, ...],
+    keep: tuple[str, ...],
+    everything: bool,
+    expand: bool,
+    **given: Any,
+) -> int:
+    """Write the triples of one page: its RDFa, JSON-LD and microdata.
+
+    A URL is fetched as a crawl with this seed would fetch it; a redirect is shown, not followed. `-` reads standard
+    input. Warnings and the number of dropped triples go to standard error. Only the page is ever fetched.
+
+    Exit status: 0 all went well, 2 wrong usage, 4 a URL gave no document.
+    """
+    options = read_options(given, None)
+    if base:
+        base = canonical_base(base)
+    rules = ((frozenset() if everything else DROPPED) | set(drop)) - set(keep)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        url, data = runner.run(_read(document, base, content_type, rules, expand, options))
+    if data is None:
+        return 4
+    _write(data, form, url)
+    _warn(data)
+    return 0
+
+
+async def _read(
+    name: str, base: str, content_type: str, rules: Collection[str], expand: bool, options: CrawlOptions
+) -> tuple[str, StructuredData | None]:
+    """The URL of a page and what it says; nothing where a server gave no document, which is told.
+
+    Raises:
+        UsageError: what is named is no page.
+    """
+    async with Inspecting(token_of(user_agent(options))) as inspecting:
+        if "://" in name:
+            url, response = await fetched(name, options)
+            if not response.body:
+                tell(f"{url}: no document ({response.outcome}{f', {response.error}' if response.error else ''})")
+                return url, None
+        else:
+            url, response = read(NAMELESS if name == "-" else name, _standard_input(name), content_type)
+            url = base or url
+        data = await inspecting.structured(url, response, rules=rules, expanding=expand)
+    if data is None:
+        raise UsageError(f"{name} is not an HTML page; if it is one, say so with --content-type text/html")
+    return url, data
+
+
+def _standard_input(name: str) -> bytes | None:
+    return sys.stdin.buffer.read() if name == "-" else None
+
+
+def _write(data: StructuredData, form: str, url: str) -> None:
+    left_out: Counter[str] = Counter()
+    written = serialized(data.triples, form, url, left_out)
+    data.counts.update(left_out)
+    say_bytes((written,))
+
+
+def _warn(data: StructuredData) -> None:
+    for warned in data.warnings:
+        tell(f"{warned.kind}: {warned.about}")
+    named = Counter(warned.kind for warned in data.warnings)
+    for kind, count in sorted((data.counts - named).items()):
+        tell(f"{kind}: {count}{' more' if kind in named else ''}")
+    if data.dropped:
+        rules = ", ".join(f"{rule} {count}" for rule, count in data.dropped.most_common())
+        tell(f"dropped {data.dropped.total()} (see --all): {rules}")
+
+
+# `gossamer sparql`: SPARQL over the triples of a crawl, while it runs and after.
+
+#: The forms, as `gossamer.rdf.store.questions` has them, which help must not import.
+FORMS = ("table", "csv", "tsv", "json", "xml", "turtle", "nquads", "jsonld", "rdfxml")
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("query", metavar="QUERY")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMS),
+    help="Write the answer in this format. Default: table; for CONSTRUCT and DESCRIBE, which allow turtle, nquads, "
+    "jsonld and rdfxml, it is turtle.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+@click.option("--timeout", metavar="TIME", default="60s", show_default=True, help="Stop a query after this long.")
+@click.option(
+    "--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query use at most this much memory."
+)
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
+)
+def sparql(
+    directory: str, query: str, form: str | None, output: str | None, timeout: str, memory: str, raw: bool
+) -> int:
+    """Ask the triples of the crawl in DIR one question in SPARQL, also while it runs.
+
+    Every page has a graph, named by its URL; a query without GRAPH asks all of them together. The prefixes of RDFa,
+    such as schema, foaf, dc and rdf, need no PREFIX. A query can read only this crawl. If QUERY is `-`, it is read from
+    standard input.
+
+    Exit status: 0 the query was answered, 2 it cannot be answered, 4 it needs more time or memory than it may use, 5
+    the store cannot be read.
+
+    \b
+    gossamer sparql crawl "SELECT ?type (count(*) AS ?n) { ?thing a ?type } GROUP BY ?type ORDER BY DESC(?n)"
+    gossamer sparql crawl "SELECT ?page ?name { GRAPH ?page { ?x a schema:Product; schema:name ?name } }" -f csv
+    gossamer sparql crawl "DESCRIBE <https://example.org/#me>"
+    """
+    from gossamer.rdf.store.asking import QuestionLimits
+    from gossamer.rdf.store.questions import question_in
+    from gossamer.storage.tables.places import crawl_directory
+
+    place = crawl_directory(directory)
+    limits = QuestionLimits(
+        seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes"))
+    )
+    question = question_in(form or "", sys.stdin.read() if query == "-" else query, raw=raw)
+    if output is None:
+        _answer(place, question, limits, sys.stdout.buffer)
+        return 0
+    try:
+        file = Path(output).open("wb")  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+    with file:
+        _answer(place, question, limits, file)
+    return 0
+
+
+def quantity(option: str, text: str, unit: str) -> float:
+    """What an option says in units.
+
+    Raises:
+        UsageError: it is no such quantity.
+    """
+    try:
+        value = parse(text, unit)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+    if value <= 0:
+        raise UsageError(f"{option} {text}: give a value above 0")
+    return value
+
+
+def _answer(place: Path, question: Any, limits: Any, out: Any) -> None:
+    from gossamer.rdf.store.asking import ask, current_copy
+
+    async def take(piece: bytes) -> None:
+        out.write(piece)
+
+    with current_copy(place, limits.seconds) as copy:
+        asyncio.run(ask(copy, question, limits, take))
+    out.flush()
+
+
+# `gossamer serve-sparql`: the SPARQL protocol over the triples of a crawl, for programs and browsers on this machine.
+
+
+@click.command(name="serve-sparql")
+@click.argument("directory", metavar="DIR")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen at this port; default: a free one.")
+@click.option("--timeout", metavar="TIME", default="60s", show_default=True, help="Stop a query after this long.")
+@click.option(
+    "--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query use at most this much memory."
+)
+def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
+    """Serve the triples of the crawl in DIR by the SPARQL 1.1 protocol, also while it runs, until it is stopped.
+
+    It listens only on this machine, and changes nothing. It prints its address; the token in the address is new each
+    time, and anybody who knows it can ask. In a browser the address shows a form.
+    """
+    from gossamer.query.engine import check_triples
+    from gossamer.rdf.store.asking import QuestionLimits
+    from gossamer.rdf.store.serving import SparqlServer
+    from gossamer.storage.tables.places import crawl_directory
+
+    place = crawl_directory(directory)
+    check_triples(place)
+    limits = QuestionLimits(
+        seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes"))
+    )
+    with SparqlServer(place, port, limits) as server:
+        print(server.url, flush=True)
+        signal.signal(signal.SIGTERM, _stop)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            tell_plain("stopped")
+    return 0
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,236 @@
+"""The triple store of a crawl: pyoxigraph's, in `triples/` of its directory, with a graph for each page that says something.
+
+It is a derived store: nothing in it is lost with it. When it was deleted, or the machine stopped while it was written, it is
+made again from the tables. One process has it open at a time; others read copies (:mod:`snapshots`).
+"""
+
+import contextlib
+import functools
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pyoxigraph as oxigraph
+
+from gossamer.rdf.store.graphs import PageGraph, Unwritable, lines
+from gossamer.rdf.store.notes import GraphNotes, graph_consumers
+from gossamer.rdf.terms import clean_iri
+from gossamer.rdf.writing import quads
+from gossamer.storage.tables.feeds import FeedConsumer
+from gossamer.storage.tables.places import TRIPLES
+from gossamer.values.errors import CrawlDirectoryError
+
+#: What lies in its directory: the store itself, the notes of its feeding, and copies that somebody reads.
+STORE = "store"
+NOTES = "notes.sqlite"
+COPIES = "copies"
+
+#: Triples from which on writing files of the store at once is cheaper than a transaction.
+_BULK = 4_000
+
+#: The note that says which start of the machine the store was last written in; empty where it was closed properly.
+_OPEN_SINCE = "open since"
+
+#: The notes of how many triples were ever added, and how many of them when its files were put in order last.
+_ADDED, _ORDERED = "added", "ordered"
+
+#: Triples from which on that is worth its 3 us a triple: questions to a smaller store take no time that anyone would notice.
+_WORTH_ORDERING = 500_000
+
+#: What was added has to be this part of the store at least, since all of it is written anew.
+_PART = 4
+
+#: Linux tells starts of the machine apart here. Elsewhere a store counts as closed properly.
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class TripleStore:
+    """The store of one crawl directory, open for writing; a context manager. Contract: `consumers.GraphStore`."""
+
+    def __init__(self, directory: Path) -> None:
+        """Name it. It is opened when something is written or copied."""
+        self._place = directory / TRIPLES
+        self._opened: oxigraph.Store | None = None
+        self._notes: GraphNotes | None = None
+        self._is_doubtful = False
+        """The last process was killed: what it had begun to put may be there, without a note."""
+        self.left_out: Counter[str] = Counter()
+        """Triples that no store can hold, by reason. They stay in the table."""
+
+    def __repr__(self) -> str:
+        return f"<TripleStore {self._place}>"
+
+    def __enter__(self) -> "TripleStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write everything to the disk and let go. Safe to call twice."""
+        if self._opened is not None:
+            self._opened.flush()
+            self._opened = None
+            self.notes().put(_OPEN_SINCE, "")
+        if self._notes is not None:
+            self._notes.close()
+            self._notes = None
+
+    def consumers(self) -> list[FeedConsumer]:
+        """What takes its feeds."""
+        return graph_consumers(self.notes, self)
+
+    def notes(self) -> GraphNotes:
+        """The notes of its feeding, which say that nothing was taken where there is no store that they belong to.
+
+        Raises:
+            CrawlDirectoryError: another version of the program wrote them, or they are damaged.
+        """
+        if self._notes is None:
+            has_store = (self._place / STORE / "CURRENT").exists()
+            if not has_store:
+                self._forget()
+            notes = GraphNotes(self._place / NOTES)
+            since = notes.get(_OPEN_SINCE)
+            self._is_doubtful = bool(since)
+            if has_store and since and since != _boot():
+                # The machine stopped: store and notes may each have lost another part of what was written last.
+                notes.close()
+                self._forget()
+                notes = GraphNotes(self._place / NOTES)
+            self._notes = notes
+        return self._notes
+
+    def _forget(self) -> None:
+        for path in self._place.glob(f"{NOTES}*"):
+            path.unlink(missing_ok=True)
+        shutil.rmtree(self._place / STORE, ignore_errors=True)
+
+    def open(self) -> oxigraph.Store:
+        """The store itself.
+
+        Raises:
+            CrawlDirectoryError: another program has it open, or it is damaged or of another version.
+        """
+        if self._opened is None:
+            notes = self.notes()
+            opened = opened_store(self._place / STORE, oxigraph.Store)
+            notes.put(_OPEN_SINCE, _boot())
+            self._opened = opened
+        return self._opened
+
+    # -- what is done to it
+
+    def put(self, graphs: Sequence[PageGraph], replaced: Iterable[str]) -> None:
+        """See the contract."""
+        # What is added twice is there twice: the parser gives blank nodes new names each time.
+        before = set(replaced)
+        with _sound(self._place / STORE):
+            if self._is_doubtful:
+                has = self.open().contains_named_graph
+                before.update(graph.url for graph in graphs if has(oxigraph.NamedNode(graph.iri)))
+            self.drop([graph.url for graph in graphs if graph.url in before])
+            if graphs:
+                self._add(graphs)
+
+    def put_in_order(self, least: int = _WORTH_ORDERING) -> bool:
+        """Join the many files that batches leave, where enough was added since the last time; True where it was done.
+
+        A question to 10 million triples takes a third of the time afterwards.
+
+        Args:
+            least: triples that have to be new.
+        """
+        notes = self.notes()
+        added, ordered = int(notes.get(_ADDED) or 0), int(notes.get(_ORDERED) or 0)
+        if added - ordered < max(least, ordered // _PART):
+            return False
+        with _sound(self._place / STORE):
+            self.open().optimize()
+        notes.put(_ORDERED, str(added))
+        return True
+
+    def _add(self, graphs: Sequence[PageGraph]) -> None:
+        store = self.open()
+        count = sum(len(graph.triples) for graph in graphs)
+        try:
+            written = "".join(line for graph in graphs for line in lines(graph.triples, f"<{graph.iri}> ")).encode()
+            add = store.load if count < _BULK else store.bulk_load
+            add(written, format=oxigraph.RdfFormat.N_QUADS)
+        except (Unwritable, SyntaxError, UnicodeEncodeError):
+            # One of them has a name that is no IRI: each is judged by itself, and those that can be are kept.
+            found = (quad for graph in graphs for quad in quads(graph.triples, graph.url, self.left_out))
+            (store.extend if count < _BULK else store.bulk_extend)(found)
+        notes = self.notes()
+        notes.put(_ADDED, str(int(notes.get(_ADDED) or 0) + count))
+
+    def drop(self, urls: Sequence[str]) -> None:
+        """See the contract."""
+        with _sound(self._place / STORE):
+            for url in urls:
+                self.open().remove_graph(oxigraph.NamedNode(clean_iri(url)))
+
+    def empty(self, urls: Iterable[str]) -> None:
+        """See the contract. Nothing of what was deleted stays on the disk."""
+        self._opened = None
+        shutil.rmtree(self._place / STORE, ignore_errors=True)
+        for name in (_ADDED, _ORDERED):
+            self.notes().put(name, "0")
+        self.open()
+
+    # -- copies of it
+
+    def copy_to(self, target: Path) -> None:
+        """Make a copy that others can read. In the same file system it costs links, not bytes.
+
+        Raises:
+            CrawlDirectoryError: the store is damaged.
+            OSError: it cannot be made.
+        """
+        with _sound(self._place / STORE):
+            self.open().backup(target)
+
+
+def opened_store(path: Path, how: type[oxigraph.Store]) -> oxigraph.Store:
+    """Open a store on the disk.
+
+    Args:
+        path: where it lies.
+        how: `pyoxigraph.Store`, or its `read_only`.
+
+    Raises:
+        CrawlDirectoryError: it cannot be opened; says why.
+    """
+    try:
+        with _sound(path):
+            return how(str(path))
+    except (OSError, ValueError, SyntaxError) as error:
+        reason = str(error).splitlines()[0]
+        if "lock" in reason.lower():
+            raise CrawlDirectoryError(f"{path} is in use by another program; wait until it ends") from None
+        raise CrawlDirectoryError(
+            f"{path} cannot be opened ({reason}); delete {path.parent}, and it is made again"
+        ) from None
+
+
+@contextlib.contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """Say in one line that the files of a store are damaged. The library raises a bare RuntimeError for it, at any use.
+
+    Raises:
+        CrawlDirectoryError: they are.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise CrawlDirectoryError(f"{path} is damaged ({reason}); delete {path.parent}, and it is made again") from None
+
+
+@functools.cache
+def _boot() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return "unknown"

@@ -1,0 +1,328 @@
+"""The index of a crawl's documents, kept by a feed of visits: a page that changes is replaced, and one that is gone leaves.
+
+Place in the flow: a consumer of the feed of `pages` (:mod:`gossamer.storage.tables.feeds`), beside the crawl with `--index`
+and at any time by `gossamer index`. Documents and mark are in one commit of tantivy, so a kill leaves neither without the
+other: the mark is itself a document. The text comes from the archive, by a reader that is handed in.
+"""
+
+import contextlib
+import datetime
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import tantivy
+
+from gossamer.documents.text import MAX_TEXT, TextChoice
+from gossamer.engine.sheet import show_count
+from gossamer.query.engine import INDEX_FORMAT_FILE, check_index, has_index, index_path
+from gossamer.query.schema import tells
+from gossamer.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
+from gossamer.storage.checksums import drop_sums, sum_up
+from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.places import INDEX_DIRECTORY
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.outcome import DOCUMENTS
+
+#: Bytes that tantivy collects before it writes a segment; one thread, since this runs beside a crawl.
+HEAP = 64_000_000
+
+#: The files of an index that say something, by their names; others are locks.
+_SUMMED = ("[!.]*", ".managed.json")
+
+#: Characters of a title that are indexed.
+MAX_TITLE = 1_000
+
+
+class IndexFormat(msgspec.Struct, frozen=True):
+    """What the file beside tantivy's own says."""
+
+    format: int
+    text: TextChoice = "main"
+    """What of a page is in it."""
+
+
+class TextReader(Protocol):
+    """Reads the text of a visit out of the archive."""
+
+    def text(self, row: Mapping[str, Any]) -> str | None:
+        """The text of the visit that a row of `pages` tells of; None where it has none, or where nobody can read it."""
+        ...
+
+
+def open_index(directory: Path) -> tantivy.Index:
+    """The index of a crawl.
+
+    Raises:
+        UsageError: there is none, or it is of another version.
+        CrawlDirectoryError: it is damaged.
+    """
+    check_index(directory)
+    path = index_path(directory)
+    try:
+        made = msgspec.json.decode((path / INDEX_FORMAT_FILE).read_bytes(), type=IndexFormat)
+    except (OSError, msgspec.MsgspecError):
+        raise _damaged(directory) from None
+    try:
+        if made.format == FORMAT and tantivy.Index.is_compatible(str(path)):
+            index = tantivy.Index(schema(), path=str(path), reuse=True)
+            register(index)
+            return index
+    except (ValueError, OSError):
+        raise _damaged(directory) from None
+    raise UsageError(
+        f"the index of {directory} was made by another version; make it anew with: gossamer index {directory} --overwrite"
+    )
+
+
+def _damaged(directory: Path) -> CrawlDirectoryError:
+    return CrawlDirectoryError(
+        f"the index of {directory} is damaged or half removed; make it anew with: gossamer index {directory} --overwrite"
+    )
+
+
+def indexed_text(directory: Path) -> TextChoice | None:
+    """What of pages is in the index; None where there is no index, or none that can be read."""
+    try:
+        return msgspec.json.decode((index_path(directory) / INDEX_FORMAT_FILE).read_bytes(), type=IndexFormat).text
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def make_index(directory: Path, text: TextChoice = "main") -> None:
+    """Make an empty index where there is none; it is there whole or not at all."""
+    path = index_path(directory)
+    if has_index(directory):
+        return
+    if path.exists():
+        raise _damaged(directory)
+    fresh = Path(tempfile.mkdtemp(prefix="index-new-", dir=directory))
+    try:
+        fresh.chmod(0o755)
+        tantivy.Index(schema(), path=str(fresh))
+        (fresh / INDEX_FORMAT_FILE).write_bytes(msgspec.json.encode(IndexFormat(FORMAT, text)))
+        fresh.rename(path)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def remove_index(directory: Path) -> None:
+    """Take the index away; does nothing where there is none."""
+    path = index_path(directory)
+    with contextlib.suppress(FileNotFoundError):
+        gone = Path(tempfile.mkdtemp(prefix="index-gone-", dir=directory))
+        path.rename(gone / INDEX_DIRECTORY)
+    for gone in directory.glob("index-gone-*"):
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+class SearchIndex:
+    """The index as it is kept. Contract: `feeding.FeedConsumer`."""
+
+    table = "pages"
+    columns: tuple[str, ...] = ()
+    rows_at_once = 1_000
+
+    def __init__(self, directory: Path, reader: TextReader, text: TextChoice = "main") -> None:
+        """Open it for writing, and make it where there is none.
+
+        Args:
+            directory: the crawl directory.
+            reader: gives the texts of documents.
+            text: what of a page they are.
+
+        Raises:
+            UsageError: it is of another version.
+            CrawlDirectoryError: it is damaged, or another process writes it.
+        """
+        make_index(directory, text)
+        self._directory = directory
+        self._reader = reader
+        self._index = open_index(directory)
+        self._schema = self._index.schema
+        self.unread = 0
+        """Documents whose text nobody could read out of the archive: they are in the index by their titles."""
+        self.cut = 0
+        """Documents of which only the first :data:`~gossamer.documents.text.MAX_TEXT` characters are in the index."""
+        try:
+            self._writer = self._index.writer(heap_size=HEAP, num_threads=1)
+        except ValueError as error:
+            if "Lock" in str(error):
+                raise CrawlDirectoryError(f"the index of {directory} is in use by another process") from None
+            raise _damaged(directory) from None
+        drop_sums(index_path(directory))
+        self._mark = self._read_mark()
+
+    def __repr__(self) -> str:
+        return f"<SearchIndex of {self._directory}>"
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a person should know of what was taken since it was opened."""
+        if not self.cut:
+            return []
+        texts = show_count(self.cut, "text")
+        return [f"the index has the first {MAX_TEXT:,} characters of {texts}; words behind them are not found"]
+
+    def _read_mark(self) -> FeedMark:
+        searcher = self._index.searcher()
+        found = searcher.search(tantivy.Query.term_query(self._schema, "kind", MARK), 1).hits
+        if not found:
+            return FeedMark()
+        kept = searcher.doc(found[0][1]).get_first("mark")
+        return msgspec.json.decode(bytes(kept or b"{}"), type=FeedMark)
+
+    @property
+    def documents(self) -> int:
+        """How many are in it."""
+        is_mark = tantivy.Query.term_query(self._schema, "kind", MARK)
+        query = tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, tantivy.Query.all_query()), (tantivy.Occur.MustNot, is_mark)]
+        )
+        return count_of(self._index.searcher().search(query, 1))
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        """URL, title and text of every document."""
+        searcher = self._index.searcher()
+        is_mark = tantivy.Query.term_query(self._schema, "kind", MARK)
+        every = tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, tantivy.Query.all_query()), (tantivy.Occur.MustNot, is_mark)]
+        )
+        for _, place in searcher.search(every, max(1, searcher.num_docs), count=False).hits:
+            document = searcher.doc(place)
+            url, title, text = (str(document.get_first(name) or "") for name in ("url", "title", "text"))
+            yield url, title, text
+
+    def mark(self) -> FeedMark:
+        """See the contract."""
+        return self._mark
+
+    def rebuild(self, generation: int) -> None:
+        """See the contract."""
+        with self._committed(FeedMark(generation)):
+            self._writer.delete_all_documents()
+
+    def take(self, batch: FeedBatch) -> None:
+        """See the contract."""
+        with self._committed(batch.mark):
+            for values in batch.rows:
+                self._put(dict(zip(batch.columns, values, strict=True)))
+
+    @contextlib.contextmanager
+    def _committed(self, mark: FeedMark) -> Any:
+        """What is done within is kept together with the mark, or not at all."""
+        try:
+            yield
+            self._writer.delete_documents_by_term("kind", MARK)
+            told = tantivy.Document()
+            told.add_text("kind", MARK)
+            told.add_bytes("mark", msgspec.json.encode(mark))
+            self._writer.add_document(told)
+            self._writer.commit()
+        except BaseException as error:
+            self._writer.rollback()
+            if isinstance(error, ValueError):
+                raise OSError(f"the index cannot be written: {error}") from None
+            raise
+        self._mark = mark
+        self._index.reload()
+
+    def _put(self, row: Mapping[str, Any]) -> None:
+        """Bring one visit into the index, in the place of earlier ones of its URL, where it says anything of the document."""
+        if not tells(row["outcome"], row["change"]):
+            return
+        self._writer.delete_documents_by_term("url", row["url"])
+        if row["outcome"] in DOCUMENTS and row["warc_file"] and not row["noarchive"] and not row["discarded"]:
+            text = self._reader.text(row)
+            if text is None:
+                self.unread += 1
+            self.cut += text is not None and len(text) > MAX_TEXT
+            if text or row["title"]:
+                self._writer.add_document(document_of(row, text or ""))
+
+    def change(self, wanted: Mapping[str, int], of: Callable[[str, tantivy.Document], tantivy.Document]) -> int:
+        """Write documents again whose extras have another digest than the one that is wanted; :meth:`keep_changes` keeps it.
+
+        Args:
+            wanted: URL -> digest.
+            of: makes the new document of URL and old one.
+        """
+        searcher = self._index.searcher()
+        places = {}
+        for url in wanted:
+            for _, place in searcher.search(tantivy.Query.term_query(self._schema, "url", url), 1, count=False).hits:
+                places[url] = place
+        digests = searcher.fast_field_values("extras", list(places.values()))
+        changed = 0
+        for (url, place), digest in zip(places.items(), digests, strict=True):
+            if (digest or 0) != wanted[url]:
+                made = of(url, searcher.doc(place))
+                self._writer.delete_documents_by_term("url", url)
+                self._writer.add_document(made)
+                changed += 1
+        return changed
+
+    def keep_changes(self) -> None:
+        """Keep what :meth:`change` did."""
+        with self._committed(self._mark):
+            pass
+
+    def close(self) -> None:
+        """Let others write."""
+        self._writer.wait_merging_threads()
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            sum_up(index_path(self._directory), _SUMMED)
+
+
+def count_of(result: tantivy.SearchResult) -> int:
+    """How many documents a question found, which the stubs of tantivy do not know."""
+    count: int = result.count  # type: ignore[attr-defined]
+    return count
+
+
+def document_of(row: Mapping[str, Any], text: str) -> tantivy.Document:
+    """What the index has of a visit."""
+    plain: dict[str, Any] = {
+        "url": row["url"],
+        "visit": row["visit"] or "",
+        "title": (row["title"] or "")[:MAX_TITLE],
+        "text": text[:MAX_TEXT],
+        "host": parents(row["host"]),
+        "site": row["host"],
+        "language": row["language"] or "",
+        "mime": row["media_type"] or row["mime"] or "",
+        "depth": row["depth"] or 0,
+        "fetched": row["fetched_at"].replace(tzinfo=datetime.UTC),
+        "weight": PLAIN_WEIGHT,
+    }
+    return written(plain)
+
+
+def written(plain: Mapping[str, Any]) -> tantivy.Document:
+    """A document of its stored values, with the fields that are made of them."""
+    made = tantivy.Document()
+    for name, value in plain.items():
+        for one in value if isinstance(value, list) else [value]:
+            _ADD[name](made, name, one)
+    text, title = plain["text"], plain["title"]
+    stemmed = stem_field(plain["language"])
+    if stemmed:
+        made.add_text(stemmed, f"{title}\n{text}")
+    if CJK.search(title) or CJK.search(text):
+        made.add_text("cjk", f"{title}\n{text}")
+    return made
+
+
+_ADD: dict[str, Callable[[tantivy.Document, str, Any], None]] = {
+    **dict.fromkeys(
+        ("url", "visit", "title", "text", "anchors", "host", "site", "language", "mime", "type"),
+        tantivy.Document.add_text,
+    ),
+    "depth": tantivy.Document.add_unsigned,
+    "extras": tantivy.Document.add_unsigned,
+    "fetched": tantivy.Document.add_date,
+    "weight": tantivy.Document.add_float,
+}

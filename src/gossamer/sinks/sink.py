@@ -1,0 +1,256 @@
+"""A sink: rows of one table of a crawl in one table of a database, each once, whatever is killed.
+
+Place in the flow: a consumer of a feed (:mod:`gossamer.storage.tables.feeds`). Rows and mark are in one transaction: the table
+`gossamer_marks` of the database has a row for each crawl, sink and table, so several agents and crawls fill one database
+without meeting. What the database refuses for what is in it, as a text too long, is set aside in the crawl directory with
+the reason.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.query.following import Retried, RetryingFollower
+from gossamer.query.schema import tables_of, tells
+from gossamer.sinks.drivers import RowsRefusedError, connect_sink
+from gossamer.sinks.mapping import CRAWL, Row, SinkSpec, columns_of, read_sinks, row_maker
+from gossamer.sinks.webhook import WebhookSink
+from gossamer.storage.json_lines import printable
+from gossamer.storage.recovery import crawl_id
+from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.places import SINKS_FILE
+from gossamer.values.outcome import DOCUMENTS
+
+#: The table that holds how far each sink is. Lengths are those that every database can have in a key.
+MARKS = "gossamer_marks"
+_MARKS = (
+    "CREATE TABLE IF NOT EXISTS gossamer_marks (crawl VARCHAR(64) NOT NULL, sink VARCHAR(64) NOT NULL, "
+    "source VARCHAR(128) NOT NULL, mark TEXT NOT NULL, page TEXT, PRIMARY KEY (crawl, sink, source))"
+)
+
+#: Where rows that a database refuses are set aside, in the crawl directory.
+REFUSED = "state/sinks"
+
+
+class DatabaseSink:
+    """One table of a sink. Contract: `feeding.FeedConsumer`."""
+
+    rows_at_once = 5_000
+
+    def __init__(self, directory: Path, crawl: str, name: str, spec: SinkSpec, at: int) -> None:
+        """Connect.
+
+        Args:
+            directory: the crawl directory.
+            crawl: the crawl's id.
+            name: of the sink.
+            spec: the sink.
+            at: which of its tables.
+
+        Raises:
+            UsageError: there is no driver, or no password.
+            OSError: the database does not answer, or refuses.
+        """
+        self._to = spec.tables[at]
+        self.table = self._to.source
+        self.columns = columns_of(self._to)
+        self._key = (crawl, name, f"{at}:{self._to.source}")
+        self._aside = directory / REFUSED / f"{name}.refused.jsonl"
+        self.refused = 0
+        """Rows that were set aside."""
+        self._driver = connect_sink(spec)
+        try:
+            self._mark, self._last = self._read_mark()
+        except BaseException:
+            self._driver.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<DatabaseSink {self._key[1]} {self._to.into or 'statement'}>"
+
+    def _read_mark(self) -> tuple[FeedMark, str]:
+        driver = self._driver
+        try:
+            driver.run(_MARKS)
+            mark = driver.mark
+            found = driver.run(
+                f"SELECT mark, page FROM {MARKS} WHERE crawl = {mark} AND sink = {mark} AND source = {mark}", self._key
+            )
+            driver.commit()
+        except RowsRefusedError as error:  # another process made the table at the same time
+            raise OSError(str(error)) from None
+        if not found:
+            return FeedMark(), ""
+        return msgspec.json.decode(found[0][0], type=FeedMark), found[0][1] or ""
+
+    def mark(self) -> FeedMark:
+        """See the contract."""
+        return self._mark
+
+    def rebuild(self, generation: int) -> None:
+        """See the contract. Rows of a table without a column for the crawl are replaced by their keys."""
+        column = next((there for there, source in self._to.columns.items() if source == CRAWL), "")
+
+        def work() -> None:
+            if self._to.into and column:
+                self._driver.delete(self._to.into, column, [self._key[0]])
+
+        self._kept(work, FeedMark(generation), "")
+
+    def take(self, batch: FeedBatch) -> None:
+        """See the contract."""
+        last = self._last
+
+        def work() -> None:
+            nonlocal last
+            last = self._put(batch)
+
+        self._kept(work, batch.mark, lambda: last)
+
+    def _kept(self, work: Any, mark: FeedMark, last: Any) -> None:
+        """Do something to the rows, and keep it together with the mark."""
+        driver, sign = self._driver, self._driver.mark
+        try:
+            work()
+            page = last() if callable(last) else last
+            same = f"crawl = {sign} AND sink = {sign} AND source = {sign}"
+            driver.run(f"DELETE FROM {MARKS} WHERE {same}", self._key)
+            told = (*self._key, msgspec.json.encode(mark).decode(), page)
+            driver.run(f"INSERT INTO {MARKS} (crawl, sink, source, mark, page) VALUES ({', '.join([sign] * 5)})", told)
+            driver.commit()
+        except RowsRefusedError as error:
+            driver.rollback()
+            raise OSError(str(error)) from None
+        except BaseException:
+            driver.rollback()
+            raise
+        self._mark, self._last = mark, page
+
+    def _put(self, batch: FeedBatch) -> str:
+        """Bring rows into the database; returns page and visit of the last one."""
+        to, last = self._to, self._last
+        at = {name: place for place, name in enumerate(batch.columns)}
+        made_of = row_maker(to, self._key[0], batch.columns, self._driver.instant)
+        judges = to.source == "pages" and to.gone != "put"
+        page_at = list(to.columns).index(to.page) if to.page else -1
+        key_of = self._keys(at)
+        waiting: dict[Any, Row] = {}
+        by_page: dict[str, list[Any]] = {}
+        gone: dict[str, None] = {}
+        fresh: list[str] = []
+        for number, row in enumerate(batch.rows):
+            if (to.kind and row[at["kind"]] != to.kind) or (to.changes and row[at["change"]] not in to.changes):
+                continue
+            if judges and not self._stands(row[at["outcome"]], row[at["change"]], row[at["url"]], waiting, gone):
+                continue
+            made = made_of(row)
+            if to.page:
+                page = made[page_at]
+                if (visit := f"{page}\n{row[at['visit']]}") != last:
+                    last = visit
+                    fresh.append(page)
+                    for key in by_page.pop(page, ()):
+                        if key in waiting and waiting[key][page_at] == page:
+                            del waiting[key]
+                key = key_of(row, made, number)
+                by_page.setdefault(page, []).append(key)
+                waiting[key] = made
+            else:
+                waiting[key_of(row, made, number)] = made
+        if fresh:
+            self._driver.delete(to.into, to.page, fresh)
+        self._try(list(waiting.values()))
+        self._leave(list(gone))
+        return last
+
+    @staticmethod
+    def _stands(outcome: Any, change: Any, url: Any, waiting: dict[Any, Row], gone: dict[str, None]) -> bool:
+        """Whether the row of a visit is put; a page that is gone is noted, and one that came back is not any more."""
+        if not tells(outcome, change):
+            return False
+        if outcome not in DOCUMENTS:
+            gone[url] = None
+            waiting.pop(url, None)
+            return False
+        gone.pop(url, None)
+        return True
+
+    def _keys(self, at: Mapping[str, int]) -> Callable[[Row, Row, int], Any]:
+        """What a later row of a batch takes the place of an earlier one by: of the crawl's row, the one made of it, its number."""
+        if self._to.gone != "put":
+            url = at["url"]
+            return lambda row, made, number: row[url]
+        if self._to.key:
+            names = list(self._to.columns)
+            key = itemgetter(*(names.index(column) for column in self._to.key))
+            return lambda row, made, number: key(made)
+        return lambda row, made, number: number
+
+    def _leave(self, gone: list[str]) -> None:
+        to = self._to
+        if not gone or to.gone == "keep":
+            return
+        url = next(there for there, source in to.columns.items() if source == "url")
+        if to.gone == "delete":
+            self._driver.delete(to.into, url, gone)
+        else:
+            self._driver.set_true(to.into, to.gone.removeprefix("mark:"), url, gone)
+
+    def _try(self, rows: list[Row]) -> None:
+        """Put rows; where the database refuses them, halves of them, until those are left that it refuses."""
+        if not rows:
+            return
+        self._driver.run("SAVEPOINT gossamer_some")
+        try:
+            names = list(self._to.columns)
+            if self._to.statement:
+                self._driver.run_named(self._to.statement, names, rows)
+            else:
+                self._driver.put(self._to.into, names, rows, self._to.key)
+            self._driver.run("RELEASE SAVEPOINT gossamer_some")
+        except RowsRefusedError as error:
+            self._driver.run("ROLLBACK TO SAVEPOINT gossamer_some")
+            if len(rows) == 1:
+                self._set_aside(rows[0], str(error))
+                return
+            self._try(rows[: len(rows) // 2])
+            self._try(rows[len(rows) // 2 :])
+
+    def _set_aside(self, row: Row, reason: str) -> None:
+        self.refused += 1
+        self._aside.parent.mkdir(parents=True, exist_ok=True)
+        told = {"into": self._to.into, "reason": reason, "row": dict(zip(self._to.columns, row, strict=True))}
+        with self._aside.open("ab") as file:
+            file.write(printable(msgspec.json.encode(told, enc_hook=str)) + b"\n")
+
+    def close(self) -> None:
+        """End the connection."""
+        self._driver.close()
+
+
+# What feeds a sink beside a crawl: each table of the sink by itself, all in one process (`gossamer.analysis.following`).
+
+
+def sink_follower(directory: Path, name: str, sleep: Callable[[float], None] = time.sleep) -> RetryingFollower:
+    """The follower of one sink of a crawl.
+
+    Args:
+        directory: the crawl directory.
+        name: of the sink.
+        sleep: waits for so many seconds.
+
+    Raises:
+        UsageError: the file of the sinks cannot be read.
+    """
+    spec, crawl = read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks[name], crawl_id(directory)
+    kind = WebhookSink if spec.is_webhook else DatabaseSink
+    every = [
+        Retried(f"sink {name}, {to.source}", partial(kind, directory, crawl, name, spec, at))
+        for at, to in enumerate(spec.tables)
+    ]
+    return RetryingFollower(directory, every, sleep)

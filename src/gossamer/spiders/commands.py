@@ -1,0 +1,158 @@
+"""`gossamer shell`: a Python prompt with one document, as a processor gets it; IPython where that is installed."""
+
+import asyncio
+import code
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+import msgspec
+
+from gossamer.cli.crawl import EPILOG, configured, run_job, told
+from gossamer.cli.documents import fetched, read
+from gossamer.cli.fetch import OPTIONS
+from gossamer.cli.leaving import Leaving
+from gossamer.cli.options import config_seeds, crawl_options, options_named, read_options, read_seed_files, read_sets
+from gossamer.cli.saying import leave_terminal
+from gossamer.cli.telling import shown, tell
+from gossamer.documents.document import Document
+from gossamer.values.media_type import sniff_media_type
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Found, Item, Response, Visit
+
+# `gossamer run`: crawl with the spider of a file.
+
+
+@click.command(epilog=EPILOG)
+@click.argument("file", metavar="FILE[:NAME]")
+@click.argument("seed", nargs=-1)
+@crawl_options
+@click.option(
+    "--seeds",
+    "seed_files",
+    multiple=True,
+    metavar="FILE",
+    help="Read seeds from a file, one a line; - is standard input.",
+)
+@configured
+@click.option("--wiring", "wiring", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
+@told
+def run(
+    file: str,
+    seed: tuple[str, ...],
+    seed_files: tuple[str, ...],
+    config: str | None,
+    sets: tuple[str, ...],
+    wiring: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    **given: Any,
+) -> int:
+    """Crawl with the spider that FILE defines; NAME is its variable, if FILE has several spiders.
+
+    Options given here win over those of the file. SEEDs replace the spider's own. With --resume, go on with the crawl
+    that the directory holds; it runs the handlers that FILE has now.
+
+    \b
+    gossamer run spider.py -o mine --items books.csv
+    gossamer run spider.py -o mine --resume
+    """
+    leave_terminal()
+    with Leaving() as leaving:
+        from gossamer.spiders.loading import load, parted
+
+        spider, own = load(*parted(file))
+        chosen = {**spider.chosen, **own}
+        seeds = chosen.pop("seeds", spider.seeds)
+        plan = wiring or chosen.pop("wiring", "")
+        chosen.pop("wiring", None)
+        if given["resume"]:
+            chosen.pop("items", None)  # the crawl has its item files
+        options = read_options(given, config, chosen)
+        if more := [*seed, *config_seeds(config), *read_seed_files(seed_files)]:
+            if options.resume:
+                raise click.UsageError("a resumed crawl has its seeds already; leave them out")
+            seeds = more
+        every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
+        job = spider.job(seeds, every, settings=read_sets(sets), report=tell)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+@click.command()
+@click.argument("source", metavar="URL|FILE")
+@click.option(
+    "--content-type", metavar="TYPE", default="", help="Treat a file as this media type, as if a server had said so."
+)
+@options_named(OPTIONS)
+def shell(source: str, content_type: str, **given: Any) -> int:
+    """Open a Python prompt with one document, to try selectors and processors on it.
+
+    The prompt offers `document` (as a processor gets it), `css(SELECTOR)` (its nodes), `run(PROCESSOR)` (the results of
+    a processor), `response` (status and header fields), `url`, `Item` and `Found`. Without a terminal, Python is read
+    from standard input.
+
+    Exit status: 0 all went well, 2 wrong usage, 4 the URL gave no answer.
+    """
+    if "://" in source:
+        url, response = asyncio.run(fetched(source, read_options(given, None)))
+        if not (response.headers or response.response_head):
+            tell(f"{url}: {response.outcome}: {response.error}")
+            return 4
+    else:
+        url, response = read(source, None, content_type)
+    leave_terminal()
+    document = _document(url, response)
+    status = response.status or "a file"
+    _open(
+        _names(document),
+        f"{shown(url)}: {status}, {document.mime}. You can use document, css, run, response and url.",
+    )
+    return 0
+
+
+def _document(url: str, response: Response) -> Document:
+    mime = sniff_media_type(response.content, response.content_type)
+    return Document(Visit(task=Task(url, host_of(url)), response=response, mime=mime))
+
+
+def _names(document: Document) -> dict[str, Any]:
+    """What the prompt knows."""
+
+    def run(processor: Callable[[Document], Iterable[Any] | None]) -> list[Any]:
+        """What a processor yields of the document."""
+        return list(processor(document) or ())
+
+    return {
+        "document": document,
+        "css": document.css,
+        "run": run,
+        "response": document.response,
+        "url": document.url,
+        "Item": Item,
+        "Found": Found,
+    }
+
+
+def _open(names: dict[str, Any], banner: str) -> None:
+    if not sys.stdin.isatty():
+        # No prompt between the answers: what reads them is a program.
+        exec_lines(names, sys.stdin.read())
+    elif importlib.util.find_spec("IPython") is not None:
+        ipython: Any = importlib.import_module("IPython")
+        ipython.embed(user_ns=names, banner1=banner, colors="neutral")
+    else:
+        code.interact(banner=banner, local=names, exitmsg="")
+
+
+def exec_lines(names: dict[str, Any], text: str) -> None:
+    """Do what a text says as a prompt does: values are printed, an error is told, and the next statement is done."""
+    console = code.InteractiveInterpreter(names)
+    waiting: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        waiting.append(line)
+        if not console.runsource("\n".join(waiting), "<standard input>"):
+            waiting = []

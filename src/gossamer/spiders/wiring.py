@@ -1,0 +1,157 @@
+"""A spider in a wiring: its handlers get pages where they are processed, and failures pass there too.
+
+Place in the flow: :mod:`gossamer.api` calls this before a crawl is made. A wiring that has a spider is left as it is: its crawl
+goes on.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from gossamer.crawl.compiling import normal_seeds
+from gossamer.crawl.seeds import read_seeds
+from gossamer.engine.errors import WiringError
+from gossamer.engine.wiring import ProviderPlan, Wiring
+from gossamer.values.request import Request
+from gossamer.values.request_identity import Requested
+
+#: The provider of handlers, by its name in the wiring and in the catalog.
+SPIDER = "spider"
+
+#: The module in front of that for http, by its name in the wiring and in the catalog.
+LOG_INS = "log-ins"
+
+#: The module in front of both that says who asks, by its name in the wiring and in the catalog.
+SESSIONS = "sessions"
+
+#: Stages from content-seen to url-seen call each other in place: a handler that waits holds up one of so many workers. Pools
+#: grow only while all are busy.
+_WORKERS = 16
+_CALLED_IN_PLACE = frozenset(
+    ("content-seen", "near-duplicates", "process", "handling-process", "links", "filter", "url-seen")
+)
+
+
+def with_spider(wiring: Wiring, file: str) -> Wiring:
+    """A copy of the wiring that hands pages and failures to the provider :data:`SPIDER`.
+
+    Args:
+        wiring: has components that use `process`, `frontier` and `fetch`.
+        file: that the spider was loaded from; empty where it is part of a program.
+
+    Raises:
+        WiringError: it lacks one of them.
+    """
+    if SPIDER in wiring.providers:
+        return wiring
+    process, frontier, fetch = (_named(wiring, use) for use in ("process", "frontier", "fetch"))
+    components = {
+        name: msgspec.structs.replace(plan, workers=max(plan.workers or 1, _WORKERS))
+        if plan.use in _CALLED_IN_PLACE
+        else plan
+        for name, plan in wiring.components.items()
+    }
+    plan = components[process]
+    components[process] = msgspec.structs.replace(
+        plan, use="handling-process", providers={**plan.providers, "handlers": SPIDER}
+    )
+    # What is not fetched at all (robots, blocked hosts, interrupted) takes the way of what was: handlers of failures see it.
+    ports = {**components[frontier].ports, "refused": components[fetch].ports["visits"]}
+    components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
+    for name, plan in components.items():
+        if plan.use == "seeds":
+            components[name] = msgspec.structs.replace(
+                plan, use="requested-seeds", providers={**plan.providers, "asking": SPIDER}
+            )
+    # Requests wait in the ledger with all that they send.
+    providers = {
+        name: msgspec.structs.replace(one, settings={**one.settings, "private": True}) if one.use == "ledger" else one
+        for name, one in wiring.providers.items()
+    }
+    settings = {"file": file} if file else {}
+    providers[SPIDER] = ProviderPlan(use=SPIDER, settings=settings, providers={"politeness": "politeness"})
+    return msgspec.structs.replace(wiring, components=components, providers=providers)
+
+
+def with_log_ins(wiring: Wiring) -> Wiring:
+    """A copy of a wiring with a spider, in which its log-ins come before the pages that the module for http fetches.
+
+    Raises:
+        WiringError: it has no component that fetches.
+    """
+    if LOG_INS in wiring.providers:
+        return wiring
+    if (rotating := wiring.providers.get(SESSIONS)) is not None:  # it comes behind who asks, whoever was there first
+        keeper = str(rotating.providers["keeper"])
+        front = ProviderPlan(use=LOG_INS, providers={"behind": keeper, "logins": SPIDER})
+        rotating = msgspec.structs.replace(rotating, providers={**rotating.providers, "behind": LOG_INS})
+        return msgspec.structs.replace(wiring, providers={**wiring.providers, SESSIONS: rotating, LOG_INS: front})
+    behind = _module_for_http(wiring)
+    front = ProviderPlan(use=LOG_INS, providers={"behind": behind, "logins": SPIDER})
+    return _with_front(wiring, LOG_INS, front)
+
+
+def with_sessions(wiring: Wiring) -> Wiring:
+    """A copy of a wiring with a spider, and its log-ins where it has some, in which each page is asked for by a session.
+
+    Raises:
+        WiringError: it has no component that fetches.
+    """
+    if SESSIONS in wiring.providers:
+        return wiring
+    behind = keeper = _module_for_http(wiring)
+    if behind == LOG_INS:
+        keeper = str(wiring.providers[LOG_INS].providers["behind"])
+    front = ProviderPlan(use=SESSIONS, providers={"behind": behind, "keeper": keeper, "sessions": SPIDER})
+    return _with_front(wiring, SESSIONS, front)
+
+
+def _protocols(wiring: Wiring) -> tuple[str, dict[str, str | list[str]]]:
+    """The component that fetches, and what it fetches with, by scheme."""
+    fetch = _named(wiring, "fetch")
+    bound = wiring.components[fetch].providers.get("protocols")
+    return fetch, dict(bound) if isinstance(bound, dict) else {}
+
+
+def _module_for_http(wiring: Wiring) -> str:
+    _, protocols = _protocols(wiring)
+    module = protocols.get("https") or protocols.get("http")
+    if not isinstance(module, str):
+        raise WiringError(f"{wiring.source}: a spider with sessions needs one module for http, which this wiring lacks")
+    return module
+
+
+def _with_front(wiring: Wiring, name: str, front: ProviderPlan) -> Wiring:
+    """The wiring with a module in front of that for http."""
+    fetch, protocols = _protocols(wiring)
+    plan = wiring.components[fetch]
+    schemes = {scheme: name for scheme in ("http", "https") if scheme in protocols}
+    plan = msgspec.structs.replace(plan, providers={**plan.providers, "protocols": {**protocols, **schemes}})
+    return msgspec.structs.replace(
+        wiring, components={**wiring.components, fetch: plan}, providers={**wiring.providers, name: front}
+    )
+
+
+def asked_of(seeds: Iterable[str | Request], wiring: Wiring) -> dict[str, list[Requested | None]]:
+    """What is asked of each seed, by the URL that the crawl has for it.
+
+    Args:
+        seeds: they were read as URLs already.
+        wiring: of the crawl, complete.
+
+    Raises:
+        UsageError: a request cannot be kept.
+    """
+    asked: dict[str, list[Requested | None]] = {}
+    for seed in seeds:
+        found = seed.kept() if isinstance(seed, Request) else None
+        [url] = normal_seeds(wiring, read_seeds([seed if isinstance(seed, str) else seed.url]))
+        asked.setdefault(url, []).append(None if found is None else found.request)
+    return asked
+
+
+def _named(wiring: Wiring, use: str) -> str:
+    found = next((name for name, plan in wiring.components.items() if plan.use == use), "")
+    if not found:
+        raise WiringError(f"{wiring.source}: a spider needs a component that uses {use!r}, which this wiring lacks")
+    return found

@@ -1,1 +1,0 @@
-"""Links: what the processors found becomes canonical URLs, each once, in document order."""

@@ -1,0 +1,386 @@
+"""The commit: the one place where a visit's consequences become durable, in groups (design promise 1).
+
+Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.storage.commit.queueing`, what is kept of
+hosts in :mod:`gossamer.storage.commit.hosts`.
+
+The archive is written first, since it says where the answers lie; then each keeper keeps what it keeps, whatever that is
+(:mod:`gossamer.storage.archive.contract`); then everything goes into the ledger in one batch that knows where all their
+bytes end: new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
+learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
+ledger as it was, and bytes that nobody points to: the next start cuts them off.
+
+A visit whose body is on disk is a group of its own: the archive lays it down first, while a second worker goes on with
+what is small.
+"""
+
+import errno
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from gossamer.engine.component import Filter
+from gossamer.engine.ends import In, Out, Uses, UsesMany
+from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.gate import Receipt, current
+from gossamer.engine.process_limits import Point, crash_at
+from gossamer.expressions.contract import Goal, TaskFilter, VisitFilter, refusal
+from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal
+from gossamer.frontier.robots.contract import RobotsGate
+from gossamer.frontier.traps.contract import Learnt, Watcher, is_learner
+from gossamer.storage.archive.contract import Archive, Keeper
+from gossamer.storage.commit.hosts import CommitSheet, Ended, HostNotes
+from gossamer.storage.commit.queueing import Choosers, TaskQueueing
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.seen.contract import SeenSet
+from gossamer.values.body import StoredBody
+from gossamer.values.errors import DiskFull
+from gossamer.values.identity import VisitIds
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import DONE, Committed, Ruling, Task, What
+from gossamer.values.visit import Location, Record, Visit, answer_of, given_up, of_request
+
+W = TypeVar("W")
+
+#: A keeper, and where the files end that it has written.
+_Ends = tuple[Keeper, Mapping[str, int]]
+
+
+class Commit(Filter[CommitSheet]):
+    """Writes groups of visits, each visit once."""
+
+    inbox: In[Visit]
+    committed: Out[Committed]
+    records: Out[Record]
+    archive: Uses[Archive]
+    ledger: Uses[Ledger]
+    seen: Uses[SeenSet]
+    flights: Uses[Flights]
+    politeness: Uses[Politeness]
+    robots: Uses[RobotsGate]
+    traversal: Uses[Traversal]
+    prioritizer: Uses[Prioritizer]
+    keepers: UsesMany[Keeper]
+    watchers: UsesMany[Watcher]
+    gates: UsesMany[VisitFilter]
+    task_gates: UsesMany[TaskFilter]
+    goals: UsesMany[Goal]
+
+    #: Small groups: a slot is free only after its group's commit (design promise 1 asks for about half the slots).
+    batch = 32
+
+    def __init__(self, sheet: CommitSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._since = 0.0
+        self._large: deque[tuple[Ended, Receipt | None]] = deque()
+        self._is_laying = False
+        self._ids = VisitIds(0)
+        self._hosts = HostNotes(lambda: self.politeness, lambda: self.robots)
+        self._learnt: dict[tuple[str, str], Learnt] = {}
+        """What watchers have learnt and no group has kept yet, by host and name."""
+        self._starved = 0
+        """Groups that wait for room on the disk."""
+        self.metrics.gauge("waits_for_disk", lambda: self._starved)
+        self.metrics.gauge("pages", lambda: self.ledger.counters().get("pages", 0))
+        self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
+
+    async def start(self) -> None:
+        """Time counts from now on, and the visits of this run."""
+        self._since = self.clock.monotonic()
+        self._ids = VisitIds(self.clock.now())
+
+    async def filter_many(self, visits: list[Visit]) -> None:
+        """Commit a group; what a link sent twice has no flight any more and is dropped."""
+        arrived = [visit for visit in visits if self.flights.arrive(visit.task.identity)]
+        self.metrics.count("repeated", len(visits) - len(arrived))
+        if pages := [visit.task for visit in arrived if visit.is_announcement]:
+            await self._announce(pages)
+        group = [self._ended(visit) for visit in arrived if not visit.is_announcement]
+        large = [ended for ended in group if type(ended.visit.response.body) is StoredBody]
+        if large:
+            group = [ended for ended in group if type(ended.visit.response.body) is not StoredBody]
+        if group:
+            await self._commit(group)
+        if large:
+            await self._commit_aside(large)
+
+    async def _announce(self, pages: Sequence[Task]) -> None:
+        """Queue what visited pages link to: nothing else of them is kept once more."""
+
+        async def write() -> None:
+            with self.ledger.group() as staged:
+                queueing = self._queueing(staged)
+                for page in pages:
+                    queueing.announce_again(page)
+            await self.ledger.settle()
+
+        await self._in_the_end(write, lambda: None, f"the links of {len(pages)} pages")
+        await self.committed.send_many([Committed(page, Outcome.OK, is_kept=False) for page in pages])
+
+    async def _commit_aside(self, large: Sequence[Ended]) -> None:
+        """Commit large visits one by one. A worker that finds another at it leaves them to that one, and is free."""
+        receipt = current.get()
+        for ended in large:
+            if receipt is not None:
+                receipt.hold()
+            self._large.append((ended, receipt))
+        if self._is_laying:
+            return
+        self._is_laying = True
+        try:
+            while self._large:
+                ended, receipt = self._large.popleft()
+                token = current.set(receipt)
+                try:
+                    await self._commit([ended])
+                finally:
+                    current.reset(token)
+                if receipt is not None:
+                    receipt.release()
+        finally:
+            self._is_laying = False
+
+    async def _commit(self, group: list[Ended]) -> None:
+        """Keep a group, and tell of it."""
+        records = await self._kept_in_the_end(group)
+        await self.committed.send_many([_committed(ended) for ended in group])
+        await self.records.send_many(records)
+
+    async def _kept_in_the_end(self, group: list[Ended]) -> list[Record]:
+        """Write a group, when there is room."""
+        decided = [ended.visit for ended in group]
+
+        async def write() -> tuple[list[Record], list[_Ends]]:
+            for ended in group:
+                if type(ended.visit.response.body) is StoredBody:
+                    await self.archive.lay(ended.visit)
+            written = self._kept(group)
+            await self.ledger.settle()
+            return written
+
+        def decide_anew() -> None:
+            for ended, visit in zip(group, decided, strict=True):
+                ended.visit = visit
+
+        records, ends = await self._in_the_end(write, decide_anew, f"{len(group)} visits")
+        for keeper, those in ends:
+            keeper.committed(those)
+        return records
+
+    async def _in_the_end(self, write: Callable[[], Awaitable[W]], again: Callable[[], None], what: str) -> W:
+        """Write, when there is room: while the disk is full the crawl waits, since no slot gets free.
+
+        Args:
+            write: writes all of it, or nothing.
+            again: is called before each further try.
+            what: is written, for messages.
+
+        Raises:
+            ComponentFailed: it cannot be written. The crawl stops: given once more, the group would count as repeated.
+        """
+        is_waiting = False
+        while True:
+            try:
+                written = await write()
+            except Exception as error:
+                if not is_full(error):
+                    told = f"component {self.name!r} cannot keep {what}: {type(error).__name__}: {error}"
+                    raise ComponentFailed(told) from error
+                if not is_waiting:
+                    is_waiting = True
+                    self._starved += 1
+                    self.metrics.count("disk_full")
+                    told = str(error) if isinstance(error, DiskFull) else f"the disk is full ({error}); make room"
+                    self.report(f"{told}: the crawl waits, and goes on by itself")
+                again()
+                await self.clock.sleep(self.sheet.disk_wait)
+            else:
+                if is_waiting:
+                    self._starved -= 1
+                    self.report("there is room on the disk again; the crawl goes on")
+                return written
+
+    def _ended(self, visit: Visit) -> Ended:
+        """What becomes of the visit's page, and its id. The answer may be news to politeness, if the visit was quicker."""
+        visit = msgspec.structs.replace(visit, id=self._ids.next())
+        response = visit.response
+        if response.brought is not None:
+            # No request of ours: nobody waits for its answer, and its host is as free as before.
+            return Ended(self._judged(visit), DONE, is_goal=self._is_goal(visit))
+        answer = answer_of(visit.task, response)
+        self.politeness.received(answer.identity, len(response.body))
+        ruling = of_request(self.politeness.ruling(answer), visit.task, response)
+        if visit.again is not None:
+            ruling = Ruling(What.RETRY, visit.again)
+        if visit.is_robots:
+            site = visit.task.source
+            return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
+        if ruling.what is What.GONE:
+            visit = given_up(visit)
+        return Ended(self._judged(visit), ruling, is_goal=self._is_goal(visit))
+
+    def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
+        """Write a group: archive, keepers, ledger. What it wrote is taken back where any of them fails.
+
+        Returns its records, and where the files of each keeper end now. Taken back is only from those that were written to:
+        what the others wrote last belongs to a group that is kept.
+        """
+        written: list[Archive | Keeper] = []
+        try:
+            return self._written(group, written)
+        except Exception:
+            for store in written:
+                store.take_back()
+            raise
+
+    def _written(self, group: Sequence[Ended], written: list[Archive | Keeper]) -> tuple[list[Record], list[_Ends]]:
+        keepers = self.keepers.get("visits", ())
+        with self.ledger.group() as staged:
+            queueing = self._queueing(staged)
+            for ended in group:
+                self._decide(ended, staged, queueing)
+            written.append(self.archive)
+            locations = self.archive.append([ended.visit for ended in group])
+            crash_at(Point.ARCHIVE_WRITTEN)  # passed once more for each keeper
+            records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
+            refused = sum(len(ended.visit.orders) for ended in group)
+            if refused and not any(getattr(keeper, "takes_orders", False) for keeper in keepers):
+                staged.count("orders_refused", refused)
+            for keeper in keepers:
+                written.append(keeper)
+                keeper.stage(records, staged)
+                crash_at(Point.ARCHIVE_WRITTEN)
+            for ended, location in zip(group, locations, strict=True):
+                self._stage(ended, location, staged, queueing)
+            self._stage_learnt(staged)
+            self._hosts.stage(group, staged, self.clock.now())
+            ends = [(keeper, keeper.ends()) for keeper in keepers]
+            for those in (self.archive.ends(), *(those for _, those in ends)):
+                for file, end in those.items():
+                    staged.written(file, end)
+            now = self.clock.monotonic()
+            staged.count("elapsed_ms", round(1000 * (now - self._since)))
+        self._since = now
+        self._learnt.clear()
+        return records, ends
+
+    def _judged(self, visit: Visit) -> Visit:
+        """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
+        if visit.is_robots or visit.is_part or not visit.is_answered:
+            return visit  # what is said of a document says nothing of a part of it
+        rule = refusal(self.gates.get("store", ()), "store", visit)
+        if not rule:
+            return visit
+        self.metrics.count(f"barred:{rule}")
+        return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
+
+    def _is_goal(self, visit: Visit) -> bool:
+        """Whether somebody says that the crawl ends with this visit."""
+        if not visit.is_answered:
+            return False
+        for goal in self.goals.get("visits", ()):
+            try:
+                if goal.is_reached(visit):
+                    return True
+            except Exception as error:
+                self.metrics.count(f"broken:{type(goal).__name__}:{type(error).__name__}")
+        return False
+
+    def _queueing(self, staged: Group) -> TaskQueueing:
+        gates = self.task_gates.get("schedule", ())
+        limit = self.ledger.depths.limit
+        hosts = self.task_gates.get("announce", ())
+        choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, limit, hosts)
+        return TaskQueueing(self.sheet, choosers, staged)
+
+    def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
+        """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
+        visit = ended.visit
+        # No document of its URL, or not yet, or a part of one.
+        is_own = visit.task.is_marked or visit.again is not None or visit.is_part
+        if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not is_own:
+            owner = staged.first(visit.digest, visit.url)
+            if owner != visit.duplicate_of:
+                visit = msgspec.structs.replace(visit, duplicate_of=owner)
+        if ended.uncovered is None:
+            ended.uncovered = self._uncovered(visit)
+        for name in ended.uncovered:
+            staged.count(f"found:{name}")
+        if visit.near_duplicate_of and visit.discarded:
+            staged.count("cut:near-duplicate")
+        ended.visit = queueing.queued(visit)
+
+    def _uncovered(self, visit: Visit) -> Sequence[str]:
+        """What those who learn from visits find in this one; it is counted with its host, for `why`."""
+        found: list[str] = []
+        if visit.task.is_marked:
+            return found  # what an answer to a form says, its URL does not
+        for watcher in self.watchers.get("visits", ()):
+            try:
+                name = watcher.observe(visit)
+            except Exception as error:
+                # What it would have learnt is lost, and nothing else.
+                self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+                continue
+            if name:
+                found.append(name)
+        return found
+
+    def _stage_learnt(self, staged: Group) -> None:
+        """What watchers know outlives the process with the visits that they learnt it from."""
+        for watcher in self.watchers.get("visits", ()):
+            if is_learner(watcher):
+                try:
+                    self._learnt.update({(one.host, one.what): one for one in watcher.learnt()})
+                except Exception as error:
+                    self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+        for one in self._learnt.values():
+            staged.learnt(one.host, one.what, one.data)
+
+    def _stage(self, ended: Ended, location: Location | None, staged: Group, queueing: TaskQueueing) -> None:
+        """What becomes of one page."""
+        visit = ended.visit
+        task = visit.task
+        if ended.lesson is not None:
+            self._hosts.stage_robots(ended.site, ended.lesson, visit.response, staged, self.clock.now())
+            if self.sheet.sitemaps:
+                queueing.announce(ended.lesson.sitemaps, ended.site)
+        elif ended.ruling.what is What.KEEP:
+            staged.tried(visit)
+        elif ended.ruling.what in (What.RETRY, What.POSTPONE):
+            staged.tried(visit)
+            staged.done(task.identity)
+            again = msgspec.structs.replace(task, attempt=task.attempt + (ended.ruling.what is What.RETRY))
+            staged.later(again, self.clock.steady() + ended.ruling.wait, known=True)
+        else:
+            if visit.response.brought is not None:
+                queueing.brought(task)
+            staged.visited(visit, location)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether this error, or what caused it, is that there is no room: the disk's, or that of a quota."""
+    while True:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        if isinstance(error, DiskFull):
+            return True
+        if error.__cause__ is None:
+            return False
+        error = error.__cause__
+
+
+def _committed(ended: Ended) -> Committed:
+    visit = ended.visit
+    response = visit.response
+    return Committed(
+        task=visit.task,
+        outcome=response.outcome,
+        is_page=visit.is_page and ended.ruling.what is What.DONE and not visit.task.is_revisit,
+        bytes=0 if ended.site else len(response.body),
+        is_kept=ended.ruling.what is What.KEEP and not ended.site,
+        site=ended.site,
+        is_goal=ended.is_goal,
+        is_brought=response.brought is not None,
+    )

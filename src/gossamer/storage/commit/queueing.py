@@ -1,0 +1,318 @@
+"""What is queued: which of a page's links become tasks that wait for their turn, and at which level.
+
+Place in the flow: the commit asks for each visit of a group, while the group is open; what is refused here is offered again
+another time, or counted.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import inf
+
+import msgspec
+
+from gossamer.expressions.contract import TaskFilter, verdicts_on
+from gossamer.frontier.contract import LEFT, Prioritizer, TaskStanding, Traversal
+from gossamer.frontier.traps.contract import placed
+from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.ledger.contract import Group, Tallied, announced, behind
+from gossamer.storage.seen.contract import SeenSet
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.hosts import HostTable, registered_domain
+from gossamer.values.relations import SITEMAP, sitemap_relation, task_of
+from gossamer.values.task import Family, Task, sooner, with_level
+from gossamer.values.url import canonical, host_of, scheme_of
+from gossamer.values.visit import CUTS_OF_PAGES, Visit
+
+#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
+MAX_SITEMAPS = 100
+
+#: What is known of every new URL beside its task, for a prioritizer that does not ask who links to its host.
+_STANDING = TaskStanding()
+
+
+class Choosers(msgspec.Struct, frozen=True):
+    """Who has a say in it."""
+
+    seen: SeenSet
+    traversal: Traversal
+    prioritizer: Prioritizer
+    gates: Sequence[TaskFilter]
+    limit: int | None = None
+    """Of depth; None where there is none."""
+    hosts: Sequence[TaskFilter] = ()
+    """Who judges the hosts of sitemaps, which no page links to."""
+
+
+@lru_cache(maxsize=8)  # the settings of a crawl are the same for every group
+def _budgets(by_host: tuple[tuple[str, int], ...]) -> HostTable[int]:
+    return HostTable(dict(by_host))
+
+
+class TaskQueueing:
+    """Puts tasks into the queues of one open group."""
+
+    def __init__(self, sheet: CommitSheet, choosers: Choosers, staged: Group) -> None:
+        self._sheet = sheet
+        self._budgets = _budgets(tuple(sheet.max_by_host.items()))
+        self._staged = staged
+        self._seen = choosers.seen
+        self._traversal = choosers.traversal
+        self._prioritizer = choosers.prioritizer
+        self._counts_links = getattr(choosers.prioritizer, "wants_in_degree", False)
+        self._gates = choosers.gates
+        self._limit = choosers.limit
+        self._hosts = choosers.hosts
+
+    def __repr__(self) -> str:
+        return f"<Queueing into {self._staged!r}>"
+
+    def queued(self, visit: Visit) -> Visit:
+        """The visit with its tasks that are queued, each at its level."""
+        rejected = dict(visit.rejected)
+        for rule in CUTS_OF_PAGES:
+            if number := rejected.get(rule, 0):
+                self._staged.count(f"cut:{rule}", number)
+        if self._counts_links:
+            self._count_links(visit)
+        offered = self._offered(visit, rejected)
+        if not offered:
+            return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
+        return msgspec.structs.replace(visit, new=tuple(self._pushed(offered, rejected)), rejected=rejected)
+
+    def received(self, tasks: Sequence[Task], is_stray: Callable[[Task], bool] = lambda task: False) -> int:
+        """Queue what other agents found, as far as it is new here; returns how many are queued.
+
+        What is known is not queued again, so that a task may come as often as it will; but for one that is a stray: it was seen
+        here, and was never queued.
+        """
+        rejected: dict[str, int] = {}
+        limit, passing = self._limit, self._passing(tasks, rejected)
+        if limit is None:
+            by_identity = {task.identity: task for task in passing}
+            offered = [by_identity[identity] for identity in self._seen.offer(list(by_identity))]
+        else:
+            offered = announced(passing, self._staged, limit)
+        queued = self._pushed(offered, rejected)
+        known = {task.identity for task in offered}
+        strays = {task.identity: task for task in passing if task.identity not in known and is_stray(task)}
+        return len(queued) + self.taken_back(list(strays.values()))
+
+    def taken_back(self, tasks: Sequence[Task]) -> int:
+        """Queue what was seen here, owed, and is ours by now; returns how many are queued."""
+        if not tasks:
+            return 0
+        rejected: dict[str, int] = {}
+        passing = self._passing(tasks, rejected)
+        if self._limit is not None:
+            passing = [msgspec.structs.replace(task, depth=self._staged.depth_of(task)) for task in passing]
+        return len(self._pushed(passing, rejected))
+
+    def brought(self, task: Task) -> None:
+        """Make the URL of a document that a mobile crawler brought a known one: few of them were found here before."""
+        if self._limit is None:
+            is_new = bool(self._seen.offer([task.identity]))
+        else:
+            is_new = bool(self._staged.meet([task]).new)
+        if is_new:
+            self._staged.count("discovered")
+            if self._staged.tally("host", task.host, 1) == 1:
+                self._staged.count("hosts")
+
+    def announce_again(self, page: Task) -> None:
+        """Queue what a visited page links to, as far as it is new and near enough by now: the limit of depth rose."""
+        limit = self._limit
+        if limit is None:
+            return
+        rejected: dict[str, int] = {}
+        page = msgspec.structs.replace(page, depth=self._staged.depth_of(page))
+        near = [task for task in behind(page, self._staged) if task.depth <= limit]
+        self._pushed(self._announced(near, page, limit, rejected), rejected)
+
+    def _pushed(self, offered: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Queue new tasks, but for those that are set aside or beyond a budget; returns what is queued."""
+        crawled = offered if self._sheet.again else self._crawled(offered, rejected)
+        levelled = self._levelled(self._within_budgets(crawled, rejected))
+        self._staged.push(levelled)
+        return levelled
+
+    def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
+        urgencies = self._prioritizer.levels(tasks, self._standings(tasks))
+        level = self._traversal.level
+        return [
+            with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)
+        ]
+
+    def _standings(self, tasks: Sequence[Task]) -> list[TaskStanding]:
+        if not self._counts_links:
+            return [_STANDING] * len(tasks)
+        return [TaskStanding(in_degree=self._staged.tally("linked", task.host)) for task in tasks]
+
+    def _count_links(self, visit: Visit) -> None:
+        """Count the links of a page to other hosts, whether their URLs are new or not."""
+        own = visit.task.host
+        for link in visit.links:
+            host = host_of(link.url)
+            if host and host != own:
+                self._staged.tally("linked", host, 1)
+
+    def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
+        """Those that are not set aside; the others are, and are counted by the trap's name."""
+        families = placed(self._gates, "schedule", tasks)
+        if not any(families):
+            return tasks
+        # A form that is sent is no part of an endless site, however many forms its URL takes.
+        families = [None if task.is_marked else family for task, family in zip(tasks, families, strict=True)]
+        aside: dict[Family, list[Task]] = {}
+        for task, family in zip(tasks, families, strict=True):
+            if family is not None:
+                aside.setdefault(family, []).append(task)
+        for family, those in aside.items():
+            count = self._staged.set_aside(family, self._levelled(those))
+            rejected[family.why] = rejected.get(family.why, 0) + count
+            self._staged.count(f"aside:{family.why}", count)
+        return [task for task, family in zip(tasks, families, strict=True) if family is None]
+
+    def announce(self, sitemaps: Sequence[str], site: str) -> None:
+        """Queue the sitemaps of a site, wherever they lie; what they list passes scope and filters like any link."""
+        tasks: dict[str, Task] = {}
+        own = host_of(site)
+        if len(sitemaps) > MAX_SITEMAPS:
+            self._staged.count("cut:sitemaps", len(sitemaps) - MAX_SITEMAPS)
+        for text in sitemaps[:MAX_SITEMAPS]:
+            try:
+                url = canonical(text, site + "/")
+            except UnreadableUrl:
+                continue
+            if scheme_of(url) in ("http", "https"):
+                host = host_of(url)
+                relation = sitemap_relation(SITEMAP, is_elsewhere=host != own)
+                tasks[url] = Task(url, host, 0, site + "/robots.txt", relation)
+        for url, verdict in zip(list(tasks), verdicts_on(self._hosts, "schedule", [*tasks.values()]), strict=True):
+            if verdict:
+                self._staged.count(f"cut:{verdict}")
+                del tasks[url]
+        if self._limit is None:
+            self._staged.push([tasks[url] for url in self._seen.offer(list(tasks))])
+        else:
+            self._staged.push(announced(tasks.values(), self._staged, self._limit))
+
+    def _offered(self, visit: Visit, rejected: dict[str, int]) -> Sequence[Task]:
+        """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
+        limit = self._limit
+        if limit is None or visit.is_robots:
+            if not visit.new:
+                return ()
+            passing = self._passing(visit.new, rejected)
+            tasks = {task.identity: task for task in self._followed(passing, visit.task, rejected)}
+            new = list(tasks) if self._sheet.again else self._seen.offer(list(tasks))
+            return [tasks[identity] for identity in new]
+        # A nearer way to this page may have been found while it was in flight: its links are counted from there.
+        source, depth = visit.task, self._staged.depth_of(visit.task)
+        self._staged.links(source.identity, [(link.url, link.relation, link.request) for link in visit.links])
+        met: Sequence[Task] = visit.new
+        if depth != source.depth:
+            nearest = msgspec.structs.replace(source, depth=depth)
+            met = [task_of(nearest, link.url, link.relation, link.request) for link in visit.links]
+        near = [task for task in met if task.depth <= limit]
+        if len(near) < len(met):
+            rejected["depth"] = len(met) - len(near)
+        return self._announced(near, source, limit, rejected)
+
+    def _announced(self, near: Sequence[Task], source: Task, limit: int, rejected: dict[str, int]) -> list[Task]:
+        """Those of a page's tasks that are gone after and new, and what lies behind them if they are nearer than before."""
+
+        def passing(tasks: Sequence[Task]) -> Sequence[Task]:
+            return self._followed(self._passing(tasks, rejected), source, rejected)
+
+        return announced(passing(near), self._staged, limit, passing)
+
+    def _followed(self, tasks: Sequence[Task], source: Task, rejected: dict[str, int]) -> Sequence[Task]:
+        """Those that the traversal goes after; the others are counted."""
+        followed = self._traversal.follow(tasks, source)
+        if left := len(tasks) - len(followed):
+            rejected[LEFT] = rejected.get(LEFT, 0) + left
+            self._staged.count(f"cut:{LEFT}", left)
+        return followed
+
+    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that the gate `schedule` lets pass; the others are counted by rule."""
+        verdicts = verdicts_on(self._gates, "schedule", tasks)
+        for verdict in filter(None, verdicts):
+            rejected[verdict] = rejected.get(verdict, 0) + 1
+            self._staged.count(f"cut:{verdict}")
+        return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
+
+    def _within_budgets(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+        """Those that their hosts and domains may queue, which are then counted; what is cut is counted by the budget."""
+        rooms: dict[str, tuple[_Room, _Room | None]] = {}
+        domains: dict[str, _Room] = {}
+        kept: list[Task] = []
+        for task in tasks:
+            found = rooms.get(task.host)
+            if found is None:
+                found = rooms[task.host] = self._rooms(task.host, domains)
+            room, whole = found
+            if not room.left:
+                cut = "budget:host"
+            elif whole is not None and not whole.left:
+                cut = "budget:domain"
+            else:
+                room.take()
+                if whole is not None:
+                    whole.take()
+                kept.append(task)
+                continue
+            rejected[cut] = rejected.get(cut, 0) + 1
+            self._staged.count(f"cut:{cut}")
+        new = sum(room.count() for room, _ in rooms.values())
+        if new:
+            self._staged.count("hosts", new)
+        for whole in domains.values():
+            whole.count()
+        return kept
+
+    def _rooms(self, host: str, domains: dict[str, "_Room"]) -> tuple["_Room", "_Room | None"]:
+        """The room of a host, and that of its domain where it has a budget; hosts of a domain share the latter."""
+        room = _Room(self._staged, "host", host, self._most(host))
+        if self._sheet.max_per_domain is None:
+            return room, None
+        name = registered_domain(host)
+        whole = domains.get(name)
+        if whole is None:
+            whole = domains[name] = _Room(self._staged, "domain", name, self._sheet.max_per_domain)
+        return room, whole
+
+    def _most(self, host: str) -> int | None:
+        most = self._budgets.get(host) if len(self._budgets) else None
+        return self._sheet.max_per_host if most is None else most
+
+
+class _Room:
+    """How much a host or domain may still queue: a batch asks the ledger once for each, not for each of its URLs."""
+
+    __slots__ = ("_before", "_is_first", "_name", "_staged", "_taken", "_what", "left")
+
+    def __init__(self, staged: Group, what: Tallied, name: str, most: int | None) -> None:
+        self._staged = staged
+        self._what = what
+        self._name = name
+        self._taken = 0
+        self._is_first = False
+        self._before = staged.tally(what, name)
+        self.left: float = inf if most is None else max(0, most - self._before)
+
+    def take(self) -> None:
+        """One more is queued."""
+        if not self._taken:
+            after = self._staged.tally(self._what, self._name, 1)
+            self._is_first = after == 1
+            if after != self._before + 1:
+                self.left = inf  # another agent keeps this tally, and cuts there
+        self._taken += 1
+        self.left -= 1
+
+    def count(self) -> bool:
+        """Add what was taken to the tally; True where it is all that was ever taken."""
+        if self._taken > 1:
+            self._staged.tally(self._what, self._name, self._taken - 1)
+        return self._is_first

@@ -1,0 +1,415 @@
+"""A URL, or all of a host or domain, taken out of a ledger: rows, links, tasks, what is known of hosts, and their digests.
+
+Place in the flow: `gossamer delete` calls :func:`delete` with a ledger that it alone has open, and of which nothing is in flight.
+It can be killed at any point and called again: each batch leaves a whole ledger, and what is gone is not found again.
+
+Keys hold no names, so names come from values: rows, tasks and states of hosts. What is seen stays seen unless `forget` says so, and
+a URL counts as seen from then on: that is why it is never queued again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby, islice
+from typing import TypeVar
+
+import msgspec
+
+from gossamer.storage.contract import COPIES, DIGESTS, OWED
+from gossamer.storage.ledger.active_hosts import NEW
+from gossamer.storage.ledger.chunks import PLACE_BITS, pack, pack_cursors, unpack, unpack_cursors
+from gossamer.storage.ledger.keys import (
+    ASIDE,
+    CHUNK,
+    CURSOR,
+    HELD,
+    HOST_ID_BYTES,
+    LATER,
+    RESTING,
+    ROTATION,
+    STATE,
+    TALLIES,
+    LedgerKeys,
+    after,
+)
+from gossamer.storage.ledger.ledger import Counting, RocksLedger
+from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.storage.ledger.waiting import AsideTasks
+from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
+from gossamer.storage.mailbox.outbox import owed_key, owed_task
+from gossamer.values.agents import CLAIM, packed, unpacked
+from gossamer.values.hosts import DeletionTarget
+from gossamer.values.ledger_rows import DocumentRow, HostState
+from gossamer.values.outcome import Outcome
+from gossamer.values.url import host_of
+from gossamer.values.visit import HTML_TYPES, ORDER, Location
+
+# What a ledger forgets when files are lost: rows of answers that are gone, and digests by which others would refer to them.
+#
+# Place in the flow: a crawl that goes on with `--accept-loss` calls :func:`forget` before it works. Their URLs are queued
+# again. It can be killed at any point and called again: the ends of the files are given up last, and tell it what was lost.
+
+T = TypeVar("T")
+
+#: Rows that are forgotten in one batch.
+_AT_ONCE = 1_000
+
+
+def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mapping[str, int | None]) -> int:
+    """Forget what lay at places that are gone; returns how many URLs are fetched again.
+
+    A digest is kept only where the row of its owner shows a record with it that is there: one that is forgotten for nothing costs
+    one more copy of a document, one that is kept for nothing would cost the document.
+
+    A request that was no plain GET is not repeated, whatever became of its answer.
+
+    Args:
+        ledger: open, with no group.
+        is_gone: whether the record at a place cannot be read any more.
+        ends: file -> where what is left of it ends; None where it is gone.
+
+    Raises:
+        CrawlDirectoryError: it could not be written.
+    """
+    for digests in _parts(_ownerless(ledger, is_gone), _AT_ONCE):
+        with ledger.group() as group:
+            for digest in digests:
+                group.disown(digest)
+    again = 0
+    for rows in _parts(_lost(ledger, is_gone), _AT_ONCE):
+        again += sum(not row.mark for row in rows)
+        with ledger.group() as group:
+            for row in rows:
+                group.undo(row)
+    ledger.give_up_ends(ends)
+    return again
+
+
+def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while part := list(islice(iterator, size)):
+        yield part
+
+
+def _ownerless(ledger: RocksLedger, is_gone: Callable[[Location], bool]) -> Iterator[str]:
+    for digest, url in ledger.contents.all():
+        row = ledger.document(url)
+        if row is None or row.digest != digest or row.location is None or is_gone(row.location):
+            yield digest
+
+
+def _lost(ledger: RocksLedger, is_gone: Callable[[Location], bool]) -> Iterator[DocumentRow]:
+    """Rows whose record is gone, or refers to one that may be."""
+    for row in ledger.documents():
+        if row.location is None:
+            continue
+        refers = row.outcome is Outcome.NOT_MODIFIED or (row.duplicate_of and not ledger.contents.owner(row.digest))
+        if refers or is_gone(row.location):
+            yield row
+
+
+#: Families whose keys begin with the id of a host, `seen` apart.
+_BY_HOST = ("documents", "links", "requests", "hosts", "spaces")
+
+_rows = msgspec.msgpack.Decoder(DocumentRow)
+_states = msgspec.msgpack.Decoder(HostState)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class LedgerDeletion(msgspec.Struct):
+    """What was taken out of a ledger."""
+
+    documents: int = 0
+    tasks: int = 0
+    again: int = 0
+    """URLs that are fetched again, since their documents lay in what is deleted."""
+
+
+def hosts_of(ledger: RocksLedger, target: DeletionTarget) -> set[str]:
+    """The names of all hosts that go whole with a target. Memory: some 100 bytes each.
+
+    They are found by their states, queues and rows: a deletion that was killed among these finds fewer, so the caller notes them
+    before it begins.
+    """
+    ledger.flush_moves()
+    with ledger.rewriting() as (store, keys, count):
+        return _Work(store, keys, target, False, count).hosts()
+
+
+def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *, forget: bool) -> LedgerDeletion:
+    """Take everything of a target out of a ledger.
+
+    Args:
+        ledger: open, with no group and nothing popped.
+        target: what is deleted.
+        hosts: those that go whole, as :func:`hosts_of` found them before the first call.
+        forget: count it as never seen.
+
+    Raises:
+        CrawlDirectoryError: it could not be written.
+    """
+    done = LedgerDeletion()
+    _disown(ledger, target)
+    _disclaim(ledger, target)
+    _forgive(ledger, target)
+    done.again = _fetch_copies_again(ledger, target)
+    if target.kind == "url" and not forget:
+        with ledger.group() as group:
+            group.offer([target.name])
+    ledger.flush_moves()
+    with ledger.rewriting() as (store, keys, count):
+        work = _Work(store, keys, target, forget, count)
+        done.tasks = work.lanes() + work.later() + work.aside()
+        work.turns()
+        done.documents = work.rows()
+        work.of_hosts({keys.host(name) for name in hosts})
+        store.compact()
+    return done
+
+
+def _disown(ledger: RocksLedger, target: DeletionTarget) -> None:
+    """Nobody refers to bytes any more that go."""
+    owned = (digest for digest, url in ledger.contents.all() if target.has(url))
+    while digests := list(islice(owned, _AT_ONCE)):
+        with ledger.group() as group:
+            for digest in digests:
+                group.disown(digest)
+
+
+def _disclaim(ledger: RocksLedger, target: DeletionTarget) -> None:
+    """Forget what agents have claimed of a target. The earliest of the claims that stay is the first one of its document."""
+    if not ledger.counters().get("digests"):
+        return
+    spaces = ledger.spaces
+    spaces.open(DIGESTS)
+    spaces.open(COPIES)
+    claims = (unpacked(value) for _, value in spaces.walk(DIGESTS))
+    documents = (list(those) for _, those in groupby(claims, lambda claim: claim.digest))
+    touched = (those for those in documents if any(target.has(claim.url) for claim in those))
+    while part := list(islice(touched, _AT_ONCE)):
+        with ledger.group() as group:
+            for those in part:
+                left = sorted((one for one in those if not target.has(one.url)), key=lambda one: (one.met_at, one.url))
+                for one in those:
+                    group.delete(DIGESTS, one.host, one.copy_key)
+                    if target.has(one.url):
+                        group.delete(COPIES, None, one.copy_key)
+                group.delete(DIGESTS, those[0].host, those[0].key)
+                for one in left[:1]:
+                    first = msgspec.structs.replace(one, copies=len(left) - 1)
+                    group.put(DIGESTS, first.host, first.key, packed(first))
+                for one in left[1:]:
+                    group.put(DIGESTS, one.host, one.copy_key, packed(one))
+                group.count("copies", max(len(left) - 1, 0) - (len(those) - 1))
+
+
+def _forgive(ledger: RocksLedger, target: DeletionTarget) -> None:
+    """Owe nobody anything of a target any more; its spaces would go with its hosts, but what is owed is counted."""
+    counters, spaces = ledger.counters(), ledger.spaces
+    for space, start in ((OWED, 0), (WRITTEN, FILE_ID_BYTES)):
+        if not counters.get(space.owner):
+            continue
+        spaces.open(space)
+        values = (value[start:] for _, value in spaces.walk(space))
+        owed = (task for task in map(owed_task, values) if task.relation not in (CLAIM, ORDER) and target.has(task.url))
+        while part := list(islice(owed, _AT_ONCE)):
+            with ledger.group() as group:
+                for task in part:
+                    group.delete(space, task.host, owed_key(task))
+                    group.count(space.owner, -1)
+
+
+def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:
+    """Queue what was kept as a copy of what goes."""
+    again = 0
+    copies = (row for row in ledger.documents() if target.has(row.duplicate_of) and not target.has(row.url))
+    while rows := list(islice(copies, _AT_ONCE)):
+        with ledger.group() as group:
+            for row in rows:
+                group.undo(row)
+        again += sum(not row.mark for row in rows)
+    return again
+
+
+class _Work:
+    """The entries of one target."""
+
+    def __init__(
+        self, store: RocksStore, keys: LedgerKeys, target: DeletionTarget, forget: bool, count: Counting
+    ) -> None:
+        self._store = store
+        self._keys = keys
+        self._target = target
+        self._forget = forget
+        self._count = count
+        """Writes a batch, with what it changes of the counters."""
+
+    def hosts(self) -> set[str]:
+        """The names of all hosts that go whole."""
+        target = self._target
+        if target.kind == "url":
+            return set()
+        names = {target.name}
+        for key, data in self._store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)):
+            if key[HOST_ID_BYTES:] == STATE and target.has_host(name := _states.decode(data).host):
+                names.add(name)
+        names.update(host for host, _ in self._queued() if target.has_host(host))
+        for _, data in self._store.scan("documents", b"", b"\xff" * 32):
+            row = _rows.decode(data)
+            if target.has(row.url):
+                names.add(host_of(row.url))
+        return names
+
+    def _queued(self) -> Iterator[tuple[str, bytes]]:
+        """Each host with a queue, and what its chunks begin with."""
+        start = CHUNK
+        while row := next(self._store.scan("frontier", start, after(CHUNK)), None):
+            key, data = row
+            prefix = key[: 1 + HOST_ID_BYTES]
+            yield unpack(data)[0].host, prefix
+            start = after(prefix)
+
+    # -- tasks
+
+    def lanes(self) -> int:
+        """Tasks in the queues of hosts. Only chunks that hold one are written anew."""
+        target, gone = self._target, 0
+        for host, prefix in self._queued():
+            if target.kind == "url" and host != host_of(target.name):
+                continue
+            if target.kind == "host" and not target.has_host(host):
+                continue
+            for chunk, data in self._store.scan("frontier", prefix, after(prefix)):
+                gone += self._without(host, chunk, data)
+        return gone
+
+    def _without(self, host: str, chunk: bytes, data: bytes) -> int:
+        level, serial = chunk[-9], int.from_bytes(chunk[-8:])
+        tasks = unpack(data, level)
+        if not any(self._target.has(task.url) for task in tasks):
+            return 0
+        key = chunk[1:-9] + CURSOR
+        cursors = unpack_cursors(self._store.get("hosts", key))
+        cursor = cursors.get(level, NEW)
+        left = [
+            task
+            for place, task in enumerate(tasks, serial << PLACE_BITS)
+            if place >= cursor.place and place not in cursor.finished
+        ]
+        kept = [task for task in left if not self._target.has(task.url)]
+        batch = self._store.batch()
+        if kept:
+            [value] = pack(host, kept)
+            batch.put("frontier", chunk, value)
+        else:
+            batch.delete("frontier", chunk)
+        if level in cursors:
+            # What is finished of this chunk was left out: its places count from its beginning again.
+            first = min(cursor.place, serial << PLACE_BITS) if cursor.place >> PLACE_BITS == serial else cursor.place
+            finished = tuple(place for place in cursor.finished if place >> PLACE_BITS != serial)
+            cursors[level] = msgspec.structs.replace(cursor, place=first, finished=finished)
+            batch.put("hosts", key, pack_cursors(cursors))
+        self._count(batch, {}, len(left) - len(kept))
+        return len(left) - len(kept)
+
+    def later(self) -> int:
+        """Tasks that are due at a time."""
+        gone = (
+            key
+            for key, value in self._store.scan("frontier", LATER, after(LATER))
+            if self._target.has(unpack(value[1:], value[0])[0].url)
+        )
+        return self._drop("frontier", gone, unfinished=True)
+
+    def aside(self) -> int:
+        """Tasks that are set aside."""
+        kept = AsideTasks(self._store, self._keys)
+        target, gone = self._target, 0
+        for row in list(kept.rows()):
+            batch, here = self._store.batch(), 0
+            for key, tasks in kept.chunks(row.family):
+                rest = [task for task in tasks if not target.has(task.url)]
+                if len(rest) == len(tasks):
+                    continue
+                here += len(tasks) - len(rest)
+                if rest:
+                    [value] = pack(rest[0].host, rest)
+                    batch.put("frontier", key, bytes([rest[0].level]) + value)
+                else:
+                    batch.delete("frontier", key)
+            is_whole = target.has_host(row.family.owner.removeprefix("*."))
+            if is_whole:
+                batch.delete("frontier", kept.row_key(row.family))
+            elif here:
+                batch.put(
+                    "frontier",
+                    kept.row_key(row.family),
+                    _encode(msgspec.structs.replace(row, count=row.count - here)),
+                )
+            if is_whole or here:
+                self._count(batch, {"set_aside": -here}, 0)
+            gone += here
+        return gone
+
+    def turns(self) -> None:
+        """Names of hosts that wait for their turn, have it, or rest."""
+        target, store = self._target, self._store
+        if target.kind == "url":
+            return
+        for kind in (HELD, RESTING):
+            gone = (key for key, name in store.scan("frontier", kind, after(kind)) if target.has_host(name.decode()))
+            self._drop("frontier", gone)
+        batch = store.batch()
+        for key, value in store.scan("frontier", ROTATION, after(ROTATION)):
+            names = msgspec.msgpack.decode(value, type=list[str])
+            rest = [name for name in names if not target.has_host(name)]
+            if not rest:
+                batch.delete("frontier", key)
+            elif len(rest) < len(names):
+                batch.put("frontier", key, _encode(rest))
+        self._count(batch, {}, 0)
+
+    # -- the rest
+
+    def rows(self) -> int:
+        """Rows of documents; what was counted as kept counts no more."""
+        found = (
+            (key, row)
+            for key, data in self._store.scan("documents", b"", b"\xff" * 32)
+            if self._target.has((row := _rows.decode(data)).url)
+        )
+        gone = 0
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            counts = {"pages": 0, "documents": 0}
+            for key, row in part:
+                for family in ("documents", "links", "requests", *(["seen"] if self._forget else [])):
+                    batch.delete(family, key)
+                counts["pages"] -= row.outcome in (Outcome.OK, Outcome.TRUNCATED) and row.mime in HTML_TYPES
+                counts["documents"] -= row.outcome is Outcome.OK and row.bytes > 0 and not row.duplicate_of
+            self._count(batch, counts, 0)
+            gone += len(part)
+        if self._forget and self._target.kind == "url":
+            batch = self._store.batch()
+            batch.delete("seen", self._keys.url(self._target.name))
+            self._count(batch, {}, 0)
+        return gone
+
+    def of_hosts(self, hosts: set[bytes]) -> None:
+        """Everything under the ids of hosts: nothing of it holds a name that could be asked for."""
+        for host in sorted(hosts):
+            if self._store.get("hosts", host + TALLIES["host"]) is not None:
+                batch = self._store.batch()
+                batch.delete("hosts", host + TALLIES["host"])
+                self._count(batch, {"hosts": -1}, 0)
+            for family in (*_BY_HOST, *(["seen"] if self._forget else [])):
+                self._drop(family, (key for key, _ in self._store.scan(family, host, after(host))))
+            self._drop("frontier", (key for key, _ in self._store.scan("frontier", ASIDE + host, after(ASIDE + host))))
+
+    def _drop(self, family: str, keys: Iterator[bytes], *, unfinished: bool = False) -> int:
+        gone = 0
+        while part := list(islice(keys, _AT_ONCE)):
+            batch: Batch = self._store.batch()
+            for key in part:
+                batch.delete(family, key)
+            self._count(batch, {}, len(part) if unfinished else 0)
+            gone += len(part)
+        return gone

@@ -1,0 +1,434 @@
+"""The ledger's provider: opens an agent's store, hands out groups, keeps the counters.
+
+Place in the flow: the committing component opens a group for the visits it was given, after the archive has their bytes;
+the frontier opens one for seeds, and takes its tasks from the queues; URL-seen asks the seen set. All three live in the
+process that owns the state (design question 1).
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import ClassVar, Self
+
+import msgspec
+
+from gossamer.engine.process_limits import Point, crash_at
+from gossamer.storage.checksums import changed_files
+from gossamer.storage.ledger import schema
+from gossamer.storage.ledger.group import LedgerGroup, Parts
+from gossamer.storage.ledger.hosts import DepthLimit, KeptLinks, LedgerHosts
+from gossamer.storage.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys
+from gossamer.storage.ledger.opening import (
+    Places,
+    ProcessLock,
+    check_log,
+    make_empty,
+    missing,
+    open_beside,
+    read_ends,
+    read_keys,
+    read_state,
+    readable,
+    replace,
+    restore,
+)
+from gossamer.storage.ledger.queues import HostQueues, QueueLimits
+from gossamer.storage.ledger.reading import LedgerReading, LedgerState
+from gossamer.storage.ledger.rotation import Marks, Plan
+from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
+from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.ledger.spaces import KeptSpaces
+from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
+from gossamer.storage.ledger.waiting import AsideTasks, KeptRequests
+from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
+
+__all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
+
+#: Where the states of agents lie inside the crawl directory (docs/kept.md).
+STATE_DIRECTORY = "state"
+
+#: Name of the value that says how the last process ended.
+CLEAN = "ledger.clean"
+
+#: Tables are written so often before a checkpoint of a ledger at work: once what waited, and once what came meanwhile.
+_FLUSHES = 2
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def _never(name: str, value: bytes) -> None:
+    """Of a ledger that is only looked at, nothing is written."""
+
+
+#: Writes a batch together with what it changes of counters, and with how many tasks it takes away that were not finished.
+Counting = Callable[[Batch, Mapping[str, int], int], None]
+
+
+class _Commit(msgspec.Struct, frozen=True):
+    """What a written batch means for the memory."""
+
+    group: LedgerGroup
+    plan: Plan
+    state: LedgerState
+    ends: dict[str, int]
+
+
+class RocksLedger(LedgerReading):
+    """One agent's ledger. Contract: `ledger.Ledger`; its queues and seen set: :mod:`gossamer.storage.ledger.providers`."""
+
+    keeps_state = True
+
+    store_type: ClassVar[type[RocksStore]] = RocksStore
+    """The database that it opens: an heir may bring one that fails, or that looks on."""
+
+    depths: DepthLimit
+    spaces: KeptSpaces
+
+    def __init__(self, sheet: LedgerSheet | None = None) -> None:
+        super().__init__(sheet)
+        self.places = Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
+        self._group: LedgerGroup | None = None
+        self._lock: ProcessLock | None = None
+        self._state = LedgerState(Marks(), {})
+        self._unsure: _Commit | None = None
+        """The group that is being written, or of which it is not known whether it was."""
+        self._ends: dict[str, int] = {}
+        self.is_clean = True
+        """Whether the last process that had it open ended with nothing in flight, or there was none."""
+        self.is_fresh = True
+        """Whether nothing was ever committed."""
+
+    async def start(self) -> None:
+        """Open the store."""
+        self.open()
+
+    def changed(self, before: LedgerSheet) -> None:
+        """Another limit of depth may hold.
+
+        Raises:
+            SettingError: the crawl does not know the depths of its URLs.
+        """
+        if self.sheet.depth != before.depth:
+            self.depths.change(self.sheet.depth)
+
+    async def stop(self) -> None:
+        """Close it."""
+        self.close()
+
+    def open(self) -> None:
+        """Open the agent's ledger, or begin one.
+
+        Raises:
+            CrawlDirectoryError: another process has it, it is damaged, newer than this program, or cannot be written.
+        """
+        places = self.places
+        if self.sheet.existing and not places.state.is_dir():
+            raise missing(places.state)
+        self._lock = ProcessLock(places.lock)
+        try:
+            places.recover()
+            if not places.ledger.exists():
+                if self.sheet.existing:
+                    raise missing(places.state)
+                places.install(lambda path: make_empty(self._create, path, self.sheet))
+            if self.sheet.private:
+                places.close_to_others()
+            check_log(places.ledger)
+            self._store = self.store_type(places.ledger, self._limits())
+            try:
+                schema.migrate(self._store)
+                crash_at(Point.RECOVERY)
+                self._load()
+                if not self.is_fresh:
+                    self.put_meta(CLEAN, b"")
+            except BaseException:
+                self._store.close()
+                raise
+        except OSError as error:
+            self._unlock()
+            told = f"cannot write to {places.state}: {error.strerror}"
+            raise CrawlDirectoryError(f"{told}; resume where it can be written") from None
+        except BaseException:
+            self._unlock()
+            raise
+        self.metrics.gauge("queued", lambda: len(self.queues))
+        self.metrics.gauge("held", lambda: self.queues.held)
+        self.metrics.gauge("buffered", lambda: self.queues.buffered)
+        self.metrics.gauge("seen_asked", lambda: self.seen.asked)
+        self.metrics.gauge("seen_missed", lambda: self.seen.missed)
+
+    def damage(self) -> LedgerDamaged | None:
+        """Why its store cannot be read at all, if so. It is not to be open.
+
+        Raises:
+            CrawlDirectoryError: it can be, and is of another version.
+        """
+        try:
+            with self.looking():
+                return None
+        except LedgerDamaged as error:
+            return error
+
+    def begin_anew(self, ends: Mapping[str, int]) -> None:
+        """Put an empty ledger in the place of one that is lost, whole at once.
+
+        Args:
+            ends: file of the crawl directory -> the end of what is kept of it.
+
+        Raises:
+            CrawlDirectoryError: another process has it, or it cannot be written.
+        """
+        replace(self.places, lambda path: make_empty(self._create, path, self.sheet), self._limits(), ends)
+
+    @contextmanager
+    def looking(self) -> Iterator[Self]:
+        """Open it to read what is kept now, beside whoever may have it open: nothing is locked, written or repaired.
+
+        Raises:
+            CrawlDirectoryError: there is none, it is damaged, or of another version.
+        """
+        if not self.places.ledger.is_dir():
+            raise missing(self.places.state)
+        with ExitStack() as stack:
+            try:
+                path = stack.enter_context(readable(self.places.ledger))
+            except OSError as error:
+                raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
+            self._store = open_beside(self.places.ledger, lambda: self.store_type(path, self._limits(), read_only=True))
+            stack.callback(self._store.close)
+            if schema.version_of(self._store) < schema.VERSION:
+                raise CrawlDirectoryError(
+                    f"the ledger in {self.places.ledger} is of an older version; resume the crawl"
+                )
+            self._load(may_write=False)
+            yield self
+
+    def damage_of_checkpoint(self, name: str) -> str:
+        """Read a checkpoint through; returns what is wrong with it, empty where nothing is, or where it is gone meanwhile."""
+        path = self.places.checkpoints / name
+        wrong = changed_files(path)
+        try:
+            store = self.store_type(path, self._limits(), read_only=True)
+            try:
+                store.read_through()
+            finally:
+                store.close()
+        except CrawlDirectoryError as error:
+            wrong.append(str(error))
+        return wrong[0] if wrong and path.exists() else ""
+
+    def close(self) -> None:
+        """Close it; hosts that moved are written first."""
+        if self._lock is None:
+            return
+        try:
+            self._mend()
+            group = LedgerGroup(self._parts)
+            group.meta(CLEAN, b"" if self.queues.in_flight else b"yes")
+            self._commit(group)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Close it and write nothing more, as if the process had died: what a test of recovery needs."""
+        if self._lock is not None:
+            self._store.close()
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _limits(self) -> StoreLimits:
+        return StoreLimits(self.sheet.cache, self.sheet.buffers, self.sheet.log)
+
+    def _create(self, path: Path) -> RocksStore:
+        return self.store_type(path, self._limits(), create=True)
+
+    def _load(self, *, may_write: bool = True) -> None:
+        self._unsure = None
+        self._state = state = read_state(self._store)
+        self._ends = read_ends(self._store)
+        self._keys = read_keys(self._store, self.sheet)
+        limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
+        self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
+        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.depths.keeps_depths)
+        requests = KeptRequests(self._store, self._keys, session=os.urandom(8))
+        self.queues = HostQueues(self._store, self._keys, limits, state.marks, requests)
+        self.contents = SeenContents(self._store)
+        self._hosts = LedgerHosts(self._store, self._keys)
+        self._links = KeptLinks(self._store, self._keys)
+        self.fingerprints = texts = KeptFingerprints(self._store, self._keys)
+        self.spaces = spaces = KeptSpaces(self._store, self._keys)
+        self._aside = aside = AsideTasks(self._store, self._keys)
+        self._parts = Parts(
+            self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts, spaces, aside
+        )
+        self.is_fresh = self._store.get("meta", STATE_KEY) is None
+        self.is_clean = self.is_fresh or self.meta(CLEAN) == b"yes"
+
+    @property
+    def secret(self) -> bytes:
+        """Under which its keys are made."""
+        return self._store.get("meta", SECRET_KEY) or b""
+
+    # -- groups
+
+    @property
+    def open_group(self) -> LedgerGroup | None:
+        """The group that is open now, if one is."""
+        return self._group
+
+    @contextmanager
+    def group(self) -> Iterator[LedgerGroup]:
+        """Open a group; it is written when the block ends, and forgotten when it raises.
+
+        Raises:
+            RuntimeError: there is an open group.
+            CrawlDirectoryError: it could not be written, and nothing of it is kept.
+        """
+        if self._group is not None:
+            raise RuntimeError("one group at a time: check-and-put must know of everything that is staged")
+        self._mend()
+        self._group = group = LedgerGroup(self._parts)
+        try:
+            yield group
+            self._commit(group)
+        finally:
+            self._group = None
+
+    def _commit(self, group: LedgerGroup) -> None:
+        batch = self._store.batch()
+        plan = self.queues.plan(group.changes)
+        self.queues.write(plan, batch)
+        group.write(batch)
+        counters = dict(self._state.counters)
+        for name, number in group.counts.items():
+            if number:
+                counters[name] = counters.get(name, 0) + number
+        state = LedgerState(plan.marks, counters, self._state.commits + 1)
+        batch.put("meta", STATE_KEY, _encode(state))
+        ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
+        for file, end in ends.items():
+            batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
+        self._unsure = _Commit(group, plan, state, ends)
+        crash_at(Point.BEFORE_COMMIT)
+        self._store.write(batch)
+        crash_at(Point.AFTER_COMMIT)
+        self._committed()
+
+    def _committed(self) -> None:
+        """The last group was written: make it so in memory."""
+        commit, self._unsure = self._unsure, None
+        assert commit is not None
+        self.queues.apply(commit.plan)
+        commit.group.applied()
+        self._state = commit.state
+        self._ends.update(commit.ends)
+        self.metrics.count("commits")
+
+    def _mend(self) -> None:
+        """After a write that failed: go on where there is room again, or say once more that there is none.
+
+        What failed to be written may yet have reached the disk, as when the disk was full only for what follows. The count
+        of commits tells.
+        """
+        if self._store.mend() and self._unsure is not None:
+            if read_state(self._store).commits == self._unsure.state.commits:
+                self._committed()
+            self._unsure = None
+
+    def flush_moves(self) -> None:
+        """Write which hosts came and went, where any did."""
+        if self.queues.moved:
+            self._mend()
+            self._commit(LedgerGroup(self._parts))
+
+    @contextmanager
+    def rewriting(self) -> Iterator[tuple[RocksStore, LedgerKeys, Counting]]:
+        """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards.
+
+        Only who takes out what must not be there any more needs this (:mod:`gossamer.storage.ledger.deleting`).
+        """
+        self._mend()
+        is_clean = self.is_clean
+        try:
+            yield self._store, self._keys, self._write_counted
+        finally:
+            self._load()
+            self.is_clean = is_clean
+
+    def _write_counted(self, batch: Batch, counts: Mapping[str, int], finished: int) -> None:
+        state = self._state
+        for name, number in counts.items():
+            if number:
+                state.counters[name] = state.counters.get(name, 0) + number
+        state.marks.unfinished -= finished
+        batch.put("meta", STATE_KEY, _encode(state))
+        self._store.write(batch)
+        crash_at(Point.DELETION)
+
+    async def settle(self) -> None:
+        """Return when every group so far is as durable as the setting asks."""
+        if self.sheet.durability == "power":
+            await asyncio.to_thread(self._store.sync)
+
+    def sync(self) -> None:
+        """Make every group so far survive a power cut, whatever the setting asks."""
+        self._store.sync()
+
+    # -- beside groups
+
+    def give_up_ends(self, ends: Mapping[str, int | None]) -> None:
+        """Files that end before what was committed of them, or are gone (None): what was lost of them counts no more."""
+        self._mend()
+        batch = self._store.batch()
+        for file, end in ends.items():
+            key = END_PREFIX + file.encode()
+            if end is None:
+                batch.delete("meta", key)
+                self._ends.pop(file, None)
+            else:
+                batch.put("meta", key, str(end).encode())
+                self._ends[file] = end
+        self._store.write(batch)
+
+    def put_meta(self, name: str, value: bytes) -> None:
+        """Keep a value under a name at once; `Group.meta` keeps it with a group."""
+        self._mend()
+        batch = self._store.batch()
+        batch.put("meta", OWN_PREFIX + name.encode(), value)
+        self._store.write(batch)
+
+    # -- checkpoints
+
+    async def checkpoint_at_work(self, name: str) -> Path:
+        """As :meth:`checkpoint`, for a crawl at work: groups go on until little is left to be written, and wait for that alone.
+
+        Raises:
+            UsageError: the name cannot be used, or is taken.
+        """
+        self.places.check_name(name)
+        for _ in range(_FLUSHES):
+            await asyncio.to_thread(self._store.flush)
+        return self.checkpoint(name)
+
+    def checkpoint(self, name: str) -> Path:
+        """Keep the present state under a name, as a snapshot that shares its files.
+
+        Raises:
+            UsageError: the name cannot be used, or is taken.
+        """
+        self.flush_moves()
+        return self.places.add(name, self._store.snapshot_to)
+
+    def checkpoints(self) -> list[str]:
+        """The names of checkpoints, the oldest first."""
+        return self.places.names()
+
+    def restore(self, name: str, ends: Mapping[str, int] | None = None) -> None:
+        """Go back to a checkpoint while the ledger is closed, see :func:`gossamer.storage.ledger.opening.restore`."""
+        restore(self.places.state, name, self._limits(), ends or {})

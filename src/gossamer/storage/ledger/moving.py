@@ -1,0 +1,433 @@
+"""Everything that one ledger keeps of some domains, handed to another: rows, links, queues, requests, hosts and spaces.
+
+Place in the flow: where agents join a crawl or leave it, whoever gains domains takes them here out of the ledgers of the others,
+all at rest (:func:`absorb`); these forget their part afterwards (:func:`drop`). All keys of a domain lie together
+(:mod:`~gossamer.storage.ledger.keys`), so that a stretch of the circle of domains is a range in each family, and nothing else is
+read.
+
+Both may be killed anywhere: `drop` undoes an `absorb`, and can be repeated. Who forgets domains goes on to count their URLs as
+seen: it has sent them to the agent that has them, and need not send them again.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+
+from gossamer.storage.archive.records import uri_field
+from gossamer.storage.ledger.active_hosts import NEW
+from gossamer.storage.ledger.chunks import PLACE_BITS, unpack, unpack_cursors
+from gossamer.storage.ledger.hosts import NAME as REACH
+from gossamer.storage.ledger.hosts import merged_reach
+from gossamer.storage.ledger.keys import (
+    ASIDE,
+    CHUNK,
+    CURSOR,
+    DOMAIN_BYTES,
+    HELD,
+    HOST_ID_BYTES,
+    LATER,
+    OWN_PREFIX,
+    RESTING,
+    ROTATION,
+    SECRET_KEY,
+    SHELF,
+    SPACE_VERSION_PREFIX,
+    TALLIES,
+    LedgerKeys,
+    after,
+    serial_key,
+)
+from gossamer.storage.ledger.ledger import Counting, RocksLedger
+from gossamer.storage.ledger.rotation import ROTATION_NAMES, Marks
+from gossamer.storage.ledger.spaces import common_entries, put_common, recount
+from gossamer.storage.ledger.store import RocksStore
+from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.ledger_rows import DocumentRow
+from gossamer.values.task import SetAside
+from gossamer.values.visit import Location
+
+# Records of the archive that lie elsewhere from now on: the rows of a ledger follow them, and so do the ends of its files.
+#
+# Place in the flow: `gossamer trim` calls :func:`move` with a ledger that it alone has open, and of which nothing is in
+# flight. It can be killed at any point and called again: the files of before count until no row names them.
+
+T = TypeVar("T")
+
+#: Rows that are written in one batch.
+_MOVED_AT_ONCE = 1_000
+
+_rows = msgspec.msgpack.Decoder(DocumentRow)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def move(
+    ledger: RocksLedger,
+    place: Callable[[Location], Location | None],
+    new: Mapping[str, int],
+    old: Iterable[str],
+    lost: Iterable[tuple[str, str]],
+) -> None:
+    """Let the rows of a ledger name the new places of their records.
+
+    Args:
+        ledger: open, with no group and nothing popped.
+        place: where a record lies from now on; None where it does not move.
+        new: the files that records moved to, and their bytes.
+        old: the files that records left.
+        lost: digests of documents of which the archive has no record any more under a URL, and that URL as the archive writes it:
+            who meets such bytes next keeps them.
+
+    Raises:
+        CrawlDirectoryError: it could not be written.
+    """
+    ledger.give_up_ends(dict(new))
+    for part in _parts((digest for digest, uri in lost if uri_field(ledger.contents.owner(digest)) == uri)):
+        with ledger.group() as group:
+            for digest in part:
+                group.disown(digest)
+    ledger.flush_moves()
+    with ledger.rewriting() as (store, _, count):
+        moved = (
+            (key, msgspec.structs.replace(row, location=there))
+            for key, data in store.scan("documents", b"", b"\xff" * 32)
+            if (row := _rows.decode(data)).location is not None and (there := place(row.location)) is not None
+        )
+        for rows in _parts(moved):
+            batch = store.batch()
+            for key, row in rows:
+                batch.put("documents", key, _encode(row))
+            count(batch, {}, 0)
+    ends = ledger.committed_ends()
+    ledger.give_up_ends({file: None for file in old if file in ends})
+
+
+def _parts(items: Iterator[T]) -> Iterator[list[T]]:
+    while part := list(islice(items, _MOVED_AT_ONCE)):
+        yield part
+
+
+#: First and last point of a stretch of the circle of domains (:func:`gossamer.values.hosts.domain_point`).
+Arc = tuple[int, int]
+
+_LAST_POINT = (1 << 8 * DOMAIN_BYTES) - 1
+
+#: Entries that go in one batch.
+_AT_ONCE = 2_000
+
+#: Families whose keys begin with a domain. What was seen stays with whoever forgets the rest.
+_KEPT_BY_DOMAIN = ("documents", "links", "requests", "hosts")
+
+#: Beginnings of counters that say that hosts have something of a kind: without them nobody would look for it.
+_SIGNS = ("learnt:", "ordered:", "digests")
+
+#: Stands behind the last point of a stretch, so that every key with that point lies before it.
+_BEHIND = b"\xff" * HOST_ID_BYTES
+
+#: Bytes of the number at the end of the key of a task that waits for its time.
+_SERIAL_BYTES = 8
+
+_aside_rows = msgspec.msgpack.Decoder(SetAside)
+
+
+class Moved(msgspec.Struct):
+    """What was copied into a ledger."""
+
+    hosts: int = 0
+    """Hosts that had URLs queued."""
+    tasks: int = 0
+    """URLs that are queued, or wait for their time."""
+    set_aside: int = 0
+
+
+def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, common: Sequence[str] = ()) -> Moved:
+    """Copy what one ledger has of some stretches of the circle into another one, which has nothing of them.
+
+    Each batch leaves a whole ledger; what a kill leaves of it is taken out by :func:`drop`.
+
+    Args:
+        taker: open, at rest.
+        giver: likewise; it owes the taker nothing, nor the taker it.
+        arcs: the stretches, in order.
+        common: owners of spaces who keep under no host what holds for all agents: it is copied, and stays where it is too.
+
+    Raises:
+        CrawlDirectoryError: they have keys of different secrets, or one cannot be read or written.
+    """
+    taker.flush_moves()
+    giver.flush_moves()
+    with giver.rewriting() as (source, _, _), taker.rewriting() as (store, keys, count):
+        secret = source.get("meta", SECRET_KEY)
+        if secret != store.get("meta", SECRET_KEY):
+            raise CrawlDirectoryError(
+                f"the ledger in {source.path} has keys of its own, which no other agent can read: it was made before agents "
+                "could join; leave the number of agents as it is"
+            )
+        # Chunks are numbered: those that a host gets from now on have to stand behind those that it brings.
+        marks = taker.queues.marks
+        marks.serial = max(marks.serial, giver.queues.marks.serial)
+        taking = _Taking(source, store, count, arcs)
+        taking.meta(giver, {owner: common_entries(source, owner) for owner in common}, taker.counters())
+        for family in ("seen", "documents", "links", "requests"):
+            taking.copy(family, _ranges(source, family, b"", arcs))
+        taking.hosts()
+        taking.spaces()
+        taking.later(keys, marks)
+        taking.aside()
+        taking.copy("frontier", _resting(source, arcs))
+        taking.turns(marks, taking.chunks())
+        store.sync()
+        return taking.moved
+
+
+class _Taking:
+    """Copies from one store to another, some at a time."""
+
+    def __init__(self, source: RocksStore, store: RocksStore, count: Counting, arcs: Sequence[Arc]) -> None:
+        self.moved = Moved()
+        self._source = source
+        self._store = store
+        self._count = count
+        self._arcs = arcs
+
+    def meta(
+        self, giver: RocksLedger, common: Mapping[str, Mapping[bytes, bytes]], counters: Mapping[str, int]
+    ) -> None:
+        """What holds for all domains: versions of spaces, how far links were announced, common entries, signs."""
+        source, store, batch = self._source, self._store, self._store.batch()
+        for key, value in source.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX)):
+            if store.get("meta", key) is None:
+                batch.put("meta", key, value)
+        place = OWN_PREFIX + REACH.encode()
+        is_empty = next(store.scan("seen", b"", b"\xff" * (HOST_ID_BYTES + 1)), None) is None
+        reach = merged_reach(None if is_empty else store.get("meta", place), giver.depths.kept)
+        if reach is not None:
+            batch.put("meta", place, reach)
+        for owner, entries in common.items():
+            put_common(batch, owner, {**entries, **common_entries(store, owner)})
+        signs = [name for name in giver.counters() if name.startswith(_SIGNS) and not counters.get(name)]
+        self._count(batch, dict.fromkeys(signs, 1), 0)
+
+    def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]], *, unfinished: int = 0) -> None:
+        """Copy entries; each stands for so many unfinished tasks."""
+        left = iter(entries)
+        while part := list(islice(left, _AT_ONCE)):
+            batch = self._store.batch()
+            put = batch.putter(family)
+            for key, value in part:
+                put(key, value)
+            self._count(batch, {}, -unfinished * len(part))
+
+    def hosts(self) -> None:
+        """What is kept of hosts, and how many of them were counted."""
+        found = _ranges(self._source, "hosts", b"", self._arcs)
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            tallied = 0
+            for key, value in part:
+                batch.put("hosts", key, value)
+                is_tally = key[HOST_ID_BYTES:] == TALLIES["host"]
+                tallied += is_tally and self._store.get("hosts", key) is None
+            self._count(batch, {"hosts": tallied}, 0)
+
+    def spaces(self) -> None:
+        """Entries of all owners. What the taker itself has noted of these hosts stays, and counts."""
+        found = _ranges(self._source, "spaces", b"", self._arcs)
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            for key, value in part:
+                batch.put("spaces", key, value)
+            self._count(batch, {}, 0)
+        batch = self._store.batch()
+        for first, last in self._arcs:
+            recount(self._store, batch, first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + _BEHIND)
+        self._count(batch, {}, 0)
+
+    def later(self, keys: LedgerKeys, marks: Marks) -> None:
+        """Tasks that wait for their time. They are numbered anew: two ledgers may have given one number to tasks of one time."""
+        found = list(_later(self._source, keys, self._arcs))
+        numbered = (
+            (key[:-_SERIAL_BYTES] + number.to_bytes(_SERIAL_BYTES), value)
+            for number, (key, value) in enumerate(found, marks.serial)
+        )
+        marks.serial += len(found)
+        self.copy("frontier", numbered, unfinished=1)
+        self.moved.tasks += len(found)
+
+    def aside(self) -> None:
+        """What is set aside: a family's tasks come before its row, which says how many they are."""
+        self.copy("frontier", _ranges(self._source, "frontier", SHELF, self._arcs))
+        for key, value in _ranges(self._source, "frontier", ASIDE, self._arcs):
+            batch = self._store.batch()
+            batch.put("frontier", key, value)
+            number = _aside_rows.decode(value).count
+            self._count(batch, {"set_aside": number}, 0)
+            self.moved.set_aside += number
+
+    def chunks(self) -> Iterator[str]:
+        """Queued tasks, behind the cursors that say which of them are finished. Yields the names of their hosts."""
+        found = _ranges(self._source, "frontier", CHUNK, self._arcs)
+        before = b""
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            tasks, names = 0, []
+            for key, value in part:
+                batch.put("frontier", key, value)
+                hosts = _unfinished(self._source, key, value)
+                tasks += len(hosts)
+                if hosts and key[:-9] != before:
+                    before = key[:-9]
+                    names.append(hosts[0])
+            self._count(batch, {}, -tasks)
+            self.moved.tasks += tasks
+            yield from names
+
+    def turns(self, marks: Marks, names: Iterator[str]) -> None:
+        """Hosts that rest go on to rest; all others that have tasks wait for their turn."""
+        while part := list(islice(names, ROTATION_NAMES)):
+            batch = self._store.batch()
+            batch.put("frontier", serial_key(ROTATION, marks.serial), _encode(part))
+            marks.serial += 1
+            self._count(batch, {}, 0)
+            self.moved.hosts += len(part)
+
+
+def drop(ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True) -> None:
+    """Forget what an open ledger at rest has of some stretches of the circle, but that their URLs were seen.
+
+    Args:
+        ledger: loses it.
+        arcs: the stretches, in order.
+        spaces: also what owners of spaces keep there. What came by an :func:`absorb` that was given up stays: among it may be
+            what the ledger has noted itself, and the next try writes over it.
+
+    Raises:
+        CrawlDirectoryError: it could not be written.
+    """
+    ledger.flush_moves()
+    with ledger.rewriting() as (store, keys, count):
+        dropping = _Dropping(store, count)
+        # Cursors say how much of a chunk is finished: they go when the chunks are gone.
+        dropping.chunks(arcs)
+        dropping.drop("frontier", (key for key, _ in list(_later(store, keys, arcs))), unfinished=1)
+        dropping.aside(arcs)
+        dropping.turns(keys, arcs)
+        dropping.tallies(arcs)
+        for family in (*_KEPT_BY_DOMAIN, *(("spaces",) if spaces else ())):
+            dropping.drop(family, (key for key, _ in _ranges(store, family, b"", arcs)))
+
+
+def forget_seen(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
+    """Count the URLs of some stretches of the circle as never met, of which nothing else is here: whoever had them has lost them.
+
+    Raises:
+        CrawlDirectoryError: it could not be written.
+    """
+    ledger.flush_moves()
+    with ledger.rewriting() as (store, _, count):
+        _Dropping(store, count).drop("seen", (key for key, _ in _ranges(store, "seen", b"", arcs)))
+
+
+class _Dropping:
+    """Deletions, some at a time. Each batch leaves a whole ledger."""
+
+    def __init__(self, store: RocksStore, count: Counting) -> None:
+        self._store = store
+        self._count = count
+
+    def drop(self, family: str, keys: Iterable[bytes], *, unfinished: int = 0) -> None:
+        """Delete keys; each stands for so many unfinished tasks."""
+        left = iter(keys)
+        while part := list(islice(left, _AT_ONCE)):
+            batch = self._store.batch()
+            for key in part:
+                batch.delete(family, key)
+            self._count(batch, {}, unfinished * len(part))
+
+    def chunks(self, arcs: Sequence[Arc]) -> None:
+        """Queued tasks, a host at a time."""
+        found = _ranges(self._store, "frontier", CHUNK, arcs)
+        while part := list(islice(found, _AT_ONCE)):
+            batch = self._store.batch()
+            tasks = 0
+            for key, value in part:
+                batch.delete("frontier", key)
+                tasks += len(_unfinished(self._store, key, value))
+            self._count(batch, {}, tasks)
+
+    def aside(self, arcs: Sequence[Arc]) -> None:
+        """What is set aside: a family's tasks go before its row, which says how many they are."""
+        self.drop("frontier", (key for key, _ in _ranges(self._store, "frontier", SHELF, arcs)))
+        for key, value in list(_ranges(self._store, "frontier", ASIDE, arcs)):
+            batch = self._store.batch()
+            batch.delete("frontier", key)
+            self._count(batch, {"set_aside": -_aside_rows.decode(value).count}, 0)
+
+    def turns(self, keys: LedgerKeys, arcs: Sequence[Arc]) -> None:
+        """Names of hosts that wait for their turn, have it, or rest."""
+        self.drop("frontier", (key for key, _ in _ranges(self._store, "frontier", HELD, arcs)))
+        self.drop("frontier", (key for key, _ in list(_resting(self._store, arcs))))
+        batch = self._store.batch()
+        for key, value in self._store.scan("frontier", ROTATION, after(ROTATION)):
+            names = msgspec.msgpack.decode(value, type=list[str])
+            rest = [name for name in names if not _is_in(arcs, keys.host(name))]
+            if not rest:
+                batch.delete("frontier", key)
+            elif len(rest) < len(names):
+                batch.put("frontier", key, _encode(rest))
+        self._count(batch, {}, 0)
+
+    def tallies(self, arcs: Sequence[Arc]) -> None:
+        """The hosts that were counted."""
+        for key in list(_tallied(self._store, arcs)):
+            batch = self._store.batch()
+            batch.delete("hosts", key)
+            self._count(batch, {"hosts": -1}, 0)
+
+
+def _ranges(store: RocksStore, family: str, kind: bytes, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
+    """Entries whose keys have a domain of these stretches behind `kind`."""
+    behind_all = after(kind) if kind else b"\xff" * (HOST_ID_BYTES + 1)
+    for first, last in arcs:
+        end = kind + (last + 1).to_bytes(DOMAIN_BYTES) if last < _LAST_POINT else behind_all
+        yield from store.scan(family, kind + first.to_bytes(DOMAIN_BYTES), end)
+
+
+def _is_in(arcs: Sequence[Arc], host: bytes) -> bool:
+    point = int.from_bytes(host[:DOMAIN_BYTES])
+    at = bisect_right(arcs, (point, _LAST_POINT)) - 1
+    return at >= 0 and arcs[at][1] >= point
+
+
+def _resting(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
+    """Entries of hosts that rest until a time."""
+    for key, value in store.scan("frontier", RESTING, after(RESTING)):
+        if _is_in(arcs, key[-HOST_ID_BYTES:]):
+            yield key, value
+
+
+def _later(store: RocksStore, keys: LedgerKeys, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
+    """Tasks that wait for their time."""
+    for key, value in store.scan("frontier", LATER, after(LATER)):
+        if _is_in(arcs, keys.host(unpack(value[1:], value[0])[0].host)):
+            yield key, value
+
+
+def _unfinished(store: RocksStore, key: bytes, value: bytes) -> list[str]:
+    """The host of each task of a chunk that is not finished."""
+    level, serial = key[-9], int.from_bytes(key[-8:])
+    cursor = unpack_cursors(store.get("hosts", key[1:-9] + CURSOR)).get(level, NEW)
+    return [
+        task.host
+        for place, task in enumerate(unpack(value, level), serial << PLACE_BITS)
+        if place >= cursor.place and place not in cursor.finished
+    ]
+
+
+def _tallied(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[bytes]:
+    """Keys of the tallies of hosts: a host has been counted when it has one."""
+    for key, _ in _ranges(store, "hosts", b"", arcs):
+        if key[HOST_ID_BYTES:] == TALLIES["host"]:
+            yield key

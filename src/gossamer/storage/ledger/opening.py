@@ -1,0 +1,428 @@
+"""Where a ledger lies, and how one takes the place of another: made, checkpointed, gone back to, killed at any step.
+
+A directory bears the name `ledger` only when it is whole. What is being made is called `making`; what is whole and about
+to replace another, `made`; what was replaced, `replaced`. Whoever opens the ledger finishes what a kill interrupted.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from gossamer.engine.files import scratch
+from gossamer.engine.process_limits import Point, crash_at
+from gossamer.storage.checksums import SUMS, sum_up
+from gossamer.storage.ledger import schema
+from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
+from gossamer.storage.ledger.reading import LedgerState
+from gossamer.storage.ledger.rotation import Marks
+from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged, missing_between
+from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
+from gossamer.values.hosts import DomainRule, domain_rule
+
+# One process for each ledger, by a lock that the system takes away from a process that dies (fault 107).
+
+
+class ProcessLock:
+    """Held from construction to `close`; the file names the holder.
+
+    `flock`, not `lockf`: it also holds against a second opening within the process.
+    """
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock, at once or not at all.
+
+        Raises:
+            CrawlDirectoryError: another process holds it, or the directory cannot be written.
+        """
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            text = f"cannot write to {path.parent}: {error.strerror}; resume where the crawl directory can be written"
+            raise CrawlDirectoryError(text) from None
+        if not _locked(descriptor):
+            holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            text = f"{path.parent} is in use by process {holder or '(just starting)'}; stop that one first"
+            raise CrawlDirectoryError(text) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Let the next one in. A second time does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def holder_of(path: Path) -> str:
+    """The process that holds the lock in this file, `(just starting)` where it has not said so yet; empty where none does."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return lock.read(32).decode("ascii", "replace").strip() or "(just starting)"
+    return ""
+
+
+#: Seconds after which a lock that somebody has is asked for once more: who only looks whether it is held, holds it for an
+#: instant.
+_AGAIN = 0.02
+
+
+def _locked(descriptor: int) -> bool:
+    for attempt in range(2):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0 if attempt else _AGAIN)
+        else:
+            return True
+    return False
+
+
+# A ledger that lies where nothing can be written, made readable: the library writes a log of its own even to read.
+
+#: Files that hold the data; they are read where they are. The others are small, and some are written to.
+_LARGE = frozenset({".sst", ".log"})
+
+
+@contextlib.contextmanager
+def readable(path: Path, can_write: Callable[[Path, int], bool] = os.access) -> Iterator[Path]:
+    """A directory in which the database in `path` can be opened for reading: itself, or links to its files in a folder of ours.
+
+    Args:
+        path: the database.
+        can_write: says whether files can be made in a directory; takes what `os.access` does.
+
+    Raises:
+        OSError: it cannot be read, or there is no room for its small files.
+    """
+    if can_write(path, os.W_OK):
+        yield path
+        return
+    with scratch() as folder:
+        beside = Path(folder, path.name)
+        beside.mkdir()
+        for one in path.iterdir():
+            if one.suffix in _LARGE:
+                (beside / one.name).symlink_to(one.resolve())
+            elif one.is_file() and not one.name.startswith("LOG"):
+                shutil.copyfile(one, beside / one.name)
+        yield beside
+
+
+#: What a checkpoint may be called: a plain file name on every system, and never a path.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+#: Files of a checkpoint that are summed up; tables have checksums of their own, and may be large.
+_SUMMED = ("CURRENT", "MANIFEST-*", "OPTIONS-*", "*.json")
+
+#: Of a directory that its owner alone may read.
+_PRIVATE = 0o700
+
+
+def check_is_free(name: str, taken: Collection[str]) -> None:
+    """Refuse the name of a checkpoint that there is. Raises UsageError."""
+    if name in taken:
+        raise UsageError(f"there is a checkpoint {name!r} already; take another name")
+
+
+class Places:
+    """The names inside an agent's state directory."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.lock = state / "lock"
+        self.ledger = state / "ledger"
+        self.making = state / "making"
+        self.made = state / "made"
+        self.replaced = state / "replaced"
+        self.checkpoints = state / "checkpoints"
+
+    def recover(self) -> None:
+        """Finish a replacement that a kill interrupted, drop what was only half made."""
+        shutil.rmtree(self.making, ignore_errors=True)
+        crash_at(Point.RECOVERY)
+        if self.made.exists():
+            if self.ledger.exists():
+                shutil.rmtree(self.replaced, ignore_errors=True)
+                self.ledger.rename(self.replaced)
+            crash_at(Point.RECOVERY)
+            self.made.rename(self.ledger)
+        crash_at(Point.RECOVERY)
+        shutil.rmtree(self.replaced, ignore_errors=True)
+        for half in self.checkpoints.glob(".*"):
+            shutil.rmtree(half, ignore_errors=True)
+
+    def install(self, make: Callable[[Path], None]) -> None:
+        """Put what `make` writes into a directory in the place of the ledger."""
+        self.recover()
+        make(self.making)
+        self.making.rename(self.made)
+        self.recover()
+
+    def close_to_others(self) -> None:
+        """Let the owner alone read ledger and checkpoints. Raises OSError."""
+        self.checkpoints.mkdir(exist_ok=True)
+        for path in (self.ledger, self.checkpoints):
+            path.chmod(_PRIVATE)
+
+    def names(self) -> list[str]:
+        """Checkpoints, the oldest first."""
+        found = [path for path in self.checkpoints.glob("[!.]*") if path.is_dir()]
+        return [path.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))]
+
+    def check_name(self, name: str) -> None:
+        """Refuse what no checkpoint can be called, and names that are taken. Raises UsageError."""
+        if not NAME.fullmatch(name):
+            raise UsageError(f"a checkpoint cannot be called {name!r}; take letters, digits, dot, dash, underscore")
+        check_is_free(name, self.names())
+
+    def add(self, name: str, snapshot: Callable[[Path], None]) -> Path:
+        """Make a checkpoint.
+
+        Raises:
+            UsageError: the name cannot be used, or is taken.
+        """
+        self.check_name(name)
+        path = self.checkpoints / name
+        self.checkpoints.mkdir(exist_ok=True)
+        half = self.checkpoints / f".{name}"
+        shutil.rmtree(half, ignore_errors=True)
+        snapshot(half)
+        sum_up(half, _SUMMED)
+        crash_at(Point.CHECKPOINT)
+        half.rename(path)
+        return path
+
+
+def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]) -> None:
+    """Go back to a checkpoint. The ledger must be closed; the checkpoint stays.
+
+    Args:
+        state: the agent's state directory.
+        name: of the checkpoint.
+        limits: for the moment in which it is opened.
+        ends: file of the crawl directory -> its size now. What was archived after the checkpoint is kept: these count as
+            committed ends from now on, and who writes on starts new files (design question 10).
+
+    Raises:
+        UsageError: there is no such checkpoint.
+        CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
+    """
+    places = Places(state)
+    known = places.names()
+    if name not in known:
+        raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
+    replace(places, lambda path: _link(places.checkpoints / name, path), limits, ends)
+
+
+def replace(places: Places, make: Callable[[Path], None], limits: StoreLimits, ends: Mapping[str, int]) -> None:
+    """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged.
+
+    Raises:
+        CrawlDirectoryError: the ledger is in use, or what was made is damaged.
+    """
+    lock = ProcessLock(places.lock)
+    try:
+
+        def make_with_ends(path: Path) -> None:
+            make(path)
+            store = RocksStore(path, limits)
+            try:
+                batch = store.batch()
+                for file, end in ends.items():
+                    batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
+                store.write(batch)
+                store.sync()
+            finally:
+                store.close()
+
+        places.install(make_with_ends)
+    finally:
+        lock.close()
+
+
+def _link(source: Path, target: Path) -> None:
+    """A copy of a database. Its tables never change, so the copy shares them; the rest is small."""
+    target.mkdir(mode=stat.S_IMODE(source.parent.stat().st_mode))
+    for path in source.iterdir():
+        if path.suffix == ".sst":
+            try:
+                os.link(path, target / path.name)
+                continue
+            except OSError:  # a file system without hard links
+                pass
+        if path.is_file() and path.name != SUMS:
+            shutil.copy2(path, target / path.name)
+
+
+def missing(state: Path) -> CrawlDirectoryError:
+    """The error of who wants to go on where nothing is."""
+    return CrawlDirectoryError(f"there is no ledger in {state}; name the directory of a crawl")
+
+
+# What an opened ledger begins with: secret, rule by which hosts are assigned, state of the last commit, where files end.
+#
+# Place in the flow: :mod:`ledger` reads it here when it opens a store, and has an empty one made where there is none.
+
+#: So many times a ledger that is being written is opened to be looked at. Its writer replaces a file every few seconds at most,
+#: and an opening takes milliseconds: the second try succeeds, and this only bounds the wait where something is very wrong.
+_OPENINGS = 20
+
+
+#: The file in a crawl's state that has the secret of all its ledgers, where agents share one.
+_SHARED = "secret"
+
+_SECRET_BYTES = 8
+
+
+def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
+    """Open a database to read it while its owner may be writing it.
+
+    The library lists the files before it opens them, and the owner may replace one in between. A file that is missing is
+    damage only where the directory stayed the same meanwhile.
+
+    Args:
+        path: the directory that the owner writes.
+        open_it: opens it, or links to its files.
+
+    Raises:
+        CrawlDirectoryError: it is damaged, or cannot be read.
+    """
+    for _ in range(_OPENINGS - 1):
+        before = set(path.iterdir())
+        try:
+            check_log(path)
+            return open_it()
+        except LedgerDamaged:
+            if set(path.iterdir()) == before:
+                raise
+    check_log(path)
+    return open_it()
+
+
+def check_log(path: Path) -> None:
+    """Notice a log that is gone: the library would take the store for one in which that was never written.
+
+    Raises:
+        CrawlDirectoryError: that is so.
+    """
+    if (path / "CURRENT").exists() and not any(path.glob("*.log")):
+        what = "its write-ahead log is missing"
+    elif gap := missing_between(path):
+        what = f"a write-ahead log is missing between {gap}"
+    else:
+        return
+    raise damaged(path, what)
+
+
+def share_secret(state: Path, secret: bytes | None = None) -> None:
+    """Let all ledgers that are made in a crawl's state from now on have one secret, so that one can take from another.
+
+    Call it before the first of several agents starts; it does nothing where it was called before. Raises OSError.
+
+    Args:
+        state: of the crawl.
+        secret: of a ledger that is there already; a new one is drawn where there is none.
+    """
+    path = state / _SHARED
+    if path.exists():
+        return
+    state.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{_SHARED}.new")
+    fresh.touch(mode=0o600)
+    fresh.write_bytes(os.urandom(_SECRET_BYTES) if secret is None else secret)
+    fresh.replace(path)
+
+
+def _secret_of(state: Path) -> bytes:
+    """The secret of a new ledger: the one that all share, where they share one."""
+    try:
+        shared = (state / _SHARED).read_bytes()
+    except FileNotFoundError:
+        return os.urandom(_SECRET_BYTES)
+    if len(shared) != _SECRET_BYTES:
+        raise CrawlDirectoryError(f"{state / _SHARED} is damaged; bring it back from a copy")
+    return shared
+
+
+def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSheet) -> None:
+    """An empty ledger of this version, with a secret; `create` makes its store in `path`, inside an agent's state."""
+    secret = _secret_of(path.parents[1])
+    store = create(path)
+    try:
+        batch = store.batch()
+        batch.put("meta", SECRET_KEY, secret)
+        rule = domain_rule(sheet.division, sheet.together)
+        if rule != DomainRule():
+            batch.put("meta", RULE_KEY, msgspec.json.encode(rule))
+        schema.stamp(batch)
+        store.write(batch)
+        store.sync()
+    finally:
+        store.close()
+
+
+def read_keys(store: RocksStore, sheet: LedgerSheet) -> LedgerKeys:
+    """The keys of a ledger, which go by its secret and its rule.
+
+    Raises:
+        CrawlDirectoryError: its secret is lost.
+        UsageError: the settings ask for another rule than the one that was fixed when it was made.
+    """
+    secret = store.get("meta", SECRET_KEY)
+    if secret is None:
+        raise CrawlDirectoryError(f"the ledger in {store.path} lost its secret; go back to a checkpoint")
+    return LedgerKeys(int.from_bytes(secret), _read_rule(store, sheet))
+
+
+def _read_rule(store: RocksStore, sheet: LedgerSheet) -> DomainRule:
+    text, asked = store.get("meta", RULE_KEY), domain_rule(sheet.division, sheet.together)
+    kept = DomainRule() if text is None else msgspec.json.decode(text, type=DomainRule)
+    if asked not in (kept, DomainRule()):
+        raise UsageError(
+            f"the crawl in {sheet.directory} assigns each {kept.division} as a whole, and that is fixed; leave "
+            "the ledger's settings `division` and `together` as they were"
+        )
+    return kept
+
+
+def read_state(store: RocksStore) -> LedgerState:
+    """The state that the last commit wrote; an empty one where there was none.
+
+    Raises:
+        CrawlDirectoryError: it is damaged.
+    """
+    text = store.get("meta", STATE_KEY)
+    try:
+        return LedgerState(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=LedgerState)
+    except msgspec.DecodeError as error:
+        raise damaged(store.path, str(error)) from None
+
+
+def read_ends(store: RocksStore) -> dict[str, int]:
+    """File of the crawl directory -> its committed end.
+
+    Raises:
+        CrawlDirectoryError: one is damaged.
+    """
+    try:
+        ends = store.scan("meta", END_PREFIX, after(END_PREFIX))
+        return {key[len(END_PREFIX) :].decode(): int(value) for key, value in ends}
+    except ValueError as error:
+        raise damaged(store.path, str(error)) from None

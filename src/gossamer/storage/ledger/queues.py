@@ -1,0 +1,359 @@
+"""Queues by host on the disk, and the window of hosts that are held in memory (Heydon and Najork 1999, section 3.2).
+
+A host is in one of four places, and the store knows which: *held* (in the window, its tasks may be popped), *waiting*
+in the rotation for a place in the window, *resting* until a time, or nowhere, because it has no tasks. A push writes
+a chunk behind the host's queue without reading anything; a host that is not held is also put behind the rotation, where
+it may stand twice: whoever finds it held, resting or empty passes it by.
+
+Only chunks of held hosts are in memory, up to a number of tasks; the buffers that were not used longest are dropped
+first. The write buffers of the store are the enqueue buffers.
+"""
+
+from collections import OrderedDict, deque
+
+import msgspec
+
+from gossamer.storage.ledger.active_hosts import HeldHost, HeldLane, HostLeaving, QueueFlights
+from gossamer.storage.ledger.chunks import pack, pack_cursors, unpack, unpack_cursors
+from gossamer.storage.ledger.keys import (
+    CHUNK,
+    CURSOR,
+    HELD,
+    RESTING,
+    ROTATION,
+    LedgerKeys,
+    after,
+    lane_key,
+    serial_key,
+    time_key,
+)
+from gossamer.storage.ledger.rotation import ROTATION_NAMES, HostEnding, Marks, Plan, QueueChanges, Rotation
+from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.storage.ledger.waiting import KeptRequests, LaterTasks, waiting
+from gossamer.values.task import Task
+
+
+class QueueLimits(msgspec.Struct, frozen=True):
+    """What bounds the memory of the queues."""
+
+    held: int
+    """Hosts in the window."""
+    turn: int
+    """Tasks after which a host makes room for one that waits."""
+    buffered: int
+    """Tasks in all dequeue buffers."""
+    refill: int
+    """Tasks that a buffer is filled up to."""
+
+
+class HostQueues:
+    """The queues of all hosts."""
+
+    def __init__(
+        self, store: RocksStore, keys: LedgerKeys, limits: QueueLimits, marks: Marks, requests: KeptRequests
+    ) -> None:
+        self.marks = marks
+        self.requests = requests
+        self._requesting: set[str] = set()
+        """Identities in flight of tasks that are no plain GET."""
+        self.limits = limits
+        self._store = store
+        self._keys = keys
+        self._held: dict[str, HeldHost] = {}
+        self._arrivals: deque[str] = deque()
+        self._flights = QueueFlights()
+        self._buffers: OrderedDict[str, HeldHost] = OrderedDict()
+        self._buffered = 0
+        self._moves: dict[str, tuple[HostLeaving | None, float]] = {}
+        self._rotation = Rotation(store, marks)
+        self.later = LaterTasks(store)
+        for _, name in store.scan("frontier", HELD, after(HELD)):
+            self._hold(name.decode())
+            self._arrivals.append(name.decode())
+
+    def __len__(self) -> int:
+        return self.marks.unfinished - len(self._flights)
+
+    def __repr__(self) -> str:
+        return f"<HostQueues {len(self)} tasks, {len(self._held)} hosts held, {len(self._flights)} in flight>"
+
+    @property
+    def held(self) -> int:
+        """Hosts in the window."""
+        return len(self._held)
+
+    @property
+    def in_flight(self) -> int:
+        """Tasks that were popped and are not finished."""
+        return len(self._flights)
+
+    @property
+    def buffered(self) -> int:
+        """Tasks in memory that were not popped."""
+        return self._buffered
+
+    @property
+    def moved(self) -> bool:
+        """Whether a host has changed its place since the last commit: it is not found there before the next."""
+        return bool(self._moves or self._rotation.spent)
+
+    @property
+    def next_rest(self) -> float:
+        """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
+        return self._rotation.next_rest
+
+    def flights(self, url: str) -> int:
+        """How many tasks of this identity are in flight."""
+        return self._flights.count(url)
+
+    # -- hosts come
+
+    def admit(self, now: float, most: int) -> list[str]:
+        """Names of hosts that are held from now on. What :attr:`moved` must be committed before."""
+        found: list[str] = []
+        while self._arrivals and len(found) < most:
+            name = self._arrivals.popleft()
+            entry = self._held.get(name)
+            if entry is not None and entry.leaving is None:
+                found.append(name)
+        room = min(most - len(found), self.limits.held - len(self._held))
+        if room > 0:
+            woken = self._rotation.woken(now, room)
+            for name in woken:
+                self._hold(name)
+                self._moves[name] = (None, 0.0)
+            found += woken
+        while (room := min(most - len(found), self.limits.held - len(self._held))) > 0:
+            names = self._rotation.next_turns(room)
+            if not names:
+                break
+            found += self._take_turns(names)
+        return found
+
+    def _take_turns(self, names: list[str]) -> list[str]:
+        """Those of `names` that are not held yet and do not rest."""
+        fresh = [name for name in dict.fromkeys(names) if name not in self._held]
+        keys = [self._keys.host(name) for name in fresh]
+        # Cursors come with it: asked together they cost half of what each costs at its host's first pop.
+        rows = self._store.get_many("hosts", [key + RESTING for key in keys] + [key + CURSOR for key in keys])
+        found = []
+        for name, rest, cursor in zip(fresh, rows[: len(fresh)], rows[len(fresh) :], strict=True):
+            if rest is None:
+                self._hold(name).cursors = unpack_cursors(cursor)
+                self._moves[name] = (None, 0.0)
+                found.append(name)
+        return found
+
+    def _hold(self, name: str) -> HeldHost:
+        held = self._held[name] = HeldHost(name, self._keys.host(name))
+        return held
+
+    # -- tasks go
+
+    def pop(self, name: str, most: int) -> list[Task]:
+        """Up to `most` tasks of a held host; none when it is held no more."""
+        entry = self._held.get(name)
+        if entry is None or entry.leaving is not None:
+            return []
+        if entry.popped >= self.limits.turn and len(self._held) >= self.limits.held and not self._rotation.is_over:
+            self._leave(entry, HostLeaving.TURN)
+            return []
+        taken: list[Task] = []
+        while len(taken) < most:
+            lane = entry.first()
+            if lane is not None and lane.buffer:
+                self._take(lane, most - len(taken), taken)
+            elif not self._read(entry, most - len(taken)):
+                break
+        if not taken:
+            self._leave(entry, HostLeaving.EMPTY)
+            return taken
+        entry.popped += len(taken)
+        self._buffered -= len(taken)
+        if entry.is_buffering:
+            self._buffers[name] = entry
+            self._buffers.move_to_end(name)
+        else:
+            self._buffers.pop(name, None)
+        self._trim()
+        return taken
+
+    def _take(self, lane: HeldLane, most: int, taken: list[Task]) -> None:
+        """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
+        for place, task in lane.take(most):
+            identity = task.identity
+            if task.request is not None:
+                task = self.requests.whole(task)  # noqa: PLW2901
+                self._requesting.add(identity)
+            taken.append(task)
+            self._flights.depart(identity, lane, place)
+
+    def put_back(self, task: Task) -> None:
+        """A popped task is not in flight after all; it is popped again before those behind it."""
+        flight = self._flights.call_back(task.identity)
+        if flight is None:
+            return
+        if not self._flights.count(task.identity):
+            self._requesting.discard(task.identity)
+        lane, place = flight
+        lane.put_back(place, waiting(task))
+        entry = lane.entry
+        entry.popped -= 1
+        self._buffered += 1
+        self._buffers[entry.name] = entry
+        if entry.leaving is not None and not entry.is_flying:
+            if entry.leaving is HostLeaving.REST:
+                self._rotation.rests(entry.until)
+            self._let_go(entry)
+        self._trim()
+
+    def rest(self, name: str, until: float) -> None:
+        """Hold a host no more until this time."""
+        entry = self._held.get(name)
+        if entry is not None and entry.leaving is None:
+            entry.until = until
+            self._leave(entry, HostLeaving.REST)
+
+    def _read(self, entry: HeldHost, most: int) -> bool:
+        """Buffer what comes next of a host, at least `most` tasks where there are so many; False where nothing is left."""
+        if entry.cursors is None:
+            entry.cursors = unpack_cursors(self._store.get("hosts", entry.key + CURSOR))
+        stretch = entry.unread()
+        if stretch is None:
+            return False
+        # All held hosts take turns: a larger share for one would be dropped before its next turn.
+        share = self.limits.buffered // len(self._held)
+        room = max(most, min(self.limits.refill, share))
+        prefix = CHUNK + entry.key
+        start, end = lane_key(prefix, stretch.level, stretch.serial), lane_key(prefix, stretch.end)
+        for key, value in self._store.scan("frontier", start, end):
+            level = key[-9]
+            read = entry.lane(level).fill(int.from_bytes(key[-8:]), unpack(value, level), room)
+            self._buffered += read
+            room -= read
+            if not room:
+                entry.read_up_to(level)
+                break
+        else:
+            entry.read_to_the_end(stretch)
+        return True
+
+    def _trim(self) -> None:
+        """Drop the buffers that were not used longest, until what is left keeps the bound."""
+        while self._buffered > self.limits.buffered:
+            _, entry = self._buffers.popitem(last=False)
+            self._buffered -= entry.empty_buffers()
+
+    def _leave(self, entry: HeldHost, why: HostLeaving) -> None:
+        entry.leaving = why
+        if not entry.is_flying:
+            self._let_go(entry)
+
+    def _let_go(self, entry: HeldHost) -> None:
+        """A host that leaves, and of which nothing is in flight any more, goes to its next place."""
+        assert entry.leaving is not None
+        if entry.leaving is not HostLeaving.REST:
+            entry.leaving = HostLeaving.TURN if entry.has_work else HostLeaving.EMPTY
+        if entry.leaving is HostLeaving.REST:
+            self._rotation.rests(entry.until)
+        self._moves[entry.name] = (entry.leaving, entry.until)
+        self._buffered -= entry.empty_buffers()
+        self._buffers.pop(entry.name, None)
+        del self._held[entry.name]
+
+    # -- a commit
+
+    def plan(self, changes: QueueChanges) -> Plan:
+        """What is to be written for these changes, and for the hosts that came and went."""
+        plan = Plan(changes, self.marks)
+        plan.moves, plan.spent = dict(self._moves), list(self._rotation.spent)
+        for lane, places in self._flights.places(changes.ended).items():
+            ending = plan.ended.get(lane.entry.name)
+            if ending is None:
+                ending = plan.ended[lane.entry.name] = HostEnding(lane.entry)
+            ending.places[lane] = places
+        for ending in plan.ended.values():
+            ending.decide()
+        plan.rotated = [name for name, (why, _) in plan.moves.items() if why is HostLeaving.TURN]
+        held, waiting, known = self._held, self._rotation.waiting, set(plan.rotated)
+        for name, _ in changes.pushed:
+            if name not in held and name not in known and name not in waiting:
+                known.add(name)
+                plan.rotated.append(name)
+        return plan
+
+    def write(self, plan: Plan, batch: Batch) -> None:
+        """Put the plan into a batch; the plan's marks then stand behind what was written."""
+        self._write_moves(plan, batch)
+        self._write_requests(plan.changes, batch)
+        for ending in plan.ended.values():
+            host = ending.entry.key
+            batch.put("hosts", host + CURSOR, pack_cursors(ending.cursors))
+            for lane, chunks in ending.chunks.items():
+                for serial in chunks:
+                    batch.delete("frontier", lane_key(CHUNK + host, lane.level, serial))
+        changes, marks = plan.changes, plan.marks
+        put, host_id = batch.putter("frontier"), self._keys.host
+        for (name, level), tasks in changes.pushed.items():
+            prefix = CHUNK + host_id(name)
+            for chunk in pack(name, tasks):
+                put(lane_key(prefix, level, marks.serial), chunk)
+                marks.serial += 1
+        LaterTasks.put(changes.later, marks.serial, batch)
+        marks.serial += len(changes.later)
+        for key in changes.woken:
+            batch.delete("frontier", key)
+        for start in range(0, len(plan.rotated), ROTATION_NAMES):
+            names = msgspec.msgpack.encode(plan.rotated[start : start + ROTATION_NAMES])
+            batch.put("frontier", serial_key(ROTATION, marks.serial), names)
+            marks.serial += 1
+
+    def _write_requests(self, changes: QueueChanges, batch: Batch) -> None:
+        ended = {url: n for url, n in changes.ended.items() if url in self._requesting} if self._requesting else {}
+        if changes.requests or ended or changes.begun:
+            self.requests.write(changes.requests, ended, changes.begun, batch)
+
+    def _write_moves(self, plan: Plan, batch: Batch) -> None:
+        for key in plan.spent:
+            batch.delete("frontier", key)
+            if key.startswith(RESTING):
+                batch.delete("hosts", key[9:] + RESTING)
+        for name, (why, until) in plan.moves.items():
+            host = self._keys.host(name)
+            if why is None:
+                batch.put("frontier", HELD + host, name.encode())
+                continue
+            batch.delete("frontier", HELD + host)
+            if why is HostLeaving.REST:
+                batch.put("frontier", time_key(RESTING, until, host), name.encode())
+                batch.put("hosts", host + RESTING, b"")
+
+    def apply(self, plan: Plan) -> None:
+        """The plan was written: make it so in memory."""
+        self.marks = plan.marks
+        self._moves.clear()
+        resting = [
+            time_key(RESTING, until, self._keys.host(name))
+            for name, (why, until) in plan.moves.items()
+            if why is HostLeaving.REST
+        ]
+        self._rotation.applied(plan.marks, resting, plan.rotated)
+        changes, held = plan.changes, self._held
+        for url, count in changes.ended.items():
+            if self._flights.land(url, count):
+                self._requesting.discard(url)
+        self.later.applied(changes.later, changes.woken)
+        for name, level in changes.pushed:
+            if name in held:
+                self._more(held[name], level, plan.first_serial)
+        for ending in plan.ended.values():
+            ending.apply()
+            if ending.entry.leaving is not None and not ending.entry.is_flying:
+                self._let_go(ending.entry)
+
+    def _more(self, entry: HeldHost, level: int, serial: int) -> None:
+        """A held host has more to read; one that was found empty is held again by whoever admits it."""
+        entry.pushed(level, serial)
+        if entry.leaving is HostLeaving.EMPTY:
+            entry.leaving = None
+            self._arrivals.append(entry.name)

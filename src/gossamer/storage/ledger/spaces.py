@@ -1,0 +1,377 @@
+"""Spaces on the disk: entries of their owners, under the host's id or under none, and how many bytes each owner has there.
+
+Place in the flow: an owner opens its space when it starts; a group stages entries in :class:`StagedSpaces` and puts them into its
+batch. The version stands in each key, so that a migration moves entries from one version to the next, some at a time: killed
+anywhere, it goes on with those that are left.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from gossamer.engine.process_limits import Point, crash_at
+from gossamer.storage.contract import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
+from gossamer.storage.ledger.keys import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, LedgerKeys, after
+from gossamer.storage.ledger.schema import parse_version
+from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.values.errors import CrawlDirectoryError
+
+#: What an owner may be called: it stands in keys behind its length.
+_OWNER = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+#: Entries that a migration moves in one batch: it is in memory, and a space is not.
+AT_ONCE = 2_000
+
+#: Stands where an entry has the length of its owner's name: the bytes that the owner has in this place.
+_USED = b"\x00"
+
+#: Family, and what keys of one place in it begin with: a host's id, or the prefix of what belongs to no host.
+_Place = tuple[str, bytes]
+
+_COMMON: _Place = ("meta", COMMON_PREFIX)
+
+#: Family and key.
+_Where = tuple[str, bytes]
+
+
+class _OpenSpace(msgspec.Struct, frozen=True):
+    """A space and what its keys begin with, behind a host's id and under no host: every look into the space asks for it."""
+
+    space: Space
+    under_host: bytes
+    common: bytes
+    used_under_host: bytes
+    used_in_common: bytes
+
+
+def _opened(space: Space) -> _OpenSpace:
+    label = _label(space.owner)
+    entries, used = label + bytes([space.version]), _USED + label
+    return _OpenSpace(space, entries, COMMON_PREFIX + entries, used, COMMON_PREFIX + used)
+
+
+def _label(owner: str) -> bytes:
+    """What stands for an owner in keys."""
+    return bytes([len(owner)]) + owner.encode()
+
+
+def _entry(rest: bytes, value: bytes) -> SpaceEntry:
+    """An entry, from what follows its place in the key."""
+    length = rest[0]
+    return SpaceEntry(rest[1 : 1 + length].decode(), rest[1 + length], rest[2 + length :], value)
+
+
+def common_entries(store: RocksStore, owner: str) -> dict[bytes, bytes]:
+    """Keys and values of what an owner has under no host, as they lie in the store."""
+    prefix = COMMON_PREFIX + bytes([len(owner)]) + owner.encode()
+    return dict(store.scan("meta", prefix, after(prefix)))
+
+
+def put_common(batch: Batch, owner: str, entries: Mapping[bytes, bytes]) -> None:
+    """Put such entries into a batch of a store that has none of this owner, and how many bytes they are."""
+    label = bytes([len(owner)]) + owner.encode()
+    skip = len(COMMON_PREFIX) + len(label) + 1
+    for key, value in entries.items():
+        batch.put("meta", key, value)
+    used = sum(len(key) - skip + len(value) for key, value in entries.items())
+    if used:
+        batch.put("meta", COMMON_PREFIX + _USED + label, used.to_bytes(8))
+
+
+def recount(store: RocksStore, batch: Batch, start: bytes, end: bytes) -> None:
+    """Put into a batch how many bytes owners have under each host between two keys: entries of two stores lie there as one."""
+    used: dict[bytes, int] = {}
+    counted: dict[bytes, int] = {}
+    for key, value in store.scan("spaces", start, end):
+        host, rest = key[:HOST_ID_BYTES], key[HOST_ID_BYTES:]
+        if rest.startswith(_USED):
+            counted[key] = int.from_bytes(value)
+            continue
+        label = rest[: 1 + rest[0]]
+        whose = host + _USED + label
+        used[whose] = used.get(whose, 0) + len(rest) - len(label) - 1 + len(value)
+    for key in counted.keys() - used.keys():
+        batch.delete("spaces", key)
+    for key, number in used.items():
+        batch.put("spaces", key, number.to_bytes(8))
+
+
+class KeptSpaces:
+    """The spaces of one ledger. Contract: `spaces.Spaces`."""
+
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
+        self._store = store
+        self._keys = keys
+        self._open: dict[str, _OpenSpace] = {}
+
+    def __repr__(self) -> str:
+        return f"<KeptSpaces of {', '.join(self._open) or 'nobody'}>"
+
+    def open(self, space: Space) -> None:
+        """Begin to use a space, or go on with it; entries of an older version are migrated.
+
+        Raises:
+            CrawlDirectoryError: a newer program has written it; or it is older, and only looked at.
+            ValueError: the declaration cannot be kept.
+        """
+        if not _OWNER.fullmatch(space.owner) or not 1 <= space.version <= 255:
+            raise ValueError(f"a space cannot be called {space.owner!r} with version {space.version}")
+        if len(space.migrations) != space.version - 1:
+            raise ValueError(f"space {space.owner!r} has version {space.version}: it needs one migration for each step")
+        found = self._version_of(space)
+        if found < space.version and self._store.is_read_only:
+            raise CrawlDirectoryError(
+                f"the ledger in {self._store.path} holds {space.owner!r} of an older version; resume the crawl"
+            )
+        for step in range(found, space.version):
+            self._stamp(space, f"{step}>{step + 1}")
+            self._migrate(space, step, space.migrations[step - 1])
+            self._stamp(space, f"{step + 1}")
+        self._open[space.owner] = _opened(space)
+
+    def _version_of(self, space: Space) -> int:
+        """The version that the entries have; of those on their way to another, the one that they had."""
+        text = self._store.get("meta", SPACE_VERSION_PREFIX + space.owner.encode())
+        if text is None:
+            if not self._store.is_read_only:
+                self._stamp(space, str(space.version))
+            return space.version
+        found, newest = parse_version(text)
+        if found is None or newest > space.version:
+            told = "an unknown version" if found is None else f"version {newest}"
+            raise CrawlDirectoryError(
+                f"the ledger in {self._store.path} holds {space.owner!r} of {told}, and this program knows "
+                f"{space.version}; use a newer program"
+            )
+        return found
+
+    def _stamp(self, space: Space, version: str) -> None:
+        batch = self._store.batch()
+        batch.put("meta", SPACE_VERSION_PREFIX + space.owner.encode(), version.encode())
+        self._store.write(batch)
+
+    def _migrate(self, space: Space, version: int, migration: Migration) -> None:
+        """Move the entries of a version to the next one."""
+        label = _label(space.owner)
+        old, new = label + bytes([version]), label + bytes([version + 1])
+        batch, used = self._store.batch(), dict[_Where, int]()
+        for (family, start), label_and_key, value in self._entries():
+            if not label_and_key.startswith(old):
+                continue
+            key = label_and_key[len(old) :]
+            batch.delete(family, start + label_and_key)
+            moved = migration(key, value)
+            change = -len(key) - len(value)
+            if moved is not None:
+                batch.put(family, start + new + moved[0], moved[1])
+                change += len(moved[0]) + len(moved[1])
+            where = family, start + _USED + label
+            used[where] = (self._used(where) if where not in used else used[where]) + change
+            batch.put(*where, used[where].to_bytes(8))
+            if len(batch) >= AT_ONCE:
+                self._store.write(batch)
+                batch, used = self._store.batch(), {}
+                crash_at(Point.RECOVERY)
+        self._store.write(batch)
+
+    def _entries(self) -> Iterator[tuple[_Place, bytes, bytes]]:
+        """Every entry and count: its place, what follows it in the key, and the value."""
+        for key, value in self._store.scan("spaces", b"", b"\xff" * (HOST_ID_BYTES + 1)):
+            yield ("spaces", key[:HOST_ID_BYTES]), key[HOST_ID_BYTES:], value
+        for key, value in self._store.scan("meta", COMMON_PREFIX, after(COMMON_PREFIX)):
+            yield _COMMON, key[len(COMMON_PREFIX) :], value
+
+    # -- what is kept
+
+    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
+        """The value of a key; None where there is none."""
+        return self.value(self.where(space, host, key))
+
+    def get_many(self, space: Space, hosts: Sequence[str], key: bytes = b"") -> list[bytes | None]:
+        """The values of one key under several hosts, in order."""
+        return self._store.get_many("spaces", [self.where(space, host, key)[1] for host in hosts])
+
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, in order, with their values; none before `start`."""
+        family, low = self.where(space, host, prefix)
+        skip = len(low) - len(prefix)
+        for key, value in self._store.scan(family, max(low, low[:skip] + start), after(low)):
+            yield key[skip:], value
+
+    def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The values under all hosts, each behind a mark, in the order of domains."""
+        label = self.where(space, "", b"")[1][HOST_ID_BYTES:]
+        for key, value in self._store.scan("spaces", after + b"\x00", b"\xff" * (HOST_ID_BYTES + 1)):
+            if key.startswith(label, HOST_ID_BYTES):
+                yield key, value
+
+    def of_host(self, host: str) -> Iterator[SpaceEntry]:
+        """All that lies under a host, by owner and key; what absent owners have put there too."""
+        start = self._keys.host(host)
+        for key, value in self._store.scan("spaces", start, after(start)):
+            rest = key[HOST_ID_BYTES:]
+            if not rest.startswith(_USED):
+                yield _entry(rest, value)
+
+    def figures(self) -> list[SpaceFigures]:
+        """What is kept, by owner; absent owners too."""
+        sums: dict[bytes, list[int]] = {}
+        counted: dict[tuple[_Place, bytes], int] = {}
+        found: dict[tuple[_Place, bytes], int] = {}
+        versions = {
+            key[len(SPACE_VERSION_PREFIX) :]: parse_version(value)[0] or 0
+            for key, value in self._store.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX))
+        }
+        strays: dict[bytes, int] = {}
+        for place, rest, value in self._entries():
+            if rest.startswith(_USED):
+                counted[place, rest[2 : 2 + rest[1]]] = int.from_bytes(value)
+                continue
+            one = _entry(rest, value)
+            owner, version, size = one.owner.encode(), one.version, len(one.key) + len(value)
+            found[place, owner] = found.get((place, owner), 0) + size
+            keys, total = sums.setdefault(owner, [0, 0])
+            sums[owner] = [keys + 1, total + size]
+            strays[owner] = strays.get(owner, 0) + (version != versions.get(owner))
+        for pair in counted.keys() | found.keys():
+            if counted.get(pair, 0) != found.get(pair, 0):
+                strays[pair[1]] = strays.get(pair[1], 0) + 1
+        made = []
+        for owner in sorted({*sums, *versions, *strays}):
+            keys, total = sums.get(owner, [0, 0])
+            made.append(SpaceFigures(owner.decode(), versions.get(owner, 0), keys, total, strays.get(owner, 0)))
+        return made
+
+    # -- for groups
+
+    def where(self, space: Space, host: str | None, key: bytes) -> _Where:
+        """Where an entry lies.
+
+        Raises:
+            ValueError: nobody has opened this space as it is declared here.
+        """
+        known = self._known(space)
+        return (
+            ("meta", known.common + key) if host is None else ("spaces", self._keys.host(host) + known.under_host + key)
+        )
+
+    def where_used(self, space: Space, host: str | None) -> _Where:
+        """Where it is counted how many bytes the owner has under a host."""
+        known = self._known(space)
+        return (
+            ("meta", known.used_in_common)
+            if host is None
+            else ("spaces", self._keys.host(host) + known.used_under_host)
+        )
+
+    def value(self, where: _Where) -> bytes | None:
+        """What lies there."""
+        return self._store.get(*where)
+
+    def _used(self, where: _Where) -> int:
+        return int.from_bytes(self.value(where) or b"")
+
+    def _known(self, space: Space) -> _OpenSpace:
+        known = self._open.get(space.owner)
+        if known is None or (known.space is not space and known.space != space):
+            raise ValueError(f"space {space.owner!r} is not open as it is declared; its owner opens it when it starts")
+        return known
+
+
+class StagedSpaces:
+    """What one group changes in spaces. Contract: `spaces.SpacesGroup`, but for what is counted."""
+
+    __slots__ = ("_kept", "_read", "_used", "_values")
+
+    def __init__(self, kept: KeptSpaces) -> None:
+        self._kept = kept
+        # A look at the store costs several times one at this: the pages of a group share their host, and all share what has none.
+        self._read: dict[_Where, bytes | None] = {}
+        self._values: dict[_Where, bytes | None] = {}
+        self._used: dict[_Where, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<StagedSpaces {len(self._values)} entries>"
+
+    def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
+        """Stage an entry; False, and nothing, where it would break a bound."""
+        if len(key) > KEY_BYTES or len(value) > space.value_bytes:
+            return False
+        where = self._kept.where(space, host, key)
+        known = self._value(where)
+        counter, used = self._counted(space, host)
+        used += len(value) + len(key) if known is None else len(value) - len(known)
+        if used > (space.common_bytes if host is None else space.host_bytes):
+            return False
+        self._values[where] = value
+        self._used[counter] = used
+        return True
+
+    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
+        """The value of a key, kept or staged here."""
+        return self._value(self._kept.where(space, host, key))
+
+    def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
+        """Stage the end of an entry."""
+        where = self._kept.where(space, host, key)
+        known = self._value(where)
+        if known is not None:
+            counter, used = self._counted(space, host)
+            self._values[where] = None
+            self._used[counter] = used - len(key) - len(known)
+
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The keys under a host that begin with `prefix`, kept or staged here, in order; none before `start`."""
+        family, low = self._kept.where(space, host, prefix)
+        skip = len(low) - len(prefix)
+        staged = [
+            (key[skip:], value)
+            for (of, key), value in self._values.items()
+            if of == family and key.startswith(low) and key[skip:] >= start
+        ]
+        staged.sort(reverse=True)
+        hidden = {key for key, _ in staged}
+        for key, value in self._kept.scan(space, host, prefix, start):
+            while staged and staged[-1][0] < key:
+                yield from _present(staged.pop())
+            if key not in hidden:
+                yield key, value
+        while staged:
+            yield from _present(staged.pop())
+
+    def write(self, batch: Batch) -> None:
+        """Put everything into a batch."""
+        for (family, key), value in self._values.items():
+            if value is None:
+                batch.delete(family, key)
+            else:
+                batch.put(family, key, value)
+        for (family, key), used in self._used.items():
+            if used:
+                batch.put(family, key, used.to_bytes(8))
+            else:
+                batch.delete(family, key)
+
+    def _value(self, where: _Where) -> bytes | None:
+        if where in self._values:
+            return self._values[where]
+        if where not in self._read:
+            self._read[where] = self._kept.value(where)
+        return self._read[where]
+
+    def _counted(self, space: Space, host: str | None) -> tuple[_Where, int]:
+        where = self._kept.where_used(space, host)
+        used = self._used.get(where)
+        return where, int.from_bytes(self._kept.value(where) or b"") if used is None else used
+
+
+def _present(entry: tuple[bytes, bytes | None]) -> Iterator[tuple[bytes, bytes]]:
+    """The entry, if it was not ended."""
+    key, value = entry
+    if value is not None:
+        yield key, value

@@ -1,0 +1,369 @@
+"""After a kill: archive and row logs are brought back to exactly what was committed (design promise 1, fault 68).
+
+Place in the flow: whoever opens an agent's ledger for a crawl that goes on calls :func:`restore` with the ends that the
+ledger committed, before any store opens a file. Nothing is read but names and lengths, so it costs the same for any crawl.
+First every end is held against its file, so that what is missing is noticed, and not only what is too much.
+
+What is taken away was never committed: the ledger knows nothing of it, and its URLs are fetched again. It goes to
+`quarantine/`, which keeps the newest :data:`QUARANTINE_BYTES` for who wants to see what a kill tore.
+"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from gossamer.engine.files import replace_file
+from gossamer.values.agents import member
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.identity import unique_name
+
+# The identity of a crawl: a name made when its directory is, kept through resume and checkpoints, and known to every process.
+#
+# Place in the flow: whoever makes or resumes a crawl calls :func:`ensure_crawl_id`; who brings rows of several crawls
+# together reads :func:`crawl_id`. It is a file of its own: the ledger is open to one process only, and goes back to what it
+# was at a checkpoint; `crawl.toml` is a wiring, which others may repeat.
+
+#: Where the id stands, inside the crawl directory.
+CRAWL_ID = "state/crawl-id"
+
+
+def ensure_crawl_id(directory: Path, now: float) -> str:
+    """The id of the crawl in a directory, made now where it has none.
+
+    Args:
+        directory: the crawl directory.
+        now: seconds since the epoch.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    known = crawl_id(directory)
+    if known:
+        return known
+    path = directory / CRAWL_ID
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, f"{unique_name(now)}\n".encode())
+    return crawl_id(directory)
+
+
+def crawl_id(directory: Path) -> str:
+    """The id of the crawl in a directory; empty where an older program made it and none has resumed it."""
+    try:
+        return (directory / CRAWL_ID).read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+# Which agents a crawl has: a file beside their states, there from the first agent's start on. A crawl of one agent has none.
+#
+# Place in the flow: the supervisor writes it before it starts an agent. Who brings files back after a kill, and who goes on
+# with a crawl, reads it: where several agents write, each has a log of its own, and the crawl's is made of theirs.
+
+#: Where the names of the agents stand, inside the crawl directory.
+AGENTS = "state/agents.json"
+
+
+def members_of(directory: Path) -> tuple[str, ...]:
+    """The agents of a crawl, as :func:`gossamer.values.agents.member` reads them; none of a crawl of one agent.
+
+    Raises:
+        CrawlDirectoryError: the file is damaged.
+    """
+    path = directory / AGENTS
+    try:
+        names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
+        for name in names:
+            member(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except (msgspec.DecodeError, UsageError) as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
+    return names
+
+
+def write_members(directory: Path, members: Sequence[str]) -> None:
+    """Note the agents of a crawl: whole, or not at all.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    path = directory / AGENTS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, msgspec.json.encode(list(members)))
+
+
+def refuse_divided(directory: Path) -> None:
+    """Refuse to go on with one agent where several have divided the crawl.
+
+    Raises:
+        UsageError: that is so.
+        CrawlDirectoryError: the names of the agents cannot be read.
+    """
+    if found := members_of(directory):
+        raise UsageError(
+            f"the crawl in {directory} is divided among {len(found)} agents; go on with it on the command line: "
+            f"gossamer resume {directory}"
+        )
+
+
+#: Where what was cut off goes, inside the crawl directory.
+QUARANTINE = "quarantine"
+
+#: Bytes that the quarantine keeps: a thousand kills must not fill the disk.
+QUARANTINE_BYTES = 64 << 20
+
+#: Losses that a refusal names; a lost disk would fill pages.
+_NAMED = 10
+
+#: The log of the crawl: its one agent's, or made of those of several.
+_LOG = "logs/crawl.jsonl"
+
+#: Bytes of a tail that are copied at once.
+_CHUNK = 1 << 20
+
+
+#: Says which of some missing files are row logs that became tables.
+AreTables = Callable[[Iterable[str]], Collection[str]]
+
+
+def _no_tables(files: Iterable[str]) -> Collection[str]:
+    return ()
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """What :func:`restore` did; paths inside the crawl directory."""
+
+    cut: dict[str, int]
+    """File -> bytes that were taken off its end."""
+    removed: tuple[str, ...]
+    """Files of which nothing was committed."""
+    lost: tuple[str, ...] = ()
+    """Archive files on a disk that is not there: their documents cannot be read, and the crawl goes on."""
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """A file that does not hold what was committed of it."""
+
+    file: str
+    """Inside the crawl directory."""
+    committed: int
+    """Bytes."""
+    size: int | None
+    """Bytes that are there; None where the file is missing."""
+
+    def __str__(self) -> str:
+        if self.size is None:
+            return f"{self.file} is missing, and {self.committed} bytes of it were committed"
+        return f"{self.file} has {self.size} bytes, and {self.committed} were committed"
+
+
+def files_of(directory: Path, agent: str) -> Iterator[Path]:
+    """The files that grow with an agent's commits: its archive files, its row logs, and its log."""
+    name = re.compile(rf".*-{re.escape(agent)}-\d{{14}}-\d{{5,}}\.warc\.gz")
+    yield from sorted(path for path in directory.glob("warc/*.warc.gz") if name.fullmatch(path.name))
+    yield from sorted(directory.glob(f"state/{agent}/rows/*.jsonl"))
+    log = directory / (f"logs/{agent}.jsonl" if (directory / AGENTS).exists() else _LOG)
+    if log.exists():
+        yield log
+
+
+#: What the name of a row log has in it, inside the crawl directory.
+ROW_LOG = "/rows/"
+
+#: Logs that their owner takes away once they are merged: sieve, trie and filter say themselves, where they are opened, which of
+#: them is missing.
+_PASSING = re.compile(r"state/[^/]+/(sieve|trie|bloom)/")
+
+
+def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: AreTables = _no_tables) -> list[Loss]:
+    """Files that do not hold what was committed of them. Nothing is read but names and lengths.
+
+    Args:
+        directory: the crawl directory.
+        committed_ends: as `contracts.ledger.Ledger.committed_ends` has it.
+        are_tables: of files that are missing, says which are row logs that became tables, and may be. It is asked after they
+            were looked for, since somebody may be making tables of them meanwhile.
+    """
+    missing: dict[str, int] = {}
+    found: list[Loss] = []
+    for file, end in sorted(committed_ends.items()):
+        path = directory / file
+        try:
+            size = path.stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            if not is_away(path) and not _PASSING.match(file):
+                missing[file] = end
+            continue
+        if size < end:
+            found.append(Loss(file, end, size))
+    tables = are_tables(missing) if missing else ()
+    return found + [Loss(file, end, None) for file, end in missing.items() if file not in tables]
+
+
+def is_away(path: Path) -> bool:
+    """Whether an archive file lies on a disk that is not there: the folder that its link leads to is missing too."""
+    return path.is_symlink() and not path.resolve().parent.is_dir()
+
+
+def refusal(directory: Path, losses: Sequence[object], without: str = "") -> CrawlDirectoryError:
+    """What a crawl that is not whole is refused with, in one line: what is lost, and the command that goes on `without` it."""
+    named = ", ".join(str(loss) for loss in losses[:_NAMED])
+    more = f", and {len(losses) - _NAMED} more" if len(losses) > _NAMED else ""
+    return CrawlDirectoryError(
+        f"{directory} is damaged: {named}{more}; bring it back from a copy, or go on without: "
+        f"{without or f'gossamer resume {directory} --accept-loss'}"
+    )
+
+
+def restore(
+    directory: Path,
+    committed_ends: Mapping[str, int],
+    agent: str = "agent-00",
+    disks: Sequence[Path] = (),
+    further: Sequence[str] = (),
+    *,
+    others: Mapping[str, int] | None = None,
+    are_tables: AreTables = _no_tables,
+) -> Restored:
+    """Cut every file of `agent` back to its committed end, and take away files of which nothing was committed.
+
+    Can be killed at any point and called again. Files that other agents have committed are left alone.
+
+    Args:
+        directory: the crawl directory.
+        committed_ends: file, as a path inside the directory -> byte; as `contracts.ledger.Ledger.committed_ends` has it.
+        agent: whose ledger it is.
+        disks: further directories that archive files lie in; links to anywhere else are refused (fault 69).
+        further: patterns of files that keepers write besides, as `glob` takes them inside the directory.
+        others: what the ledgers of other agents have committed.
+        are_tables: as :func:`find_losses` takes it.
+
+    Raises:
+        CrawlDirectoryError: a file is missing, or shorter than what was committed: no resume mends that.
+    """
+    if losses := find_losses(directory, committed_ends, are_tables):
+        raise refusal(directory, losses)
+    cut: dict[str, int] = {}
+    removed: list[str] = []
+    lost: list[str] = []
+    roots = {disk.resolve() for disk in disks}
+    elsewhere = others or {}
+    kept = (path for pattern in further for path in sorted(directory.glob(pattern)))
+    for path in dict.fromkeys([*files_of(directory, agent), *kept]):
+        name = path.relative_to(directory).as_posix()
+        if path.is_symlink():
+            target = path.resolve()
+            if target.parent not in roots or target.name != path.name:
+                raise CrawlDirectoryError(
+                    f"{path} is a link to {target}, where no archive file of this crawl lies; remove it"
+                )
+            if not target.exists():
+                lost.append(name)
+                continue
+        end, size = max(committed_ends.get(name, 0), elsewhere.get(name, 0)), path.stat().st_size
+        if (size == end and end) or (name in elsewhere and name not in committed_ends):
+            continue
+        _set_aside(directory, path, end)
+        if end:
+            cut[name] = size - end
+        else:
+            removed.append(name)
+    _bound(directory / QUARANTINE)
+    return Restored(cut, tuple(removed), tuple(lost))
+
+
+def keep_aside(directory: Path, path: Path, start: int = 0, length: int | None = None) -> None:
+    """Copy some bytes of a file into the quarantine, as many as that may hold."""
+    aside = directory / QUARANTINE
+    aside.mkdir(exist_ok=True)
+    with path.open("rb") as source, _free_name(aside, f"{path.name}.{start}").open("xb") as copy:
+        source.seek(start)
+        _copy(source, copy, QUARANTINE_BYTES if length is None else length)
+    _bound(aside)
+
+
+def unreadable_lines(path: Path, end: int) -> Iterator[tuple[int, int, int]]:
+    """Lines of a log up to byte `end` that are no JSON of an object: number, first byte, and length. Blank lines are none.
+
+    Raises:
+        FileNotFoundError: there is no such log.
+    """
+    position = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if position + len(line) > end:
+                return
+            try:
+                msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            except msgspec.DecodeError:
+                if not line.isspace():
+                    yield number, position, len(line)
+            position += len(line)
+
+
+def blank(directory: Path, path: Path, start: int, length: int) -> None:
+    """Put blanks in the place of a line of a log that cannot be read; the quarantine gets what was there."""
+    keep_aside(directory, path, start, length)
+    with _opened(path) as file:
+        file.seek(start)
+        file.write(b" " * (length - 1) + b"\n")
+
+
+def take_away(directory: Path, path: Path) -> None:
+    """Move a file into the quarantine; nothing happens where it is not there."""
+    if path.exists():
+        _set_aside(directory, path, 0)
+        _bound(directory / QUARANTINE)
+
+
+def _copy(source: BinaryIO, copy: BinaryIO, length: int) -> None:
+    left = min(length, QUARANTINE_BYTES)
+    while left > 0 and (chunk := source.read(min(_CHUNK, left))):
+        copy.write(chunk)
+        left -= len(chunk)
+
+
+def _set_aside(directory: Path, path: Path, end: int) -> None:
+    """Move a file, or copy what stands behind `end` and cut it off. The copy is whole before anything is cut."""
+    aside = directory / QUARANTINE
+    aside.mkdir(exist_ok=True)
+    target = _free_name(aside, f"{path.name}.{end}")
+    if not end:
+        if path.is_symlink():
+            path.resolve().unlink()
+            path.unlink()
+        else:
+            path.rename(target)
+        return
+    with _opened(path.resolve()) as source, target.open("xb") as copy:
+        source.seek(end)
+        _copy(source, copy, QUARANTINE_BYTES)
+        source.truncate(end)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file itself, never what a planted link points to (fault 69)."""
+    return os.fdopen(os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)), "r+b")
+
+
+def _free_name(aside: Path, name: str) -> Path:
+    """A name in the quarantine that nobody has."""
+    number = 0
+    while (target := aside / f"{name}.{number}").exists():
+        number += 1
+    return target
+
+
+def _bound(aside: Path) -> None:
+    """Let go of the oldest until the rest fits."""
+    if not aside.is_dir():
+        return
+    left = QUARANTINE_BYTES
+    for path in sorted(aside.iterdir(), key=lambda one: one.stat().st_mtime_ns, reverse=True):
+        left -= path.stat().st_size
+        if left < 0:
+            path.unlink()

@@ -1,0 +1,126 @@
+"""Seen tests that answer later, in bulk (row P2). Suites: `gossamer.testing.check_seen_set`, `check_task_sieve`."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from gossamer.storage.ledger.contract import Group
+from gossamer.values.task import Task
+
+# Seen tests for URLs and for contents (rows M3, M6, S12). Suites: `gossamer.testing.check_seen_set`, `check_content_index`.
+
+
+class SeenSet(Protocol):
+    """Remembers URLs, in batches.
+
+    Promises (after BUbiNG's sieve):
+        1. Every new URL comes out of `offer`, sooner or later.
+        2. Only URLs that were offered come out.
+        3. Each comes out once.
+    `unseen` is only a hint: it may let a seen URL pass, and never holds back a new one, nor, where depths are kept, one that
+    was met only at a greater depth.
+    """
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls`, met at this depth, that may be new or nearer than before, in order. Changes nothing."""
+        ...
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """Check and put: those of `urls` that are new, in order, each once."""
+        ...
+
+
+class ContentIndex(Protocol):
+    """Remembers document digests.
+
+    Promise: the first URL given for a digest is the answer for every later one; an answer is never a URL
+    whose bytes differ.
+    """
+
+    def first(self, digest: str, url: str) -> str:
+        """Empty if `digest` is new (it now belongs to `url`), otherwise the URL that it belongs to."""
+        ...
+
+
+class FingerprintIndex(Protocol):
+    """Remembers fingerprints of texts, as many as it is told to. Suite: `gossamer.testing.check_fingerprint_index`.
+
+    Promises:
+        1. An answer is a URL whose fingerprint differs in at most three bits, and that was given with it before.
+        2. A fingerprint that is near to one that is still remembered is never new.
+        3. A fingerprint near to another is not remembered itself, so that likeness does not drift from page to page.
+    """
+
+    def near(self, fingerprint: int, url: str) -> str:
+        """Empty if nothing near to `fingerprint` is remembered (it now is, for `url`), otherwise the URL of what is."""
+        ...
+
+
+@runtime_checkable
+class LateSeenSet(Protocol):
+    """A seen set whose answers may come later: new URLs that `offer` does not return at once come out of `drain`.
+
+    Promises: the three of `seen.SeenSet`, over what `offer` and `drain` return together, and:
+        4. When `drain` returns nothing after `settle`, every new URL that was offered has come out.
+    URLs that `drain` returned count as received at the next call of any method; after a kill before that, they come
+    again.
+    """
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
+        ...
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """Check and put. Those of `urls` that are already known to be new, in order, each once; the rest comes later."""
+        ...
+
+    def drain(self, most: int = 1_000) -> list[str]:
+        """Up to `most` URLs that were offered earlier and are new, in the order of their offers."""
+        ...
+
+    async def settle(self) -> None:
+        """Decide everything that was offered so far."""
+        ...
+
+
+class TaskSieve(Protocol):
+    """The same for whole tasks, kept with the ledger: the frontier gets them long after the page that they were found on.
+
+    Promises:
+        1. Every task offered in a group that is kept, of a URL that was never offered before, comes out sooner or later.
+        2. Only tasks that were offered come out, each URL once.
+        3. A drained task counts as out exactly if the group in which it was drained is kept; otherwise it comes again
+           after a reopening.
+    """
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
+        ...
+
+    def offer(self, tasks: Sequence[Task], group: Group) -> None:
+        """Let these in; kept with the group."""
+        ...
+
+    def drain(self, group: Group, most: int = 1_000) -> list[Task]:
+        """Up to `most` tasks that are new: push them in this group. None: there are none yet."""
+        ...
+
+    def flush(self) -> None:
+        """Decide waiting offers soon, even though there is room for more, because the frontier runs dry."""
+        ...
+
+    async def merged(self) -> None:
+        """Return when what is being decided is; at once where nothing is."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when every offer so far is as durable as the settings ask; before the ledger's own `settle`."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """There are tasks to drain."""
+        ...
+
+    def __len__(self) -> int:
+        """Tasks that may still come out. None: nothing waits, and there is nothing to drain."""
+        ...

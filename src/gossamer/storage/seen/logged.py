@@ -1,0 +1,247 @@
+"""A seen set in files of its own that counts exactly what the ledger's groups have kept.
+
+Place in the flow: commit and frontier offer while their group is open. What is new is written to a log, whose end commits with the
+group; it counts when the group was kept, and is cut off the log when it was not, or when a kill came between. From time to
+time an heir writes its own files, and the log begins anew.
+"""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from gossamer.engine.ends import Uses
+from gossamer.engine.process_limits import Point, crash_at
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.storage.ledger.contract import Group
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.values.errors import CrawlDirectoryError
+
+_OPEN = "it is part of the set that is open"
+
+#: How lines of a log begin that name a host to be forgotten; no URL begins so.
+FORGET = "-"
+
+
+class LoggedSeenSheet(Sheet, frozen=True):
+    """Settings that such sets have in common."""
+
+    directory: Annotated[
+        str,
+        setting("Keep the set in this crawl directory, in `state/AGENT/` below it.", restart=_OPEN, names="a folder"),
+    ] = "."
+    agent: Annotated[str, setting("Keep the set of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    gathered: Annotated[
+        int,
+        setting(
+            "Write the set's own files after this many additions; the log holds them until then.",
+            unit="URLs",
+            restart=_OPEN,
+            ge=1,
+        ),
+    ] = 100_000
+    sync: Annotated[
+        bool,
+        setting(
+            "Wait for the disk after writing the set's own files, so that they survive a power cut.", restart=_OPEN
+        ),
+    ] = False
+
+
+S = TypeVar("S", bound=LoggedSeenSheet)
+
+
+class LoggedSeen(Provider[S]):
+    """What is logged, staged and counted. Contract: `seen.SeenSet`; heirs say what is held, and keep it."""
+
+    ledger: Uses[RocksLedger]
+    keeps_state = True
+
+    kind = ""
+    """Name of the directory below that of the agent."""
+
+    def __init__(self, sheet: S | None = None) -> None:
+        super().__init__(sheet)
+        self._group: Group | None = None
+        self._staged: dict[str, None] = {}
+        self._log = -1
+        self._number = 0
+        self._end = 0
+        self._since = 0
+
+    # -- what heirs say
+
+    @abstractmethod
+    def opened(self) -> int:
+        """Open the files; returns the number of the log that goes on from them."""
+
+    @abstractmethod
+    def has(self, url: str) -> bool:
+        """Whether the set holds a URL, or takes it for one that it holds."""
+
+    @abstractmethod
+    def add(self, urls: Iterable[str]) -> None:
+        """Hold these."""
+
+    @abstractmethod
+    def write(self, log: int) -> None:
+        """Write the files; the log with this number goes on from them."""
+
+    def drop(self, host: str) -> int:
+        """Forget a host or domain; returns how many URLs those were.
+
+        Raises:
+            NotImplementedError: the set cannot forget.
+        """
+        raise NotImplementedError
+
+    # -- life
+
+    @property
+    def home(self) -> Path:
+        """Where its files lie."""
+        return Path(self.sheet.directory, "state", self.sheet.agent, self.kind)
+
+    async def start(self) -> None:
+        """Open it."""
+        self.open()
+
+    async def stop(self) -> None:
+        """Close it."""
+        self.close()
+
+    def open(self) -> None:
+        """Open the set of the directory, or begin one. What the ledger does not know of was never committed, and is dropped.
+
+        Raises:
+            CrawlDirectoryError: it is damaged, or its log is gone.
+        """
+        self.home.mkdir(parents=True, exist_ok=True)
+        self._number = self.opened()
+        for path in self.home.glob("offers-*"):
+            if path.name != self._name:
+                path.unlink()
+        self._open_log()
+        with self._path.open("rb") as log:
+            self._replay(line.decode() for line in iter(log.readline, b""))
+
+    def close(self) -> None:
+        """Write the files and close them."""
+        if self._log >= 0:
+            self._settle()
+            if self._since:
+                self._begin_anew()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Close the log and write nothing more, as if the process had died."""
+        os.close(self._log)
+        self._log = -1
+
+    @property
+    def _name(self) -> str:
+        return f"offers-{self._number}"
+
+    @property
+    def _path(self) -> Path:
+        return self.home / self._name
+
+    @property
+    def _committed(self) -> int:
+        return self.ledger.committed_ends().get(f"state/{self.sheet.agent}/{self.kind}/{self._name}", 0)
+
+    def _open_log(self) -> None:
+        """Open the log, and cut off what no group has kept."""
+        self._log = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._end = self._committed
+        if os.fstat(self._log).st_size < self._end:
+            os.close(self._log)
+            raise CrawlDirectoryError(f"{self._path} is shorter than what was committed; go back to a checkpoint")
+        os.ftruncate(self._log, self._end)
+
+    def _replay(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            text = line.rstrip("\n")
+            if text.startswith(FORGET):
+                self.drop(text[1:])
+            else:
+                self.add((text.replace("\t", "\n"),))
+            self._since += 1
+
+    # -- the contract
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that are new, in order; depths are not kept. Changes nothing."""
+        if self._group is not None and self.ledger.open_group is not self._group:
+            self._settle()
+        return [url for url in urls if url not in self._staged and not self.has(url)]
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """Check and put: those of `urls` that are new, in order, each once."""
+        group = self.ledger.open_group
+        if group is not None:
+            return self._offered(urls, group)
+        with self.ledger.group() as group:
+            return self._offered(urls, group)
+
+    def forget(self, host: str) -> int:
+        """Forget a host or domain and what lies below it, as when it is handed to another agent; how many URLs those were."""
+        with self.ledger.group() as group:
+            self._stand_in(group)
+            self._write_log(f"{FORGET}{host}\n", group)
+            gone = self.drop(host)
+        self._since += 1
+        return gone
+
+    def _offered(self, urls: Sequence[str], group: Group) -> list[str]:
+        self._stand_in(group)
+        new = []
+        for url in urls:
+            if url not in self._staged and not self.has(url):
+                self._staged[url] = None
+                new.append(url)
+        if new:
+            # A request's identity has a line break of its own; no URL has a tab.
+            self._write_log("".join(url.replace("\n", "\t") + "\n" for url in new), group)
+        return new
+
+    def _stand_in(self, group: Group) -> None:
+        if group is not self._group:
+            self._settle()
+            self._group = group
+
+    def _write_log(self, text: str, group: Group) -> None:
+        data = text.encode()
+        if os.pwrite(self._log, data, self._end) < len(data):
+            raise OSError(28, "no space left on device", str(self._path))
+        self._end += len(data)
+        group.written(f"state/{self.sheet.agent}/{self.kind}/{self._name}", self._end)
+
+    def _settle(self) -> None:
+        """The last group has ended: what it staged counts if it was kept."""
+        if self._group is None:
+            return
+        self._group = None
+        staged = list(self._staged)
+        self._staged.clear()
+        if self._committed >= self._end:
+            self.add(staged)
+            self._since += len(staged)
+            if self._since >= self.sheet.gathered:
+                self._begin_anew()
+        else:
+            self._end = self._committed
+            os.ftruncate(self._log, self._end)
+
+    def _begin_anew(self) -> None:
+        """Write the files, and begin a log."""
+        old = self._path
+        self.write(self._number + 1)
+        crash_at(Point.RECOVERY)
+        self._number += 1
+        os.close(self._log)
+        self._open_log()
+        old.unlink(missing_ok=True)
+        self._since = 0

@@ -1,0 +1,224 @@
+"""The sieve as a wiring names it: for URLs alone, and for the tasks of a crawl, kept with its ledger."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Generic, TypeVar
+
+import msgspec
+
+from gossamer.engine.ends import Uses
+from gossamer.engine.files import replace_file
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.seen.finds import Ends
+from gossamer.storage.seen.sieve import Sieve, SieveLimits
+from gossamer.values.task import Task
+
+#: Where a sieve lies in the crawl directory: beside the agent's ledger.
+SIEVE_DIRECTORY = "state/{agent}/sieve"
+
+#: Where a sieve without a ledger keeps what was drained of it.
+DRAINED_FILE = "drained.json"
+
+#: Counter of the ledger: offers and drainings that it has kept.
+STEPS = "sieve_steps"
+
+T = TypeVar("T")
+
+_OPEN = "it is part of the sieve that is open"
+
+
+class SieveSheet(Sheet, frozen=True):
+    """Settings of a sieve."""
+
+    directory: Annotated[
+        str,
+        setting(
+            "Use this crawl directory; the sieve lies in `state/AGENT/sieve/` below it.",
+            restart=_OPEN,
+            names="a folder",
+        ),
+    ] = "."
+    agent: Annotated[str, setting("Keep the sieve of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
+    capacity: Annotated[
+        int,
+        setting(
+            "Merge this many offered URLs at once; each takes 20 bytes of memory, and 70 during the merge.",
+            unit="URLs",
+            restart=_OPEN,
+            ge=1,
+        ),
+    ] = 1 << 19
+    recent: Annotated[
+        int,
+        setting(
+            "Cache at most this many recent and popular URLs in front of the sieve; each takes 171 bytes.",
+            unit="URLs",
+            restart=_OPEN,
+            ge=1,
+        ),
+    ] = 65_536
+    sync: Annotated[
+        bool, setting("Wait for the disk, so that merges and offers survive a power cut.", restart=_OPEN)
+    ] = False
+
+
+class _Sieving(Provider[SieveSheet], Generic[T]):
+    """What both have in common."""
+
+    keeps_state = True
+
+    sieve: Sieve[T]
+
+    def _open(
+        self, kind: type[T], url_of: Callable[[T], str], ends: Ends, progress: Callable[[], int] = lambda: 0
+    ) -> None:
+        sheet = self.sheet
+        limits = SieveLimits(sheet.capacity, sheet.recent, sheet.sync)
+        self.sieve = Sieve(self.home, kind, url_of, limits, ends, progress)
+        self.sieve.open()
+        self.metrics.gauge("waiting", lambda: self.sieve.waiting)
+        self.metrics.gauge("seen", lambda: self.sieve.seen)
+        self.metrics.gauge("asked", lambda: self.sieve.asked)
+        self.metrics.gauge("offered", lambda: self.sieve.missed)
+        self.metrics.gauge("merges", lambda: self.sieve.merges)
+
+    @property
+    def home(self) -> Path:
+        """Where its files lie."""
+        return Path(self.sheet.directory, SIEVE_DIRECTORY.format(agent=self.sheet.agent))
+
+    async def stop(self) -> None:
+        """Close it; a merge that runs is waited for."""
+        self.close()
+
+    def close(self) -> None:
+        """Close it. What waits stays in its log."""
+        self.sieve.close()
+
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that were not offered lately, in order; depths are not kept."""
+        return self.sieve.unseen(urls)
+
+    def flush(self) -> None:
+        """Merge what waits, though there is room for more."""
+        self.sieve.flush()
+
+    async def merged(self) -> None:
+        """Return when the merge that runs has ended; at once where none does."""
+        merging = self.sieve.merging
+        if merging is not None:
+            await asyncio.wait([asyncio.wrap_future(merging)])
+
+    @property
+    def ready(self) -> bool:
+        """There is something to drain."""
+        return self.sieve.ready
+
+    def __len__(self) -> int:
+        """Offers that are not decided, and what came out and is not drained."""
+        return len(self.sieve)
+
+
+class SieveSeen(_Sieving[str]):
+    """Keeps URLs only, without a ledger. Contract: `sieving.LateSeenSet`."""
+
+    def __init__(self, sheet: SieveSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._drained: dict[str, int] = {}
+        self._handed_out: tuple[str, int] | None = None
+
+    async def start(self) -> None:
+        """Open the sieve."""
+        self.open()
+
+    def open(self) -> None:
+        """Open the sieve of the directory, or begin one."""
+        path = self.home / DRAINED_FILE
+        self._drained = msgspec.json.decode(path.read_bytes(), type=dict[str, int]) if path.exists() else {}
+        self._open(str, str, self._end)
+
+    def _end(self, file: str) -> int | None:
+        """All offers count; finds as far as they were received."""
+        return None if file.startswith("offers") else self._drained.get(file, 0)
+
+    def close(self) -> None:
+        """Close it; what was drained counts as received."""
+        self._received()
+        super().close()
+
+    def offer(self, urls: Sequence[str]) -> list[str]:
+        """Let these in. What is new comes out of `drain`."""
+        self._received()
+        self.sieve.offer(urls)
+        return []
+
+    def drain(self, most: int = 1_000) -> list[str]:
+        """Up to `most` URLs that are new, in the order of their offers."""
+        self._received()
+        taken = self.sieve.take(most)
+        if taken.items:
+            self._handed_out = taken.file, taken.end
+        return taken.items
+
+    async def settle(self) -> None:
+        """Decide everything that was offered so far."""
+        while self.sieve.waiting:
+            self.sieve.flush()
+            await self.merged()
+
+    def _received(self) -> None:
+        """What was handed out last counts."""
+        if self._handed_out is None:
+            return
+        file, end = self._handed_out
+        self._handed_out = None
+        kept = {name: at for name, at in self._drained.items() if (self.home / name).exists()}
+        self._drained = {**kept, file: end}
+        replace_file(self.home / DRAINED_FILE, msgspec.json.encode(self._drained), sync=self.sheet.sync)
+        if self.sheet.sync:
+            self.sieve.settled()
+
+
+class LedgerSieve(_Sieving[Task]):
+    """Removes seen URLs in bulk by merging sorted files, and keeps tasks with the groups of the ledger. Contract:
+    `sieving.TaskSieve`."""
+
+    ledger: Uses[Ledger]
+
+    async def start(self) -> None:
+        """Open the sieve. What the ledger does not know of was never committed, and is dropped."""
+        self.open()
+
+    def open(self) -> None:
+        """Open the sieve of the directory, or begin one."""
+        self._prefix = SIEVE_DIRECTORY.format(agent=self.sheet.agent) + "/"
+        self._open(Task, attrgetter("url"), self._end, lambda: self.ledger.counters().get(STEPS, 0))
+
+    def _end(self, file: str) -> int:
+        return self.ledger.committed_ends().get(self._prefix + file, 0)
+
+    def offer(self, tasks: Sequence[Task], group: Group) -> None:
+        """Let these in; they count with the group."""
+        self.sieve.offer(tasks)
+        # Also where nothing was added: a group before this one may have failed after it had offered the same tasks.
+        file, end = self.sieve.position
+        group.written(self._prefix + file, end)
+        group.count(STEPS)
+
+    def drain(self, group: Group, most: int = 1_000) -> list[Task]:
+        """Up to `most` tasks that are new, to be pushed in this group. None: there are none yet."""
+        taken = self.sieve.take(most)
+        if taken.items:
+            group.written(self._prefix + taken.file, taken.end)
+            group.count(STEPS)
+        return taken.items
+
+    async def settle(self) -> None:
+        """What was offered survives a power cut, where the sheet asks for it."""
+        if self.sheet.sync:
+            await asyncio.to_thread(self.sieve.sync)
+            self.sieve.settled()

@@ -1,0 +1,252 @@
+"""Runs: sorted fingerprints in files that never change, asked for many at a time, in the order of the file.
+
+A fingerprint is two numbers: `high` (host 3 bytes, URL 5) sorts, `low` (URL 4 bytes) confirms. Entries that share `high`
+stand in any order, so a look-up goes on while `high` stays the same; among 10^8 URLs of one host some 4,500 pairs do.
+Behind the entries stands the first `high` of each block; these are kept in memory and say which blocks a look-up needs. What it
+needs is read some megabytes at a time, never mapped, so that pages of files do not count as this process's memory.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.engine.files import replace_file
+from gossamer.values.errors import CrawlDirectoryError
+
+#: One entry of a file.
+RECORD = np.dtype([("high", "<u8"), ("low", "<u4")])
+
+#: Entries to a block, 6 KB: a crawl that is on some hosts reads little of a run. Part of the form of the files.
+BLOCK = 512
+
+#: Bytes of a block's beginning in the file, and in memory: 1.6 MB for 10^8 entries.
+FENCE = np.dtype("<u8")
+
+#: Blocks that are looked through at once, 3 MB.
+SLICE = 512
+
+#: Blocks that nobody needs between two that are needed, and that are read all the same: cheaper than another read.
+GAP = 1
+
+#: Entries of a run that a merge of runs holds in memory.
+CHUNK = 65_536
+
+Highs = NDArray[np.uint64]
+Lows = NDArray[np.uint32]
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
+Records = NDArray[np.void]
+
+
+class RunEntry(msgspec.Struct, frozen=True):
+    """A run as the manifest names it."""
+
+    file: str
+    count: int
+
+
+class SieveRun:
+    """One open run."""
+
+    def __init__(self, directory: Path, entry: RunEntry) -> None:
+        """Open it and read the beginnings of its blocks.
+
+        Raises:
+            CrawlDirectoryError: it is missing, or not as long as it must be.
+        """
+        self.entry = entry
+        self.path = directory / entry.file
+        self.count = entry.count
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._damaged(error.strerror or "it cannot be opened") from None
+        size, blocks = self.count * RECORD.itemsize, -(-self.count // BLOCK)
+        if os.fstat(self._descriptor).st_size != size + blocks * FENCE.itemsize:
+            self.close()
+            raise self._damaged("its length is not what the manifest says")
+        self._fences: Highs = np.frombuffer(os.pread(self._descriptor, blocks * FENCE.itemsize, size), FENCE)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.entry.file}, {self.count} fingerprints>"
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def read(self, start: int, stop: int) -> Records:
+        """Entries from `start` to before `stop`."""
+        return np.frombuffer(self._bytes(start, stop), RECORD)
+
+    def _bytes(self, start: int, stop: int) -> bytes:
+        size = RECORD.itemsize
+        data = os.pread(self._descriptor, (stop - start) * size, start * size)
+        if len(data) != (stop - start) * size:
+            raise self._damaged("it ends too early")
+        return data
+
+    def holds(self, high: Highs, low: Lows) -> Mask:
+        """Which of these fingerprints are in the run. They are sorted by `high`; blocks without any are not read."""
+        found: Mask = np.zeros(len(high), np.bool_)
+        if not self.count or not len(high):
+            return found
+        first = np.maximum(np.searchsorted(self._fences, high, "left") - 1, 0)
+        behind = np.maximum(np.searchsorted(self._fences, high, "right"), first + 1)
+        # Blocks that each look-up needs and none before it: they are cut into slices of about as many.
+        needed = np.cumsum(behind - np.maximum(first, np.concatenate((first[:1], behind[:-1]))))
+        cuts = np.searchsorted(needed, np.arange(0, needed[-1], SLICE), "right")
+        edges = np.unique(np.concatenate((cuts, [len(high)])))
+        at = 0
+        for end in edges[edges > 0].tolist():
+            records = self._blocks(first[at:end], behind[at:end])
+            found[at:end] = _held(records, high[at:end], low[at:end])
+            at = end
+        return found
+
+    def _blocks(self, first: Places, behind: Places) -> Records:
+        """The entries of these stretches of blocks, one behind another, and of small gaps between them."""
+        breaks = np.flatnonzero(first[1:] > behind[:-1] + GAP)
+        starts = [int(first[0]), *first[breaks + 1].tolist()]
+        stops = [*behind[breaks].tolist(), int(behind[-1])]
+        stretches = zip(starts, stops, strict=True)
+        parts = [self._bytes(start * BLOCK, min(stop * BLOCK, self.count)) for start, stop in stretches]
+        return np.frombuffer(b"".join(parts), RECORD)
+
+    def _damaged(self, what: str) -> CrawlDirectoryError:
+        return CrawlDirectoryError(f"the run {self.path} is damaged: {what}; go back to a checkpoint")
+
+
+def _held(records: Records, high: Highs, low: Lows) -> Mask:
+    """Which fingerprints are among these entries."""
+    highs = np.ascontiguousarray(records["high"])
+    lows = records["low"]
+    found: Mask = np.zeros(len(high), np.bool_)
+    at = np.searchsorted(highs, high, "left")
+    open_ones = np.arange(len(high))
+    while len(open_ones):
+        open_ones = open_ones[at[open_ones] < len(highs)]
+        open_ones = open_ones[highs[at[open_ones]] == high[open_ones]]
+        hits = lows[at[open_ones]] == low[open_ones]
+        found[open_ones[hits]] = True
+        open_ones = open_ones[~hits]
+        at[open_ones] += 1
+    return found
+
+
+def write_run(directory: Path, file: str, parts: Iterable[tuple[Highs, Lows]], *, sync: bool) -> SieveRun:
+    """Write sorted parts, one behind another, as a new run, and open it. What stood under the name was never named in a
+    manifest, and is replaced."""
+    path, count = directory / file, 0
+    fences: list[bytes] = []
+    with path.open("wb") as out:
+        for high, low in parts:
+            records = np.empty(len(high), RECORD)
+            records["high"], records["low"] = high, low
+            out.write(records.tobytes())
+            fences.append(high[-count % BLOCK :: BLOCK].astype(FENCE).tobytes())
+            count += len(high)
+        out.write(b"".join(fences))
+        out.flush()
+        if sync:
+            os.fsync(out.fileno())
+    return SieveRun(directory, RunEntry(file, count))
+
+
+def in_order(runs: Iterable[SieveRun]) -> Iterator[tuple[Highs, Lows]]:
+    """All entries of several runs, sorted; a bounded part of each is in memory."""
+    heads = [_Head(run) for run in runs]
+    while heads := [head for head in heads if head.fill()]:
+        # Up to here every run is read: what follows in any of them is not smaller.
+        pivot = min(head.last for head in heads)
+        taken = [head.take(pivot) for head in heads]
+        high = np.concatenate([part[0] for part in taken])
+        low = np.concatenate([part[1] for part in taken])
+        order = np.argsort(high)
+        yield high[order], low[order]
+
+
+class _Head:
+    """How far a merge has read a run."""
+
+    def __init__(self, run: SieveRun) -> None:
+        self._run = run
+        self._next = 0
+        self._high: Highs = np.empty(0, np.uint64)
+        self._low: Lows = np.empty(0, np.uint32)
+
+    @property
+    def last(self) -> int:
+        return int(self._high[-1])
+
+    def fill(self) -> bool:
+        """Have something at hand; False at the end of the run."""
+        if not len(self._high) and self._next < self._run.count:
+            stop = min(self._next + CHUNK, self._run.count)
+            records = self._run.read(self._next, stop)
+            self._next = stop
+            self._high = np.ascontiguousarray(records["high"])
+            self._low = np.ascontiguousarray(records["low"])
+        return len(self._high) > 0
+
+    def take(self, pivot: int) -> tuple[Highs, Lows]:
+        """What is not above the pivot."""
+        cut = int(np.searchsorted(self._high, np.uint64(pivot), "right"))
+        taken = self._high[:cut], self._low[:cut]
+        self._high, self._low = self._high[cut:], self._low[cut:]
+        return taken
+
+
+# The manifest: which runs stand, and how far the offers are merged. One small file, replaced as a whole.
+#
+# Whatever it does not name was left by a merge that did not end, and is removed.
+
+FILE = "manifest.json"
+
+#: The form of the files. A newer one is refused.
+VERSION = 1
+
+
+class SieveManifest(msgspec.Struct, frozen=True):
+    """What stands."""
+
+    secret: str
+    """Key of the fingerprints, in hexadecimal."""
+    merged: int = 0
+    """The last log of offers that is merged; later ones wait."""
+    runs: tuple[RunEntry, ...] = ()
+    mark: int = 0
+    """How far the ledger was, at least: an older one went back to a checkpoint."""
+    version: int = VERSION
+
+
+def read(directory: Path) -> SieveManifest | None:
+    """The manifest of a sieve; None where there is no sieve yet.
+
+    Raises:
+        CrawlDirectoryError: it is damaged, or of a newer version.
+    """
+    path = directory / FILE
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if any(directory.glob("run-*")):
+            raise CrawlDirectoryError(f"{path} is missing; go back to a checkpoint") from None
+        return None
+    try:
+        found = msgspec.json.decode(data, type=SieveManifest)
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; go back to a checkpoint") from None
+    if found.version > VERSION:
+        raise CrawlDirectoryError(
+            f"{path} is of version {found.version}, this program knows {VERSION}; use a newer one"
+        )
+    return found
+
+
+def write(directory: Path, manifest: SieveManifest, *, sync: bool) -> None:
+    """Replace the manifest. With `sync`, it and the names of the other files survive a power cut."""
+    replace_file(directory / FILE, msgspec.json.format(msgspec.json.encode(manifest)), sync=sync)

@@ -1,0 +1,390 @@
+"""The sieve: offers go into a log, a thread merges full logs with the runs, what is new comes out in bulk.
+
+=====================  ==============================================================================================
+`offers-N.jsonl`       what was offered, in order; the last one grows, those before it wait for their merge
+`run-N-K`              fingerprints of what came out, sorted; never changed (:mod:`gossamer.storage.seen.runs`)
+`found-N.jsonl`        what of `offers-N` was new, in the order of the offers; drained from its beginning
+`manifest.json`        the runs that stand, and the last N that is merged
+=====================  ==============================================================================================
+
+A merge writes `run` and `found`, then the manifest, then removes the log: killed before the manifest it is done again, after
+it the log is superfluous. How far logs and finds *count* is not for the files to say: `ends` is asked, which is the ledger's
+word where there is one, so that offering and draining are kept or forgotten with the commit that they belong to.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from gossamer.engine.files import AppendFile
+from gossamer.storage.seen import runs as manifests
+from gossamer.storage.seen.finds import Ends, Finds, FindsFile, crowded, sift, write_found
+from gossamer.storage.seen.fingerprints import FingerprintMaker, Recent, SieveKeys
+from gossamer.storage.seen.runs import SieveManifest, SieveRun, in_order, write_run
+from gossamer.values.errors import CrawlDirectoryError
+
+#: A log grows to so many times its capacity while a merge runs; then the offer waits for the merge, to bound memory.
+OVERFLOW = 2
+
+#: Bytes of a log that the merge reads at once: half a millisecond of this process's time between two looks at others.
+PIECE = 1 << 19
+
+T = TypeVar("T")
+
+
+class SieveLimits(msgspec.Struct, frozen=True):
+    """What bounds a sieve."""
+
+    capacity: int
+    """Offers that are merged at once; 20 bytes each, 70 while they are merged."""
+    recent: int
+    """Recent and popular URLs in front; 171 bytes each."""
+    sync: bool = False
+    """Merges survive a power cut."""
+
+
+class Taken(msgspec.Struct, Generic[T], frozen=True):
+    """Items that came out, and what is to be committed with them: they come again until `end` of `file` counts."""
+
+    items: list[T]
+    file: str
+    end: int
+
+
+class _Merge(msgspec.Struct):
+    """What a merge has changed."""
+
+    number: int
+    runs: list[SieveRun]
+    dropped: list[SieveRun]
+    found: FindsFile
+    new: int
+    leaving: list[FindsFile]
+
+
+class Sieve(Generic[T]):
+    """Which items have a URL that was never offered before? The answer comes later, through :meth:`take`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        kind: type[T],
+        url_of: Callable[[T], str],
+        limits: SieveLimits,
+        ends: Ends,
+        progress: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """A closed sieve.
+
+        Args:
+            directory: where its files lie.
+            kind: what is offered; JSON can hold it.
+            url_of: the canonical URL of an item.
+            limits: of memory.
+            ends: how far files count.
+            progress: a number that grows with what counts. One that is less than at the last merge gives away that
+                somebody went back to a checkpoint, whose URLs the sieve has let out already.
+        """
+        self.directory = directory
+        self.limits = limits
+        self._url_of = url_of
+        self._ends = ends
+        self._progress = progress
+        self._encoder = msgspec.json.Encoder()
+        self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]  # a class that is known at run time
+        self._front = Recent(limits.recent)
+        self._keys = SieveKeys()
+        self._backlog: deque[int] = deque()
+        self._finds = Finds(directory, ends)
+        self._leaving: list[FindsFile] = []
+        """Finds that can be removed after a merge which notes that they count."""
+        self._settling: tuple[list[FindsFile], int] = [], 0
+        self._mark = 0
+        """The progress that the next manifest notes: no crash of any kind takes it back."""
+        self._job: Future[_Merge] | None = None
+        self._merging: Callable[[], _Merge]
+        """The merge that runs or has failed."""
+        self._in_job = 0
+        self._wanted = False
+        self.asked = 0
+        self.missed = 0
+        self.new = 0
+        self.merges = 0
+
+    def __repr__(self) -> str:
+        return f"<Sieve {self.directory}: {self.waiting} waiting, {self.seen} seen>"
+
+    # -- life
+
+    def open(self) -> None:
+        """Open the sieve of the directory, or begin one.
+
+        Raises:
+            CrawlDirectoryError: it is damaged, or newer than this program.
+            OSError: it cannot be read or written.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        known = manifests.read(self.directory)
+        self._manifest = known or SieveManifest(os.urandom(8).hex())
+        if known is None:
+            manifests.write(self.directory, self._manifest, sync=self.limits.sync)
+        if self._progress() < self._manifest.mark:
+            raise CrawlDirectoryError(
+                f"the sieve in {self.directory} is newer than the ledger, which went back to a checkpoint: "
+                "put the sieve back as it was then, or begin anew with --overwrite"
+            )
+        self._mark = self._manifest.mark
+        self._secret = int(self._manifest.secret, 16)
+        self._fingerprints = FingerprintMaker(self._secret)
+        self._runs = [SieveRun(self.directory, entry) for entry in self._manifest.runs]
+        self._tidy()
+        for _, path in self._numbered("found"):
+            self._finds.open(path)
+        self._open_logs()
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="sieve")
+        self._advance()
+
+    def close(self) -> None:
+        """Close it; a merge that runs is waited for. What waits stays in the log."""
+        self._executor.shutdown()
+        if self._job is not None and self._job.exception() is None:
+            self._finish()
+        self._log.close()
+        for run in self._runs:
+            run.close()
+
+    def _tidy(self) -> None:
+        """Remove what a merge left that did not end, or had ended."""
+        named = {entry.file for entry in self._manifest.runs}
+        for path in self.directory.glob("run-*"):
+            if path.name not in named:
+                path.unlink()
+        for number, path in self._numbered("offers"):
+            if number <= self._manifest.merged:
+                path.unlink()
+        for number, path in self._numbered("found"):
+            if number > self._manifest.merged:
+                path.unlink()
+
+    def _numbered(self, kind: str) -> list[tuple[int, Path]]:
+        return sorted((int(path.stem.partition("-")[2]), path) for path in self.directory.glob(f"{kind}-*.jsonl"))
+
+    def _open_logs(self) -> None:
+        first = self._manifest.merged + 1
+        last = max([number for number, _ in self._numbered("offers")], default=first)
+        while self._ends(_offers(last + 1)):  # a log that counts must be there, or it is damage
+            last += 1
+        for number in range(first, last + 1):
+            self._cut_back(number)
+        self._backlog.extend(range(first, last))
+        self._begin_log(last)
+        self._keys = self._keys_of(last)
+
+    def _cut_back(self, number: int) -> None:
+        """Drop what does not count: it was never committed, or a kill tore it.
+
+        Raises:
+            CrawlDirectoryError: some of what counts is not there.
+        """
+        log = AppendFile(self.directory / _offers(number), fresh=False)
+        try:
+            end = self._ends(log.path.name)
+            if end is None:
+                end = log.end_of_lines()
+            if log.end < end:
+                raise CrawlDirectoryError(
+                    f"{log.path} has {log.end} bytes, and {end} were committed: it is damaged; go back to a checkpoint"
+                )
+            if log.end > end:
+                log.cut_back(end)
+        finally:
+            log.close()
+
+    def _begin_log(self, number: int) -> None:
+        self._number = number
+        self._log = AppendFile(self.directory / _offers(number), fresh=False)
+
+    # -- in
+
+    @property
+    def waiting(self) -> int:
+        """Offers that are not decided; of an earlier session's logs each counts as one until it is merged."""
+        return self._in_job + len(self._backlog) + len(self._keys)
+
+    def __len__(self) -> int:
+        self._advance()
+        return self.waiting + len(self._finds)
+
+    @property
+    def seen(self) -> int:
+        """URLs that have come out."""
+        return sum(run.count for run in self._runs)
+
+    @property
+    def merging(self) -> Future[object] | None:
+        """The merge that runs."""
+        return self._job  # type: ignore[return-value]  # what it returns is nobody else's
+
+    def unseen(self, urls: Sequence[str]) -> list[str]:
+        """Those of `urls` that were not offered lately, in order."""
+        self.asked += len(urls)
+        return self._front.misses(urls)
+
+    def offer(self, items: Sequence[T]) -> None:
+        """Let these in. They count when :attr:`position` is committed, and come out later where they are new.
+
+        Raises:
+            OSError: they could not be written, and are not let in.
+            CrawlDirectoryError: a merge found a damaged file.
+        """
+        self._advance()
+        urls = list(map(self._url_of, items))
+        fresh = self._front.misses(urls)
+        self.missed += len(fresh)
+        if not fresh:
+            return
+        if len(fresh) < len(items):
+            # Backwards, so that the first of several with one URL stays.
+            by_url = dict(zip(reversed(urls), reversed(items), strict=True))
+            items = [by_url[url] for url in fresh]
+        keys = self._fingerprints.of(fresh)
+        self._log.append(self._encoder.encode_lines(items))
+        self._keys.add(keys)
+        self._front.add(fresh)
+
+    @property
+    def position(self) -> tuple[str, int]:
+        """The log that grows, and its end: to be committed with what was offered."""
+        return self._log.path.name, self._log.end
+
+    def sync(self) -> None:
+        """Force the log to the disk. Made for a thread."""
+        with self._log.path.open("rb") as file:
+            os.fsync(file.fileno())
+
+    # -- out
+
+    def flush(self) -> None:
+        """Merge what waits as soon as it is committed and no other merge runs, full or not."""
+        self._wanted = True
+        self._advance()
+
+    def take(self, most: int) -> Taken[T]:
+        """Up to `most` items that are new, in the order of their offers. They come again, after a reopening, until the
+        end that comes with them counts; so the caller commits it together with the items."""
+        self._advance()
+        lines, file, end = self._finds.take(most)
+        items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
+        return Taken(items, file, end)
+
+    @property
+    def ready(self) -> bool:
+        """There is something to take."""
+        self._advance()
+        return len(self._finds) > 0
+
+    def settled(self) -> None:
+        """Whatever counted at the last call survives a power cut by now."""
+        files, self._mark = self._settling
+        self._leaving += files
+        self._settling = self._finds.counting(), self._progress()
+
+    # -- merging
+
+    def _advance(self) -> None:
+        """Take in a merge that has ended; begin the next where one is due."""
+        count = len(self._keys)
+        if self._job is not None and (self._job.done() or count >= OVERFLOW * self.limits.capacity):
+            self._finish()
+        if self._job is not None:
+            return
+        if self._backlog:
+            self._begin_merge(self._backlog.popleft(), None)
+        elif count and (self._wanted or count >= self.limits.capacity) and self._all_counts():
+            self._wanted = False
+            self._log.close()
+            number, keys = self._number, self._keys
+            self._keys = SieveKeys()
+            self._begin_log(number + 1)
+            self._begin_merge(number, keys)
+
+    def _all_counts(self) -> bool:
+        """What is merged cannot be taken back: the log must be committed to its end."""
+        name, end = self.position
+        counts = self._ends(name)
+        return counts is None or counts >= end
+
+    def _begin_merge(self, number: int, keys: SieveKeys | None) -> None:
+        self._in_job = len(keys) if keys is not None else 1
+        if not self.limits.sync:
+            self._leaving += self._finds.counting()
+            self._mark = self._progress()
+        leaving, self._leaving = self._leaving, []
+        self._merging = partial(self._merge, number, keys, self._mark, leaving)
+        self._job = self._executor.submit(self._merging)
+
+    def _finish(self) -> None:
+        assert self._job is not None
+        try:
+            merge = self._job.result()
+        except OSError as error:
+            # It changes nothing before its manifest, so it is tried again, for who waits until there is room.
+            self._job = self._executor.submit(self._merging)
+            raise CrawlDirectoryError(f"the sieve in {self.directory} cannot be merged: {error.strerror}") from error
+        self._job, self._in_job = None, 0
+        self._runs = merge.runs
+        self.merges += 1
+        self.new += merge.new
+        for run in merge.dropped:
+            run.close()
+            run.path.unlink()
+        for name in (_offers(merge.number), *(found.file for found in merge.leaving)):
+            (self.directory / name).unlink(missing_ok=True)
+        if merge.found.size:
+            self._finds.add(merge.found)
+
+    def _merge(self, number: int, keys: SieveKeys | None, mark: int, leaving: list[FindsFile]) -> _Merge:
+        """One merge, in the thread: it reads what no one changes, and writes files that no one knows until the manifest."""
+        if keys is None:
+            keys = self._keys_of(number)
+        runs, sync = list(self._runs), self.limits.sync
+        sifted = sift(keys, runs)
+        found = write_found(self.directory, number, self._pieces(number), sifted, sync=sync)
+        if len(sifted.high):
+            runs.append(write_run(self.directory, f"run-{number:08}-0", [(sifted.high, sifted.low)], sync=sync))
+        dropped: list[SieveRun] = []
+        while places := crowded([run.count for run in runs]):
+            joined = [runs[place] for place in places]
+            name = f"run-{number:08}-{len(dropped) + 1}"
+            one = write_run(self.directory, name, in_order(joined), sync=sync)
+            runs = [*(run for run in runs if run not in joined), one]
+            dropped += joined
+        entries = tuple(run.entry for run in runs)
+        manifests.write(self.directory, SieveManifest(self._manifest.secret, number, entries, mark), sync=sync)
+        return _Merge(number, runs, dropped, found, len(sifted.high), leaving)
+
+    def _pieces(self, number: int) -> Iterator[list[bytes]]:
+        """The lines of a log, some thousand at a time."""
+        rest = b""
+        with (self.directory / _offers(number)).open("rb", buffering=0) as file:
+            while data := file.read(PIECE):
+                *lines, rest = (rest + data).split(b"\n")
+                yield lines
+
+    def _keys_of(self, number: int) -> SieveKeys:
+        """The fingerprints of a log, as they were when it was written."""
+        keys, fingerprints = SieveKeys(), FingerprintMaker(self._secret)
+        for lines in self._pieces(number):
+            items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
+            keys.add(fingerprints.of(map(self._url_of, items)))
+        return keys
+
+
+def _offers(number: int) -> str:
+    return f"offers-{number:08}.jsonl"

@@ -1,0 +1,252 @@
+"""Tables: one declaration from which row log, Parquet, `query`, `reprocess` and the reference are made.
+Suite: `gossamer.testing.check_table`.
+
+Place in the flow: a row type says of each column what it means, where its value comes from and whether processing finds it.
+:class:`Table` reads that once, when a table is named. What another process needs is the :class:`TableSpec`, which is plain data:
+the row log writes it beside the rows, so that a table can be read where the package that declared it is not installed.
+
+::
+
+    class PriceRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+        url: Annotated[str, column("The page's URL.")]
+        visit: Annotated[str, column("The visit that found it.")] = ""
+        euros: Annotated[float, column("The price.", unit="EUR", is_made=True)]
+
+    PRICES = Table("prices", PriceRow, "Prices that pages name.", rows=find_prices, is_made=True)
+
+Packages offer tables under the entry point group `gossamer.tables`; a crawl keeps those that the setting `log.tables` names.
+"""
+
+import datetime
+import types
+import typing
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from gossamer.values.task import Task
+from gossamer.values.visit import Location, Response, Visit
+
+#: The column that names the visit that a row belongs to: every table that is made of visits has it.
+VISIT = "visit"
+
+#: Types of columns, by their name in SQL.
+ColumnType = Literal["VARCHAR", "BOOLEAN", "INTEGER", "BIGINT", "UBIGINT", "DOUBLE", "TIMESTAMP", "JSON"]
+
+#: The name of a table or column: nothing that SQL could read as anything else.
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+
+#: What stands in a column whose value a row leaves out.
+Fill = str | int | float | bool | None
+
+#: SQL's type for each type of a field, unless the column names another.
+_TYPES: dict[type, ColumnType] = {
+    str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", dict: "JSON", object: "JSON",
+    datetime.datetime: "TIMESTAMP",
+}  # fmt: skip
+
+
+class RowSource(msgspec.Struct, frozen=True, gc=False):
+    """The source of a row: one visit, and the place of its record."""
+
+    visit: Visit
+    task: Task
+    response: Response
+    location: Location | None = None
+    """Where the archive keeps the answer; None where there is none."""
+    hashes: bool = False
+    """Columns that cost a hash of the whole body are wanted."""
+
+
+#: Where the value of a column comes from.
+Source = Callable[[RowSource], Any]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """The declaration of a field of a row type; :func:`column` makes it."""
+
+    doc: str
+    of: Source | None
+    type: ColumnType | None
+    unit: str
+    fill: Fill
+    same_as: str
+    host_of: str
+    is_made: bool
+
+
+def column(
+    doc: str,
+    of: Source | None = None,
+    *,
+    type: ColumnType | None = None,  # noqa: A002  # a column's type is called so
+    unit: str = "",
+    fill: Fill = None,
+    same_as: str = "",
+    host_of: str = "",
+    is_made: bool = False,
+) -> Column:
+    """Declare a column.
+
+    Args:
+        doc: one sentence for the reference.
+        of: makes the value from a visit; None where the table's own function makes whole rows.
+        type: the type in SQL, where the field's own does not say it.
+        unit: what a number counts, as `ms` or `bytes`.
+        fill: what the table shows where a row leaves the column out, instead of NULL.
+        same_as: the column whose value it shows there instead.
+        host_of: the column of URLs whose hosts it shows. The row log leaves it out, and whoever reads the log works it out.
+        is_made: processing finds the value, so `reprocess` finds it anew.
+    """
+    return Column(doc, of, type, unit, fill, same_as, host_of, is_made)
+
+
+class ColumnSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A column, as plain data."""
+
+    name: Name
+    type: ColumnType
+    doc: str = ""
+    unit: str = ""
+    fill: Fill = None
+    same_as: Name | None = None
+    host_of: Name | None = None
+    is_many: bool = False
+    """A row of the log holds a list of values, one for each row of the table."""
+    is_made: bool = False
+
+
+class TableSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A table, as plain data: all that a process needs that reads it."""
+
+    name: Name
+    doc: str = ""
+    columns: tuple[ColumnSpec, ...] = ()
+    page: Name | None = None
+    """The column that holds the URL of the visit; None where rows belong to no visit."""
+    kind: Name | None = None
+    """The column by which a run of some processors knows the rows that it replaces."""
+    is_made: bool = False
+    """Processing makes the rows, so `reprocess` makes them anew."""
+    without: tuple[Name, str] | None = None
+    """A column and a value: rows of the log that have it are no rows of the table."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(one.name for one in self.columns)
+
+    def made(self) -> tuple[str, ...]:
+        """The columns that processing finds."""
+        return tuple(one.name for one in self.columns if one.is_made)
+
+
+class Table:
+    """One table: its row type, and what makes rows of a visit."""
+
+    def __init__(
+        self,
+        name: str,
+        row: type[msgspec.Struct],
+        doc: str,
+        *,
+        rows: Callable[[RowSource], Iterable[msgspec.Struct]] | None = None,
+        mend: Callable[[Any, int], msgspec.Struct] | None = None,
+        page: str = "url",
+        kind: str = "",
+        is_made: bool = False,
+        is_logged: bool = False,
+        without: tuple[str, str] | None = None,
+    ) -> None:
+        """Declare a table.
+
+        Args:
+            name: of the table, in lower case.
+            row: type of a row; every field is annotated with :func:`column`. Fields that are lists make one row of the log a
+                frame: one row of the table for each element, the first list being the one that no row leaves out.
+            doc: one sentence for the reference.
+            rows: makes the rows of a visit; where it is None every column says where it comes from, or rows come from elsewhere.
+            mend: makes another row of one that JSON cannot hold (size 0) or that has so many bytes; otherwise it is left out.
+            page: the column that holds the URL of the visit; empty where rows belong to no visit.
+            kind: the column by which a run of some processors knows the rows that it replaces.
+            is_made: processing makes the rows.
+            is_logged: `logs/crawl.jsonl` has the rows too.
+            without: a column and a value: rows that have it are written, and are no rows of the table.
+
+        Raises:
+            TypeError: a field is no column, or columns lack what the table says of them.
+        """
+        self.row = row
+        self.is_logged = is_logged
+        self.mend = mend
+        found = {field.name: _column_of(row, field) for field in msgspec.structs.fields(row)}
+        specs = tuple(_spec(field, found[field.name]) for field in msgspec.structs.fields(row))
+        self._sources = tuple((name, one.of) for name, one in found.items() if one.of is not None)
+        self.rows = rows or (self._own_rows if len(self._sources) == len(found) else None)
+        try:
+            plain = {"name": name, "doc": doc, "columns": specs, "page": page or None, "kind": kind or None}
+            self.spec = msgspec.convert(
+                msgspec.to_builtins({**plain, "is_made": is_made, "without": without}), TableSpec
+            )
+        except msgspec.ValidationError as error:
+            raise TypeError(f"table {name!r}: {error}") from None
+        wanted = {page, VISIT} if page else set()
+        if missing := {*wanted, kind or page} - {""} - {*self.spec.names}:
+            raise TypeError(f"table {name!r} lacks the columns {', '.join(sorted(missing))}")
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """What `query` and the setting `log.tables` call it."""
+        return self.spec.name
+
+    def row_of(self, told: RowSource, row: type[msgspec.Struct] | None = None) -> msgspec.Struct:
+        """The row whose columns say themselves where they come from; `row` is a type derived from the table's."""
+        return (row or self.row)(**{name: of(told) for name, of in self._sources})
+
+    def _own_rows(self, told: RowSource) -> Iterable[msgspec.Struct]:
+        return (self.row_of(told),)
+
+
+def _column_of(row: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> Column:
+    hint = typing.get_type_hints(row, include_extras=True)[field.name]
+    for said in getattr(hint, "__metadata__", ()):
+        if isinstance(said, Column):
+            return said
+    raise TypeError(f"{row.__name__}.{field.name} has no description; annotate it with column(...)")
+
+
+def _spec(field: msgspec.structs.FieldInfo, said: Column) -> ColumnSpec:
+    bare, is_many = _bare(field.type)
+    kind = said.type or next((sql for kind, sql in _TYPES.items() if bare is kind), None)
+    if kind is None:
+        kind = "VARCHAR" if isinstance(bare, type) and issubclass(bare, Enum) else "JSON"
+    default = field.default
+    # A number or a truth that is left out at its default is that default; an empty text says that there is nothing to say.
+    fill = said.fill if said.fill is not None else default if isinstance(default, int | float) else None
+    return ColumnSpec(
+        field.name,
+        kind,
+        said.doc,
+        said.unit,
+        fill,
+        said.same_as or None,
+        said.host_of or None,
+        is_many=is_many,
+        is_made=said.is_made,
+    )
+
+
+def _bare(hint: Any) -> tuple[Any, bool]:
+    """The class of a field's values, and whether the field is a list of them."""
+    if typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        hint = next(one for one in typing.get_args(hint) if one is not type(None))
+    if typing.get_origin(hint) is list:
+        return _bare(typing.get_args(hint)[0])[0], True
+    return typing.get_origin(hint) or hint, False

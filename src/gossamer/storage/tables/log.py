@@ -1,0 +1,226 @@
+"""The rows of the tables, as agents write them: appended with each commit, cheap, one file for each table.
+
+Place in the flow: the committing component calls `stage` with the records of a group, notes
+`ends` in the ledger, and says `committed` when the group is kept. Which rows a visit gives is said by its tables
+(:mod:`gossamer.storage.tables`). Other processes turn what is written here into Parquet, and follow it (:mod:`gossamer.query`): no
+agent imports the libraries of tables. The layout of the files: :mod:`gossamer.storage.tables.segments`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from gossamer.engine.errors import UnknownName
+from gossamer.engine.files import AppendFile, LastWrites
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.storage.json_lines import line, lines
+from gossamer.storage.ledger.contract import Group
+from gossamer.storage.logs import CRAWL_LOG, JsonLog, JsonLogSheet, logged_tables
+from gossamer.storage.tables.catalog import table_named
+from gossamer.storage.tables.contract import RowSource, Table
+from gossamer.storage.tables.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
+from gossamer.values.visit import Location, Record, Visit
+
+_IN_USE = "it is part of the files that are open"
+
+
+class TableLogSheet(Sheet, frozen=True):
+    """Settings of :class:`TableLog`."""
+
+    directory: Annotated[
+        str,
+        setting(
+            "Use this crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE, names="a folder"
+        ),
+    ] = "."
+    agent: Annotated[str, setting("Keep the rows of this agent.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = (
+        "agent-00"
+    )
+    tables: Annotated[
+        tuple[str, ...],
+        setting(
+            "Keep these tables: `pages`, `links`, `items`, `errors`, `triples`, and those of installed packages. The "
+            "index of the archive is also made from `pages`."
+        ),
+    ] = ("pages", "links", "items", "errors")
+    log: Annotated[bool, setting("Also write the log, `logs/crawl.jsonl`.", restart=_IN_USE)] = True
+    log_name: Annotated[
+        str,
+        setting(
+            "Write the log under this name; with several agents, each has a log of its own.",
+            restart=_IN_USE,
+            pattern=r"^[a-z0-9-]+$",
+        ),
+    ] = CRAWL_LOG
+    sha256: Annotated[bool, setting("Hash each body with SHA-256; this takes 33 us for 39 kB.")] = True
+    segment_bytes: Annotated[
+        int,
+        setting("Close a row log when it reaches this size, so that it can become a table.", unit="bytes", ge=1),
+    ] = 32 << 20
+    sync: Annotated[
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse a table that nobody offers before anything is written."""
+        try:
+            for name in self.tables:
+                table_named(name)
+        except UnknownName as error:
+            raise ValueError(str(error)) from None
+
+
+class TableLog(Provider[TableLogSheet]):
+    """Writes the rows of the tables, and the log of the crawl. Contract: `storing.RowLog`.
+
+    It creates a file at its first row, so a table without rows leaves no file.
+    """
+
+    def __init__(self, sheet: TableLogSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._encoder = msgspec.json.Encoder()
+        self._run = ""
+        self._open: dict[str, AppendFile] = {}
+        self._names: dict[str, str] = {}
+        """Of the open files, as the ledger knows them."""
+        self._serials: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._last = LastWrites()
+        self._committed: CommittedEnds | None = None
+        self._log = self._own_log() if self.sheet.log else None
+        self._tables: tuple[Table, ...] = ()
+        self._choose_tables()
+
+    def _own_log(self) -> JsonLog:
+        sheet = self.sheet
+        return JsonLog(JsonLogSheet(sheet.directory, sheet.log_name, sheet.sync))
+
+    def _choose_tables(self) -> None:
+        """The tables that are written, then those that only the log tells."""
+        kept = tuple(map(table_named, dict.fromkeys(self.sheet.tables)))
+        told = () if self._log is None else logged_tables()
+        self._tables = (*kept, *(table for table in told if table not in kept))
+
+    async def stop(self) -> None:
+        """Close the files. They stay open to their run until a crawl has ended: only who commits knows that it has."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+        if self._committed is not None:
+            self._committed.close()
+            self._committed = None
+        if self._log is not None:
+            await self._log.stop()
+
+    def changed(self, before: TableLogSheet) -> None:
+        """The log of the crawl syncs as the tables do; other tables are kept from the next group on."""
+        if self._log is not None:
+            self._log.sheet = msgspec.structs.replace(self._log.sheet, sync=self.sheet.sync)
+        self._choose_tables()
+
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        """Write a group's rows. Nothing of it is in the ledger but where the files end."""
+        self.append([one.visit for one in records], [one.location for one in records])
+
+    def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
+        """Write a group's rows, one write for each table.
+
+        Raises:
+            OSError: a table could not be written. Others may have been: nothing of the group counts before its commit.
+        """
+        self._last.begin()
+        sheet, encoder = self.sheet, self._encoder
+        logs = self._log is not None
+        written: dict[str, list[bytes]] = {table.name: [] for table in self._tables}
+        log: list[bytes] = []
+        troubles: list[str] = []
+        for visit, location in zip(visits, locations, strict=True):
+            told = RowSource(visit, visit.task, visit.response, location, sheet.sha256)
+            for table in self._tables:
+                if found := lines(table, told, encoder, troubles):
+                    written[table.name] += found
+                    if logs and table.is_logged:
+                        log += found
+        for trouble in troubles:
+            self.metrics.count(trouble)
+        if self._log is not None:
+            self._log.write(log)
+        for name in sheet.tables:
+            self._write(name, written[name])
+
+    def add(self, table: str, rows: Iterable[msgspec.Struct]) -> None:
+        """Write rows that belong to no visit, as those of hosts; they count when a group of the ledger has their `ends`.
+
+        Raises:
+            OSError: they could not be written; `take_back` drops what was.
+        """
+        self._last.begin()
+        found: list[bytes] = []
+        for row in rows:
+            found.append(line(row, self._encoder))
+            if len(found) >= _ROWS_AT_ONCE:
+                self._write(table, found)
+                found = []
+        self._write(table, found)
+
+    def take_back(self) -> None:
+        """See the contract."""
+        self._last.take_back()
+        self._ends.clear()
+        if self._log is not None:
+            self._log.take_back()
+
+    def files(self) -> Sequence[str]:
+        """None but those that :mod:`gossamer.storage.recovery` knows of every crawl."""
+        return ()
+
+    def ends(self) -> Mapping[str, int]:
+        """The files that were written since the last call, and their ends."""
+        ends, self._ends = self._ends, {}
+        if self._log is not None:
+            ends.update(self._log.ends())
+        return ends
+
+    def committed(self, ends: Mapping[str, int]) -> None:
+        """Tell those who follow the rows how far these are committed."""
+        if self._committed is not None:
+            self._committed.publish(ends)
+
+    def _write(self, table: str, lines: Sequence[bytes]) -> None:
+        if not lines:
+            return
+        file = self._file(table)
+        data = b"".join(lines)
+        self._last.about_to(file)
+        file.append(data, sync=self.sheet.sync)
+        self._ends[self._names[table]] = file.end
+        self.metrics.count("rows", len(lines))
+        self.metrics.count("bytes", len(data))
+
+    def _file(self, table: str) -> AppendFile:
+        """The segment that takes the next rows of a table."""
+        file = self._open.get(table)
+        if file is not None and file.end < self.sheet.segment_bytes:
+            return file
+        directory, agent = Path(self.sheet.directory), self.sheet.agent
+        if not self._run:
+            self._run = new_run(directory, agent, self.clock.now())
+            self._committed = CommittedEnds(directory, agent, self._run)
+            mark_open(directory, agent, self._run)
+        if table not in self._serials:
+            declare(directory, agent, table_named(table).spec)
+        self._serials[table] = serial = self._serials.get(table, 0) + 1
+        path = rows_directory(directory, agent) / segment_name(table, self._run, serial)
+        fresh = AppendFile(path, fresh=True)
+        if file is not None:
+            file.close()
+        self._open[table] = fresh
+        self._names[table] = path.relative_to(directory).as_posix()
+        return fresh
+
+
+#: Rows of hosts that are made at once: memory must not follow their number.
+_ROWS_AT_ONCE = 1_000

@@ -1,0 +1,266 @@
+"""What the maker of tables and index has made, so that what is lost, cut or changed of it is noticed: `state/made.json`.
+
+Place in the flow: :mod:`gossamer.query.convert` notes each file before it stands in its place, by one rename for a change;
+`query`, `export`, `verify` and the start of a crawl hold the files against the notes. A crawl of an older version has none:
+what it has is noted as it is, and nothing is said of what may have been lost before.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from gossamer.storage.archive.cdxj import INDEX
+from gossamer.storage.checksums import Noted, damage_of, noted
+from gossamer.storage.recovery import find_losses
+from gossamer.storage.tables.places import REPLACED, TABLES, TableManifest, manifest, run_of_name, write_manifest
+from gossamer.storage.tables.segments import COMMITTED, committed, segment_name, segments
+from gossamer.values.errors import CrawlDirectoryError
+
+#: Where the notes lie, inside the crawl directory.
+MADE = "state/made.json"
+
+#: Why tables and index could not be made when that was last tried; not there where they were.
+FAILED = "state/made-not.txt"
+
+_PARQUET = b"PAR1"
+
+
+class Notes(msgspec.Struct, frozen=True):
+    """All notes."""
+
+    tables: dict[str, Noted | None] = {}
+    """`TABLE/NAME` of every Parquet file; None where newer files have its rows."""
+    index: tuple[int, ...] | None = None
+    """Bytes that the index may have: two numbers while it is replaced, 0 where there is none.
+
+    Empty: it is to be made again. None: nothing is known of it.
+    """
+    indexes: tuple[Noted, ...] = ()
+    """The index as it was made, and while it is replaced, as it will be; empty in notes of an older version."""
+    merged: tuple[str, ...] = ()
+    """Segments of `pages`, as their files are called, whose captures the index holds."""
+    is_whole: bool = True
+    """The crawl was noted from its beginning."""
+    run: int = 0
+    """The last run that replaced files: the manifest (`tables/replaced.json`) names it, or a later one."""
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """A file that is not what it was."""
+
+    file: str
+    """Inside the crawl directory."""
+    what: str
+    """`is missing`, `has 5 bytes instead of 10`, `has other bytes than were written`."""
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.what}"
+
+    @property
+    def table(self) -> str:
+        """The table whose rows are in it; that of a manifest is called `tables`."""
+        path = Path(self.file)
+        return path.name.partition("-")[0] if path.parent.name == "rows" else path.parent.name
+
+
+def read_notes(directory: Path) -> Notes | None:
+    """The notes; None where there are none.
+
+    Raises:
+        CrawlDirectoryError: they cannot be read.
+    """
+    path = directory / MADE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Notes)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        text = f"{path} is damaged: {error}; remove it, and tables and index are noted as they are"
+        raise CrawlDirectoryError(text) from None
+
+
+def known_notes(directory: Path) -> Notes:
+    """The notes; empty ones where there are none."""
+    known = read_notes(directory)
+    if known is not None:
+        return known
+    has_begun = any((directory / TABLES).glob("*/*.parquet")) or (directory / INDEX).exists()
+    return Notes(is_whole=not has_begun)
+
+
+def notes_of(directory: Path) -> Notes:
+    """The notes; where there are none, of what is there now, which is read for that: for who writes them."""
+    known = read_notes(directory)
+    if known is not None:
+        return known
+    found = {_name(path): noted(path) for path in sorted((directory / TABLES).glob("*/*.parquet")) if _counts(path)}
+    index = directory / INDEX
+    return Notes(
+        tables=dict(found),
+        index=(index.stat().st_size,) if index.exists() else None,
+        indexes=(noted(index),) if index.exists() else (),
+        merged=tuple(Path(name).stem for name in found if name.startswith("pages/")) if index.exists() else (),
+        is_whole=not found and not index.exists(),
+    )
+
+
+def write_notes(directory: Path, notes: Notes) -> None:
+    """Replace the notes, whole or not at all."""
+    path = directory / MADE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(msgspec.json.encode(notes))
+    fresh.replace(path)
+
+
+def failure_of(directory: Path) -> str:
+    """Why tables and index could not be made at the end of the last run; empty where they were, or somebody made them since."""
+    try:
+        return (directory / FAILED).read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def unmade(why: str) -> str:
+    """What a person is told of such a failure."""
+    return f"tables and index could not be made ({why}), and their rows stay in the row logs"
+
+
+def note_failure(directory: Path, why: str) -> None:
+    """Note why tables and index could not be made; empty: they were. Raises OSError."""
+    if why:
+        (directory / FAILED).write_text(why, "utf-8")
+    else:
+        (directory / FAILED).unlink(missing_ok=True)
+
+
+def with_tables(notes: Notes, changes: Mapping[str, Noted | None]) -> Notes:
+    """A copy with other notes of some Parquet files."""
+    return msgspec.structs.replace(notes, tables={**notes.tables, **changes})
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins and ends as Parquet does."""
+    try:
+        with path.open("rb") as file:
+            if file.seek(0, 2) < 2 * len(_PARQUET):
+                return False
+            file.seek(0)
+            first = file.read(len(_PARQUET))
+            file.seek(-len(_PARQUET), 2)
+            return first == file.read() == _PARQUET
+    except FileNotFoundError:
+        return False
+
+
+def switch(directory: Path, made: Mapping[str, Noted | None], stands: TableManifest) -> None:
+    """Let other files count from now on. Call it while `converting`.
+
+    Args:
+        directory: the crawl directory.
+        made: the new files, which stand in their places.
+        stands: the manifest that names what they replace.
+    """
+    write_notes(directory, with_tables(notes_of(directory), made))
+    write_manifest(directory, stands)
+    # Once it stands: a kill in between must not leave notes of a manifest that never was.
+    changed = with_tables(notes_of(directory), dict.fromkeys(stands.gone))
+    write_notes(directory, msgspec.structs.replace(changed, run=stands.run))
+
+
+def manifest_again(notes: Notes) -> TableManifest:
+    """The manifest as the notes have it: for who has lost it."""
+    return TableManifest(notes.run, tuple(name for name, one in notes.tables.items() if one is None))
+
+
+def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list[Damage]:
+    """Parquet files that are not what they were. One whose row log still stands is being made, and is not damaged.
+
+    A lost manifest is one of them: without it nobody knows which files count.
+    """
+    stands = manifest(directory)
+    lost = [Damage(f"{TABLES}/{REPLACED}", "is missing")] if stands.run < notes.run else []
+    found = {
+        name: what
+        for name, one in notes.tables.items()
+        if one is not None
+        if (what := damage_of(directory / TABLES / name, one, deep=deep))
+    }
+    if not found:
+        return lost
+    last = max(stands.run, notes.run)
+    again = {f"{segment.table}/{segment.stem}.parquet" for segment in segments(directory)}
+    return lost + [
+        Damage(f"{TABLES}/{name}", what)
+        for name, what in found.items()
+        if name not in stands.gone and name not in again and run_of_name(Path(name).name) <= last
+    ]
+
+
+def damaged_logs(directory: Path, notes: Notes) -> list[Damage]:
+    """Row logs of the runs that wrote last which are gone or short, and no tables yet: what the writers said is committed of them.
+
+    The ledger knows it of all files; this is for who asks beside it, while another process has it.
+    """
+    found: list[Damage] = []
+    for path in sorted(directory.glob(f"state/*/rows/{COMMITTED}")):
+        agent = path.parent.parent.name
+        mark = committed(directory, agent)
+        ends = {
+            f"state/{agent}/rows/{segment_name(table, mark.run, serial)}": end if serial == last else 1
+            for table, (last, end) in mark.ends.items()
+            for serial in range(1, last + 1)
+        }
+        for loss in find_losses(directory, ends, partial(are_tables, notes)):
+            short = f"has {loss.size} bytes, and {loss.committed} were committed"
+            found.append(Damage(loss.file, "is missing" if loss.size is None else short))
+    return found
+
+
+def are_tables(notes: Notes, files: Iterable[str]) -> set[str]:
+    """Those of `files` that are row logs (`state/AGENT/rows/TABLE-RUN-SERIAL.jsonl`) and became tables: they may be gone."""
+    logs = {file: _table_of(Path(file)) for file in files if Path(file).suffix == ".jsonl" and "/rows/" in file}
+    return {file for file, table in logs.items() if table in notes.tables or not notes.is_whole}
+
+
+def _table_of(log: Path) -> str:
+    table, _, rest = log.stem.partition("-")
+    return f"{table}/{log.parts[1]}-{rest}.parquet"
+
+
+def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damage | None:
+    """What is wrong with the index: None where it holds every capture of the tables, or a run that waits to be merged does.
+
+    Its bytes are read where its time has changed, or `deep` says so.
+    """
+    path = directory / INDEX
+    size = path.stat().st_size if path.exists() else 0
+    if notes.index is not None and size not in notes.index:
+        wanted = f"has {size} bytes instead of {notes.index[-1]}" if notes.index else "names records that are lost"
+        return Damage(INDEX, wanted if size else "is missing")
+    if size and notes.indexes and all(wrong := [damage_of(path, one, deep=deep) for one in notes.indexes]):
+        return Damage(INDEX, wrong[-1])
+    merged = set(notes.merged)
+    for name in notes.tables:
+        table, _, file = name.partition("/")
+        stem = Path(file).stem
+        if table != "pages" or stem in merged or run_of_name(file):
+            continue
+        if not any(directory.glob(f"state/*/index/{stem}.cdxj")) and not _is_logged(directory, stem):
+            return Damage(f"state/{stem.rsplit('-', 3)[0]}/index/{stem}.cdxj", "is missing")
+    return None
+
+
+def _is_logged(directory: Path, stem: str) -> bool:
+    return any(one.table == "pages" and one.stem == stem for one in segments(directory))
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _counts(path: Path) -> bool:
+    """The table of hosts is made anew each time, and holds nothing that others do not."""
+    return path.parent.name != "hosts"

@@ -1,1 +1,0 @@
-"""Hosts that are lent to mobile crawlers: their URLs, and the ledger that gives them away."""

@@ -1,7 +1,0 @@
-"""A trie of URLs on the disk (Ridgway 2010, sections 4.5, 4.6, 7.3.1; row R3): an exact seen set that knows prefixes, and a queue.
-
-:mod:`keys <gossamer.stores.trie.keys>` turns URLs into keys, :mod:`nodes <gossamer.stores.trie.nodes>` says what a node is and
-what a chunk of nodes looks like on the disk, :mod:`chunks <gossamer.stores.trie.chunks>` keeps chunks in files,
-:mod:`tree <gossamer.stores.trie.tree>` is the trie, :mod:`queue <gossamer.stores.trie.queue>` its marks and turns, and
-:mod:`provider <gossamer.stores.trie.provider>` the seen set of a crawl.
-"""

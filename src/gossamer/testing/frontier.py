@@ -1,0 +1,424 @@
+"""Conformance suite for robots gates: run it over an implementation of your own.
+
+Each check is one promise of `contracts.robots`. A broken promise raises an AssertionError that names it.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import inf
+
+from gossamer.frontier.contract import DEEPEST, LEVELS, Flights, Politeness, Prioritizer, TaskStanding, Traversal
+from gossamer.frontier.robots.contract import RobotsAnswers, RobotsGate, RobotsRuling, RobotsVerdict
+from gossamer.frontier.seams import Outlook, RevisitPolicy
+from gossamer.testing.clock import FakeClock
+from gossamer.testing.parsing import SHAPES
+from gossamer.values.change_rate import Belief, Signals
+from gossamer.values.outcome import Outcome
+from gossamer.values.page_history import KnownPage
+from gossamer.values.task import Answer, Task, What
+from gossamer.values.url import host_of
+from gossamer.values.visit import Response
+
+# Conformance suite for flights: run it over an implementation of your own.
+
+
+def check_flights(make: Callable[[], Flights]) -> None:
+    """Check the contract's promise: for every departure exactly one arrival is accepted."""
+    flights = make()
+    assert not flights.arrive("http://a.test/"), "a flight that never departed does not arrive"
+    flights.depart("http://a.test/")
+    flights.depart("http://b.test/")
+    assert flights.arrive("http://a.test/"), "the first arrival is accepted"
+    assert not flights.arrive("http://a.test/"), "a second arrival is refused"
+    assert flights.arrive("http://b.test/"), "flights do not disturb each other"
+    flights.depart("http://a.test/")
+    assert flights.arrive("http://a.test/"), "a new departure opens the flight again"
+
+
+# Conformance suite for stores of robots answers: run it over an implementation of your own.
+#
+# Each check is one promise of `contracts.robots_answers`. A broken promise raises an AssertionError that names it.
+
+_NOW = 1_700_000_000.0
+
+
+def check_robots_answers(make: Callable[[], RobotsAnswers]) -> None:
+    """Check that a store of robots answers keeps its promises.
+
+    Args:
+        make: returns a started store. Each call opens the same place, as another crawl would.
+    """
+    one, two = make(), make()
+    assert one.find("a") == b"", "nothing was kept, but something was found"
+    one.keep("a", b"\0state", _NOW)
+    assert two.find("a") == b"\0state", "another crawl does not find what one crawl kept"
+    assert two.find("a ") == two.find("A") == b"", "the answer under one name was found under another"
+    two.keep("a", b"later", _NOW + 1)
+    assert one.find("a") == b"later", "the earlier of two states was found"
+    assert one.claim("b", _NOW) == 0.0, "somebody is told to wait although nobody asks"
+    assert one.claim("b", _NOW) == 0.0, "a crawl that said that it asks is told to wait for itself"
+    one.release("b")
+    two.release("never claimed")
+    assert two.claim("b", _NOW) == 0.0, "a crawl that has stopped asking still keeps others waiting"
+    two.release("b")
+
+
+# Conformance suite for politeness: run it over an implementation of your own.
+
+
+def check_politeness(make: Callable[[FakeClock], Politeness]) -> None:
+    """Check that the contract's promises are kept.
+
+    Args:
+        make: returns a fresh provider that uses this clock, with a delay of at least a second and one live request per host.
+    """
+    _check_one_at_a_time(make)
+    _check_rulings(make)
+    _check_notes(make)
+    _check_missed(make)
+
+
+def _check_one_at_a_time(make: Callable[[FakeClock], Politeness]) -> None:
+    clock = FakeClock()
+    polite = make(clock)
+    polite.put("a.test", "")
+    assert polite.next(clock.monotonic()) == "a.test", "a host that was never asked may be asked at once"
+    polite.begin(_task("http://a.test/1"), "", clock.monotonic())
+    polite.put("a.test", "")
+    polite.put("b.test", "")
+    assert polite.next(clock.monotonic()) == "b.test", "another host does not wait for it"
+    until = polite.next(clock.monotonic() + 3600)
+    assert not isinstance(until, str), "a host with a live request is not given out again, however long it takes"
+    polite.answered(_answer("http://a.test/1"))
+    until = polite.next(clock.monotonic())
+    assert isinstance(until, float), "nor at once after its answer"
+    assert until >= clock.monotonic() + 1.0, "but when its delay is over"
+    clock.jump(-86_400)
+    assert polite.next(until) == "a.test", "whatever wall clocks do meanwhile"
+
+
+def _check_missed(make: Callable[[FakeClock], Politeness]) -> None:
+    clock = FakeClock()
+    polite = make(clock)
+    polite.put("nowhere.test", "")
+    assert polite.next(clock.monotonic()) == "nowhere.test"
+    polite.missed("nowhere.test")
+    polite.put("nowhere.test", "")
+    until = polite.next(clock.monotonic())
+    assert isinstance(until, float), "a host whose name was not found is not given out again at once"
+    assert until > clock.monotonic(), "but after a while"
+    assert polite.next(until) == "nowhere.test", "without any request having begun"
+    assert polite.note("nowhere.test"), "what is known of it can be kept"
+
+
+def _check_rulings(make: Callable[[FakeClock], Politeness]) -> None:
+    clock = FakeClock()
+    polite = make(clock)
+    assert polite.ruling(_answer("http://never.test/")).what is What.DONE, "a page that never began is done"
+    expected = (
+        (Outcome.OK, What.DONE),
+        (Outcome.SERVER_ERROR, What.RETRY),
+        (Outcome.CONNECT_FAILED, What.KEEP),
+        (Outcome.RATE_LIMITED, What.POSTPONE),
+    )
+    for number, (outcome, what) in enumerate(expected):
+        for is_known in (True, False):
+            host = f"{'known' if is_known else 'news'}{number}.test"
+            answer = _answer(f"http://{host}/", outcome)
+            polite.put(host, "")
+            assert polite.next(clock.monotonic()) == host, "every host gets its turn"
+            polite.begin(_task(answer.url), "", clock.monotonic())
+            if is_known:
+                polite.answered(answer)
+                polite.answered(answer)
+            assert {polite.expected(answer).what for _ in range(2)} == {what}, (
+                "what is expected is what the ruling will be"
+            )
+            assert polite.ruling(answer).what is what, f"{outcome} is ruled on once, whoever brings it first"
+
+
+def _check_notes(make: Callable[[FakeClock], Politeness]) -> None:
+    clock = FakeClock()
+    polite = make(clock)
+    polite.put("a.test", "")
+    polite.next(clock.monotonic())
+    polite.begin(_task("http://a.test/"), "", clock.monotonic())
+    polite.answered(_answer("http://a.test/"))
+    polite.put("a.test", "")
+    opens = polite.next(clock.monotonic())
+    note = polite.note("a.test")
+    for clean in (True, False):
+        again = make(clock)
+        again.restore("a.test", note, clean=clean)
+        again.put("a.test", "")
+        until = again.next(clock.monotonic())
+        assert isinstance(until, float) and isinstance(opens, float), "a host restored from its note still waits"
+        assert until >= opens - 0.001, "no shorter than it would have; wall clocks count no finer"
+    again = make(clock)
+    again.restore("a.test", b"\xff not a note", clean=True)
+    again.put("a.test", "")
+    assert again.next(clock.monotonic()) == "a.test", "a note that cannot be read is none"
+
+
+def _task(url: str) -> Task:
+    return Task(url, url.split("/")[2])
+
+
+def _answer(url: str, outcome: Outcome = Outcome.OK) -> Answer:
+    return Answer(url, url.split("/")[2], outcome, 0.1)
+
+
+# Conformance suites for prioritizers and traversals: run them over an implementation of your own.
+
+#: Tasks of every shape that a frontier meets.
+TASKS = tuple(
+    Task(url=url, host=f"h{number}.test", depth=depth, source="http://a.test/", relation="a href")
+    for number, url in enumerate(SHAPES)
+    for depth in (0, 1, 7, 8, 10_000)
+)
+
+#: What a frontier may know of them, extremes first.
+STANDINGS = (
+    TaskStanding(),
+    TaskStanding(site=0.0),
+    TaskStanding(site=1.0),
+    TaskStanding(site=0.7),
+    TaskStanding(in_degree=1),
+    TaskStanding(in_degree=1 << 40),
+)
+
+
+def check_prioritizer(prioritizer: Prioritizer) -> None:
+    """Check that a prioritizer, started, keeps its promises."""
+    assert list(prioritizer.levels([], [])) == [], "no level without a task"
+    pairs = [(task, standing) for task in TASKS for standing in STANDINGS]
+    levels = _levels(prioritizer, pairs)
+    assert len(levels) == len(pairs), "one level for each task"
+    assert all(type(level) is int and 0 <= level < LEVELS for level in levels), f"levels are 0 to {LEVELS - 1}"
+    assert levels == [_levels(prioritizer, [pair])[0] for pair in pairs], "a level depends on the other tasks"
+    order = list(range(len(pairs)))
+    random.Random(1).shuffle(order)
+    shuffled = _levels(prioritizer, [pairs[number] for number in order])
+    assert shuffled == [levels[number] for number in order], "a level depends on what was asked before"
+
+
+def _levels(prioritizer: Prioritizer, pairs: Sequence[tuple[Task, TaskStanding]]) -> list[int]:
+    return list(prioritizer.levels([task for task, _ in pairs], [standing for _, standing in pairs]))
+
+
+def check_traversal(make: Callable[[], Traversal]) -> None:
+    """Check that a traversal keeps its promises.
+
+    Args:
+        make: returns a fresh, started traversal each time.
+    """
+    traversal = make()
+    source = TASKS[0]
+    assert list(traversal.follow([], source)) == [], "an empty call has an empty result"
+    assert list(traversal.follow([], None)) == [], "an empty call has an empty result"
+    choose = random.Random(1)
+    calls = [(choose.sample(TASKS, choose.randrange(len(TASKS))), choose.choice((None, source))) for _ in range(100)]
+    for tasks, origin in calls:
+        followed = list(traversal.follow(tasks, origin))
+        places = [tasks.index(task) for task in followed]
+        assert places == sorted(set(places)), "links keep their order, and come once"
+    for task in TASKS:
+        for urgency in range(LEVELS):
+            levels = traversal.level(task, urgency), traversal.host_level(task, urgency)
+            assert 0 <= levels[0] <= DEEPEST, f"levels within a host are 0 to {DEEPEST}"
+            assert 0 <= levels[1] < LEVELS, f"levels of hosts are 0 to {LEVELS - 1}"
+            assert levels == (traversal.level(task, urgency), traversal.host_level(task, urgency)), "a level wavers"
+    first, second = make(), make()
+    for tasks, origin in calls:
+        assert list(first.follow(tasks, origin)) == list(second.follow(tasks, origin)), (
+            "the same calls have the same result"
+        )
+
+
+#: One day: for longer no robots.txt is good (RFC 9309, 2.4).
+_DAY = 86_400.0
+
+SITE = "http://a.test"
+PRIVATE = f"{SITE}/private/page"
+PUBLIC = f"{SITE}/public/page"
+
+#: Sites that share a name, a port or a scheme with :data:`SITE`, and are others.
+OTHERS = ("https://a.test", "http://a.test:8080", "http://www.a.test", "http://b.test")
+
+ANSWER = Response(Outcome.OK, status=200, body=b"User-agent: *\nDisallow: /private/\nCrawl-delay: 7\n")
+
+#: Every way in which a request can end, with what hostile servers add.
+ENDINGS = (
+    *(Response(outcome, status=0) for outcome in Outcome),
+    *(Response(Outcome.OK, status=200, body=body) for body in (b"", b"\0" * 9, b"\xff\xfe\xfd", b"<html>" * 999)),
+    Response(Outcome.OK, status=200, body=b"User-agent: *\nDisall", cut="disconnect"),
+    Response(Outcome.OK, status=200, body=b"#" * (1 << 21)),
+    *(
+        Response(Outcome.REDIRECT, status=301, headers=(("location", to),))
+        for to in (
+            "",
+            "/",
+            "/robots.txt",
+            "http://b.test/r",
+            "javascript:x",
+            "http://[",
+            "//",
+            "\0",
+            "http://a.test/robots.txt",
+        )
+    ),
+    *(Response(Outcome.CLIENT_ERROR, status=status) for status in (400, 401, 403, 404, 410, 418, 451, 499)),
+    *(
+        Response(Outcome.RATE_LIMITED, status=429, headers=(("retry-after", text),))
+        for text in (
+            "",
+            "5",
+            "-5",
+            "9" * 400,
+            "Fri, 31 Dec 9999 23:59:59 GMT",
+            "Mon, 01 Jan 0001 00:00:00 GMT",
+            "soon",
+            "٣",
+        )
+    ),
+)
+
+
+def check_robots(make: Callable[[], RobotsGate]) -> None:
+    """Check that a robots gate that obeys keeps its promises.
+
+    Args:
+        make: returns a started gate that has learned nothing, with our own product token.
+    """
+    _check_first(make())
+    _check_sites(make())
+    _check_times(make())
+    _check_state(make)
+    for ending in ENDINGS:
+        _check_ending(make(), ending)
+
+
+def _ask(gate: RobotsGate, url: str, now: float = _NOW) -> RobotsVerdict:
+    return gate.judge(Task(url, host_of(url)), now)
+
+
+def _check_first(gate: RobotsGate) -> None:
+    verdict = _ask(gate, PUBLIC)
+    assert verdict.ruling is RobotsRuling.FETCH_FIRST, "a URL was judged before its robots.txt was known"
+    assert verdict.url == f"{SITE}/robots.txt", f"{verdict.url} is not where robots.txt is"
+    assert _ask(gate, PUBLIC) == verdict, "equal questions have different answers"
+    lesson = gate.learned(SITE, ANSWER, _NOW)
+    assert lesson.settled, "a whole robots.txt settles a site"
+    assert lesson.delay == 7.0, "Crawl-delay was not read"
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.ALLOWED, "an allowed URL was denied"
+    assert _ask(gate, PUBLIC).delay == 7.0, "Crawl-delay is not told with the verdict"
+    denied = _ask(gate, PRIVATE)
+    assert denied.ruling is RobotsRuling.DENIED and denied.rule and denied.line == 2, "a denial names its rule and line"
+    assert _ask(gate, f"{SITE}/robots.txt").ruling is RobotsRuling.ALLOWED, "robots.txt itself is always allowed"
+    for url in ("file:///etc/x", "data:,x", "mailto:a@a.test"):
+        assert _ask(gate, url).ruling is RobotsRuling.ALLOWED, f"{url} has no robots.txt"
+    gate.forget(SITE)
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "a forgotten answer still counts"
+    gate.forget("http://never-seen.test")
+
+
+def _check_sites(gate: RobotsGate) -> None:
+    gate.learned(SITE, ANSWER, _NOW)
+    for other in OTHERS:
+        verdict = _ask(gate, f"{other}/public/page")
+        assert verdict.ruling is RobotsRuling.FETCH_FIRST, f"what holds for {SITE} was taken for {other}"
+        assert verdict.url == f"{other}/robots.txt"
+
+
+def _check_times(gate: RobotsGate) -> None:
+    gate.learned(SITE, ANSWER, _NOW)
+    assert _ask(gate, PUBLIC, _NOW + 1).ruling is RobotsRuling.ALLOWED, "what was learned is good for a while"
+    assert _ask(gate, PUBLIC, _NOW + _DAY + 1).ruling is RobotsRuling.FETCH_FIRST, "an answer is good for a day at most"
+    assert _ask(gate, PUBLIC, _NOW - 2 * _DAY).ruling is RobotsRuling.FETCH_FIRST, (
+        "a clock that went back makes no answer last"
+    )
+    gate.learned(SITE, ANSWER, _NOW + _DAY + 1)
+    assert _ask(gate, PUBLIC, _NOW + _DAY + 2).ruling is RobotsRuling.ALLOWED
+
+
+def _check_state(make: Callable[[], RobotsGate]) -> None:
+    first, second = make(), make()
+    assert first.state(SITE) == b"", "something is kept although nothing is known"
+    for answer in (ANSWER, Response(Outcome.RATE_LIMITED, status=429), Response(Outcome.CLIENT_ERROR, status=404)):
+        first.learned(SITE, answer, _NOW)
+        second.restore(SITE, first.state(SITE))
+        assert second.state(SITE) == first.state(SITE), "a restored state is kept as it was"
+        for url in (PRIVATE, PUBLIC):
+            for now in (_NOW, _NOW + 30, _NOW + _DAY, _NOW + 2 * _DAY):
+                assert _ask(second, url, now) == _ask(first, url, now), "a restored gate judges otherwise"
+    for damaged in (b"", b"\xc1", b"\x90" * 99, first.state(SITE)[:-1], b"\xdd\xff\xff\xff\xff"):
+        second.restore(SITE, damaged)
+        assert _ask(second, PUBLIC).ruling in RobotsRuling, "a damaged state stops the gate"
+
+
+def _check_ending(gate: RobotsGate, ending: Response) -> None:
+    """Check that a site gets a ruling however its requests end, and finally one that needs no further request at once."""
+    now = _NOW
+    for _ in range(60):
+        verdict = _ask(gate, PUBLIC, now)
+        if verdict.ruling in (RobotsRuling.ALLOWED, RobotsRuling.DENIED):
+            return
+        if verdict.ruling is RobotsRuling.WAIT:
+            assert verdict.until > now, "the verdict to wait names no time"
+            if verdict.until > now + 30:
+                assert verdict.until <= now + _DAY, "no server can make a site wait for longer than a day"
+                return
+            now = verdict.until
+            continue
+        assert verdict.url.startswith(("http://", "https://")), f"{verdict.url!r} cannot be asked for"
+        assert gate.learned(SITE, ending, now).event, "an answer taught nothing"
+    raise AssertionError(f"60 requests for one robots.txt after {ending.outcome}")
+
+
+# Conformance suite for policies of revisits: run it over an implementation of your own.
+#
+# Each check is one promise of `contracts.revisiting`. A broken promise raises an AssertionError that names it.
+
+#: Pages that never changed, always changed, were visited once or ten thousand times, at once or over years, and were said to have
+#: changed or not.
+_PAGES = [
+    KnownPage(
+        visited_at=1e9 + age,
+        changed_at=1e9 + age * last,
+        visits=visits,
+        changes=round((visits - 1) * share),
+        waits=waits,
+        signalled=signalled,
+    )
+    for age, last, visits, share, waits, signalled in product(
+        (0.0, _DAY, 3650 * _DAY), (0.0, 1.0), (1, 10_000), (0.0, 0.5, 1.0), (0.0, 60.0, 365 * _DAY), (0, 1, 1_000)
+    )
+]
+
+#: Pages that change all the time, or never, or nobody knows; worth much or little; at hosts that are right, or wrong, about
+#: changes.
+_OUTLOOKS = [
+    Outlook(Belief(shape, scale), weight, signals, price)
+    for shape, scale, weight, signals, price in product(
+        (1e-3, 1.0, 1e4),
+        (1e-3, _DAY, 1e10),
+        (1e-3, 1e3),
+        (Signals(), Signals(1e4, 0, 0, 1), Signals(0, 1e4, 1e4, 1)),
+        (1e-3, _DAY),
+    )
+]
+
+
+def check_revisit_policy(policy: RevisitPolicy) -> None:
+    """Check that a policy keeps its promises."""
+    usual = Outlook()
+    asked = [(page, usual) for page in _PAGES] + [(page, outlook) for page in _PAGES[::7] for outlook in _OUTLOOKS]
+    first = [policy.interval(page, outlook) for page, outlook in asked]
+    assert first == [policy.interval(page, outlook) for page, outlook in asked], "the same page has the same interval"
+    assert all(0 < interval < inf for interval in first), "an interval is a number above 0, in seconds"
+    if not policy.is_priced:
+        return
+    for page in _PAGES:
+        waits = [policy.interval(page, Outlook(price=price)) for price in (1.0, 100.0, 10_000.0)]
+        assert waits == sorted(waits), "a page waits no shorter for a visit that costs more"

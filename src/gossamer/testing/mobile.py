@@ -1,0 +1,315 @@
+"""Conformance suite for links to runtimes of mobile crawlers: run it over a link of your own.
+
+Each check is one promise of `contracts.runtimes`. A broken promise raises an AssertionError that names it.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from gossamer.frontier.seams import Lender, LentHosts
+from gossamer.mobile.contract import MAX_FRAME, CrawlerStanding, PageSource, RuntimeLink, RuntimeRefused, Withheld
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.values.outcome import DOCUMENTS, Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Brought, Response, Visit
+
+# Conformance suite for lenders: a URL of a lent host is in one place, wherever a group fails and whenever the process dies.
+
+
+class TestedLender(Lender, LentHosts, Protocol):
+    """Both sides of a lender: for the ledger in front, and for the frontier."""
+
+
+#: Closes what is open as a kill would, opens ledger and lender again, and starts the lender; at first both are empty. `a.test` has
+#: a runtime and `b.test` has none; the ledger is the one that lends (`lending-ledger`).
+ReopenLent = Callable[[], Awaitable[tuple[Ledger, TestedLender]]]
+
+
+class _NotKept(Exception):
+    """Makes a group fail."""
+
+
+async def check_lending(reopen: ReopenLent) -> None:
+    """Check that a lender, behind the ledger that lends, keeps its promises."""
+    ledger, lender = await reopen()
+    assert [lender.lends(f"{letter}.test") for letter in "ab"] == [True, False]
+    assert not lender.is_out and lender.pages == 0
+    tasks = [Task(f"http://{letter}.test/{number}", f"{letter}.test", 1) for letter in "ab" for number in range(3)]
+    try:
+        with ledger.group() as group:
+            group.push(tasks)
+            raise _NotKept
+    except _NotKept:
+        pass
+    assert not lender.is_out, "a group that failed lent something"
+    with ledger.group() as group:
+        group.push(tasks)
+    assert ledger.counters()["lent"] == 3 and ledger.counters()["discovered"] == 6
+    ledger, lender = await reopen()
+    assert lender.is_out and ledger.counters()["lent"] == 3, "a kill lost a lent task"
+    with ledger.group() as group:
+        group.push(tasks[:1])
+    assert ledger.counters()["lent"] == 3, "a task that was lent twice counts twice"
+    came = [Visit(task, _brought("whole")) for task in tasks[:2]] + [Visit(tasks[2], _brought("text"))]
+    with ledger.group() as group:
+        for visit in came[:2]:
+            assert group.visited(visit, None)
+    assert ledger.counters()["lent"] == 1 and ledger.document(tasks[0].url) is not None
+    with ledger.group() as group:
+        group.visited(came[2], None)
+    assert lender.is_out, "a part without links is kept until its crawler has ended"
+    told: list[str] = []
+    lender.watch(lambda: told.append("news"), lambda: None)
+    lender.end()
+    ledger, lender = await reopen()
+    assert lender.is_out, "the end of a run ended a lease that is out"
+
+
+def _brought(form: str) -> Response:
+    brought = Brought("c1", "https://runtime.test", "", 0, "whole" if form == "whole" else "text")
+    return Response(Outcome.OK, 200, headers=(("content-type", "text/html"),), body=b"<p>x", brought=brought)
+
+
+# Conformance suite for sources of pages: run it over a source of your own.
+#
+# Each check is one promise of `contracts.sourcing`. A broken promise raises an AssertionError that names it.
+
+#: Paths that a stranger may write into a link, canonical as far as a URL can be. None may raise, and none may lead out.
+HOSTILE_PATHS = (
+    *(
+        "/..",
+        "/../",
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2f..%2fetc%2fpasswd",
+        "/%2e%2e%2fetc%2fpasswd",
+    ),
+    *(
+        "/..%5c..%5cetc",
+        "/a%5c..%5cb",
+        "/%00",
+        "/index.html%00.png",
+        "/%0d%0aX:y",
+        "/%ff%fe",
+        "/%c0%ae%c0%ae/",
+        "/%252e%252e/",
+    ),
+    *("//", "///etc/passwd", "/a//b", "/./", "/.", "/%2e", "/%2f", "/%", "/%zz", "/" + "a" * 5_000, "/a" * 500),
+    *("/~root/", "/?", "/?../..", "/;a=b", "/%e2%80%ae", "/aux.", "/con", "/c:/", "/file:///etc/passwd"),
+)
+
+
+def check_page_source(make: Callable[[int], PageSource], page: str, directory: str, missing: str) -> None:
+    """Check that a source keeps the promises of `contracts.sourcing.PageSource`.
+
+    Args:
+        make: returns a new source with this limit of bytes for one document.
+        page: URL of a document of at least 32 bytes, which the source serves.
+        directory: URL that the source redirects.
+        missing: URL that the source does not have, on the host of `page`.
+    """
+    source = make(1 << 20)
+    try:
+        _check_answers(source, page, directory, missing)
+        _check_hostile(source, page)
+    finally:
+        source.close()
+    _check_limit(make, page)
+
+
+def _check_answers(source: PageSource, page: str, directory: str, missing: str) -> None:
+    found = _answered(source, page)
+    assert found.outcome is Outcome.OK and found.status == 200, f"{page}: {found.outcome} {found.status}"
+    assert len(found.content) >= 32, f"{page} has {len(found.content)} bytes: give the suite a longer one"
+    assert found.mime, "promise 3: a document names its media type"
+    assert not found.cut, "promise 2: a whole document says that it was cut"
+    moved = _answered(source, directory)
+    assert moved.outcome is Outcome.REDIRECT and moved.header("location"), "promise 4: a redirect has a location"
+    gone = source.answer(missing)
+    has_document = isinstance(gone, Response) and gone.outcome in DOCUMENTS
+    assert not has_document, f"promise 1: {missing} is not there, and has a document"
+    for response in (found, moved):
+        assert all(name == name.lower() for name, _ in response.headers), "promise 3: header names are in lower case"
+    again = _answered(source, page)
+    assert again.content == found.content and again.outcome is found.outcome, (
+        "promise 5: equal questions, equal answers"
+    )
+    assert _answered(source, f"{page}#part").content == found.content, "promise 5: a fragment does not matter"
+
+
+def _check_hostile(source: PageSource, page: str) -> None:
+    origin = "/".join(page.split("/")[:3])
+    for path in HOSTILE_PATHS:
+        answer = source.answer(origin + path)
+        assert isinstance(answer, Response | Withheld), f"promise 1: {path!r} has no answer"
+        if isinstance(answer, Withheld):
+            assert answer.reason, f"promise 1: {path!r} is refused without a name"
+        elif answer.outcome in DOCUMENTS:
+            assert b"root:" not in answer.content, f"{path!r} led out of what is served"
+    assert _answered(source, page).outcome is Outcome.OK, "promise 5: what was asked before does not matter"
+
+
+def _check_limit(make: Callable[[int], PageSource], page: str) -> None:
+    source = make(16)
+    try:
+        cut = _answered(source, page)
+        assert cut.outcome is Outcome.TRUNCATED and cut.cut == "length", "promise 2: a document that was cut says so"
+        assert len(cut.content) <= 16, f"promise 2: {len(cut.content)} bytes where 16 is the limit"
+    finally:
+        source.close()
+
+
+def _answered(source: PageSource, url: str) -> Response:
+    answer = source.answer(url)
+    assert isinstance(answer, Response), f"{url} is refused: {answer}"
+    return answer
+
+
+#: Seconds that the suite waits for a batch, in steps.
+PATIENCE, _STEP = 120.0, 5.0
+
+#: Identities that are none: what a URL, a path or a terminal would read otherwise.
+NO_IDENTITIES = ("", ".", "..", "../x", "a/b", "a b", "a\n", "é", "%2e", "-a", "a" * 65)
+
+
+async def check_runtime_link(
+    link: RuntimeLink,
+    crawler: bytes,
+    other: bytes,
+    *,
+    again: Callable[[], Awaitable[RuntimeLink]] | None = None,
+    stranger: RuntimeLink | None = None,
+) -> list[bytes]:
+    """Check that a link keeps the promises of `contracts.runtimes.RuntimeLink`.
+
+    Args:
+        link: a link to a runtime that has no crawler of this sender.
+        crawler: the bytes of a crawler that makes at least three batches.
+        other: the bytes of another crawler that could run there.
+        again: kills the runtime, starts it again, and returns a link to it.
+        stranger: a link of another sender to the same runtime.
+
+    Returns:
+        The frames that the crawler made.
+    """
+    offer = await link.offer()
+    assert offer.versions and offer.crawlers > 0, "the offer says neither versions nor how many crawlers it runs"
+    await _check_unknown(link)
+    await _check_refusals(link)
+    await _check_sending(link, crawler, other)
+    first = await _had(link, "journey-1", 0)
+    if stranger is not None:
+        await _check_stranger(stranger, crawler)
+    if again is not None:
+        link = await again()
+    assert await _had(link, "journey-1", 0) == first, "promise 3: a batch is not what it was when it was had first"
+    frames = await _check_batches(link, first)
+    await _check_ended(link, crawler, other, len(frames))
+    await _check_cancelled(link, crawler)
+    return frames
+
+
+async def _check_unknown(link: RuntimeLink) -> None:
+    for standing in (
+        await link.batch("nobody", 0, 0.0),
+        await link.acknowledge("nobody", 3),
+        await link.cancel("nobody"),
+    ):
+        assert isinstance(standing, CrawlerStanding) and standing.state == "unknown", "nobody sent this one"
+
+
+async def _check_refusals(link: RuntimeLink) -> None:
+    for identity in NO_IDENTITIES:
+        assert await _refusal(link, identity, b"") == "invalid", f"{identity!r} is not an identity"
+    for data in (b"", b"GSMC", b"<html>", b"\0" * 1000):
+        assert await _refusal(link, "damaged", data) == "invalid", f"{data[:10]!r} is not a crawler"
+    assert await _refusal(link, "version", b"GSMC\xff") == "version"
+    found = await link.batch("damaged", 0, 0.0)
+    assert isinstance(found, CrawlerStanding) and found.state == "unknown", "what was refused is kept"
+
+
+async def _check_sending(link: RuntimeLink, crawler: bytes, other: bytes) -> None:
+    for _ in range(2):
+        standing = await link.send("journey-1", crawler)
+        assert standing.state in ("waiting", "running", "finished"), f"promise 2: sent again, it is {standing.state}"
+    assert await _refusal(link, "journey-1", other) == "other_crawler", "promise 2: one identity, two crawlers"
+    early = await link.batch("journey-1", 10_000, 0.0)
+    assert isinstance(early, CrawlerStanding), "promise 3: a batch that was never made"
+
+
+async def _check_stranger(stranger: RuntimeLink, crawler: bytes) -> None:
+    for standing in (
+        await stranger.batch("journey-1", 0, 0.0),
+        await stranger.acknowledge("journey-1", 10),
+        await stranger.cancel("journey-1"),
+    ):
+        assert isinstance(standing, CrawlerStanding) and standing.state == "unknown", "promise 7: another's is known"
+    assert (await stranger.send("journey-1", crawler)).state != "unknown", "promise 7: identities are a sender's own"
+    await stranger.cancel("journey-1")
+
+
+async def _check_batches(link: RuntimeLink, first: bytes) -> list[bytes]:
+    """Check that all batches come, each acknowledged before the next."""
+    frames = [first]
+    while True:
+        await link.acknowledge("journey-1", len(frames) - 1)
+        gone = await link.batch("journey-1", len(frames) - 1, 0.0)
+        assert isinstance(gone, CrawlerStanding), "promise 4: an acknowledged batch is still there"
+        assert gone.acknowledged == len(frames), "promise 4: the standing does not say what was acknowledged"
+        frame = await _next(link, "journey-1", len(frames))
+        if frame is None:
+            break
+        assert len(frame) <= MAX_FRAME, "promise 8: a frame is too large"
+        frames.append(frame)
+    assert len(frames) >= 3, f"the crawler made {len(frames)} batches: give the suite a longer one"
+    return frames
+
+
+async def _check_ended(link: RuntimeLink, crawler: bytes, other: bytes, batches: int) -> None:
+    for standing in (
+        await link.send("journey-1", crawler),
+        await link.acknowledge("journey-1", batches + 10),
+        await link.cancel("journey-1"),
+        await link.send("journey-1", crawler),
+        await link.batch("journey-1", batches, 60.0),
+    ):
+        assert isinstance(standing, CrawlerStanding) and standing.state == "finished", "promise 2: it begins again"
+        assert standing.batches == standing.acknowledged == batches, f"promise 5: {standing.batches} of {batches}"
+    assert await _refusal(link, "journey-1", other) == "other_crawler", "promise 2: holds after the end, too"
+
+
+async def _check_cancelled(link: RuntimeLink, crawler: bytes) -> None:
+    await link.send("journey-2", crawler)
+    for _ in range(2):
+        standing = await link.cancel("journey-2")
+        assert (standing.state, standing.reason) == ("failed", "cancelled"), f"{standing} after it was cancelled"
+    standing = await link.send("journey-2", crawler)
+    assert (standing.state, standing.reason) == ("failed", "cancelled"), "promise 2: a cancelled one runs again"
+    found = await link.batch("journey-2", 0, 0.0)
+    assert isinstance(found, CrawlerStanding) and found.reason == "cancelled", "a cancelled one keeps its results"
+
+
+async def _had(link: RuntimeLink, identity: str, sequence: int) -> bytes:
+    frame = await _next(link, identity, sequence)
+    assert frame is not None, f"batch {sequence} of {identity} was never made"
+    return frame
+
+
+async def _next(link: RuntimeLink, identity: str, sequence: int) -> bytes | None:
+    """Wait for the batch and return it; None if the crawler has ended without it."""
+    for _ in range(int(PATIENCE / _STEP)):
+        found = await link.batch(identity, sequence, _STEP)
+        if isinstance(found, bytes):
+            return found
+        assert found.state != "failed", f"{identity} failed: {found.reason} {found.told}"
+        if found.has_ended:
+            return None
+    raise AssertionError(f"promise 4: {identity} made no batch {sequence} within {PATIENCE:g} s")
+
+
+async def _refusal(link: RuntimeLink, identity: str, data: bytes) -> str:
+    try:
+        await link.send(identity, data)
+    except RuntimeRefused as refused:
+        return refused.reason
+    return ""

@@ -1,0 +1,297 @@
+"""Conformance suites for archives and row logs: run them over an implementation of your own.
+
+Each check is one promise of the contract's docstring. A broken promise raises an AssertionError that names it.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.storage.archive.contract import Archive, Keeper, RowLog
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Item, Location, Record, Response, Visit, sha1_base32
+
+#: What servers send in order to end a record, begin one, or forge a field (faults 19, 67, 70).
+HOSTILE_TEXTS = (
+    "a\r\nWARC-Type: warcinfo",
+    "a\nb",
+    "\r\n\r\nWARC/1.1\r\n",
+    "\x00\x1b[31m\x7f\x9b31m",
+    "\u202eevil\u2066\u200f\u2028\u2029\x85",
+    "\ufeff\ufffe",
+    '"}\n{"event":"page"',
+)
+
+#: Header blocks that a server can send.
+HOSTILE_HEADS = (
+    b"HTTP/1.1 200 OK\r\nX: a\r\n\r\nWARC/1.1\r\nWARC-Type: warcinfo\r\n\r\n",
+    b"HTTP/1.1 200 OK\nLF: only\n\nmore: lines\n\n",
+    b"HTTP/1.1 200 \x00\x1b[0m\r\nBare: a\rb\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nFolded: a\r\n b\r\nEight: \xff\xfe\r\n\r\n",
+    b"ICY 200 OK\r\n\r\n",
+    b"\r\n\r\n",
+    b"HTTP/1.1 200 OK",
+)
+
+
+def visit(
+    url: str = "http://a.test/",
+    body: bytes = b"<p>hello",
+    *,
+    head: bytes = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n",
+    outcome: Outcome = Outcome.OK,
+    duplicate_of: str = "",
+    cut: str = "",
+) -> Visit:
+    """Return a visit as the committer receives it."""
+    return Visit(
+        task=Task(url, host="a.test"),
+        response=Response(
+            outcome,
+            status=200,
+            request_head=b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            response_head=head,
+            headers=(("content-type", "text/html"),),
+            body=body,
+            address="127.0.0.1",
+            started=1_700_000_000.25,
+            elapsed=0.125,
+            cut=cut,
+        ),
+        digest=sha1_base32(body),
+        duplicate_of=duplicate_of,
+    )
+
+
+def unanswered(url: str = "http://a.test/gone") -> Visit:
+    """Return a visit without an answer."""
+    return Visit(Task(url, host="a.test"), Response(Outcome.CONNECT_FAILED, error="refused", started=1_700_000_000.0))
+
+
+def hostile_visits() -> list[Visit]:
+    """Return visits in which every field that a server or a page can write is hostile."""
+    found = [visit(head=head, body=b"\r\n\r\nWARC/1.1\r\n\r\n") for head in HOSTILE_HEADS]
+    for text in HOSTILE_TEXTS:
+        one = visit(url=f"http://a.test/{text}", duplicate_of=f"http://a.test/{text}", cut=text)
+        response = msgspec.structs.replace(one.response, address=text, error=text, headers=(("content-type", text),))
+        found.append(
+            msgspec.structs.replace(
+                one,
+                response=response,
+                title=text,
+                charset=text,
+                trouble=text,
+                items=(Item(text, one.url, {text: [text]}),),
+                rejected={text: 1},
+            )
+        )
+    return found
+
+
+def check_archive(archive: Archive, read: Callable[[Location], tuple[str, str, bytes]]) -> None:
+    """Check that an archive keeps its promises.
+
+    Args:
+        archive: empty.
+        read: opens a location as another process would, and returns the record's type, target URI and block.
+    """
+    assert archive.append([]) == [], "an empty group has no locations"
+    assert archive.append([unanswered()]) == [None], "a visit without an answer is not written: its location is None"
+    mixed = [visit("http://a.test/1", b"one"), unanswered(), visit("http://a.test/2", b"two")]
+    _check_group(archive, mixed, read)
+    _check_group(archive, [visit("http://a.test/3", b"one", duplicate_of="http://a.test/1")], read)
+    _check_group(archive, hostile_visits(), read)
+    archive.ends()
+    assert not archive.ends(), "ends are those since the last call"
+
+
+def _check_group(archive: Archive, visits: Sequence[Visit], read: Callable[[Location], tuple[str, str, bytes]]) -> None:
+    locations = archive.append(visits)
+    ends = archive.ends()
+    assert len(locations) == len(visits), "one location for each visit, in order"
+    for one, location in zip(visits, locations, strict=True):
+        assert location is None or ends[location.file] >= location.offset + location.length, (
+            "ends lie behind every record"
+        )
+        assert (location is None) == (not one.is_answered), "a location for each answered visit, and for no other"
+        if location is None:
+            continue
+        kind, uri, block = read(location)
+        assert kind == ("revisit" if one.duplicate_of else "response"), f"a {kind} record where the answer should be"
+        assert not {"\r", "\n"} & set(uri), "a URL forged a field"
+        if one.url.isascii() and one.url.isprintable():
+            assert uri == one.url, f"{uri} where {one.url} was archived"
+        end = block.find(b"\r\n\r\n") + 4
+        body = b"" if one.duplicate_of else one.response.body
+        assert block[end:] == body, "the header block ends elsewhere, or the body is not as it came"
+
+
+def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
+    """Check that a row log keeps its promises.
+
+    Args:
+        log: empty.
+        read: returns the whole log as another process sees it, one row a line.
+    """
+    log.append([], [])
+    visits = [visit(), unanswered()]
+    log.append(visits, [Location("warc/a.warc.gz", 1, 2), None])
+    text = read()
+    assert len(text) in log.ends().values(), "ends name the log and where it ends"
+    assert not log.ends(), "ends are those since the last call"
+    rows = _rows(text)
+    assert [row["url"] for row in rows] == [one.url for one in visits], "one row for each visit, in order"
+    assert rows[0]["warc_offset"] == 1, "the row says where the record is"
+    assert "warc_offset" not in rows[1], "a row without a record says where one is"
+
+    hostile = hostile_visits()
+    before = len(rows)
+    log.append(hostile, [None] * len(hostile))
+    text = read()
+    rows = _rows(text)[before:]
+    pages = [row for row in rows if row["event"] == "page"]
+    items = [row for row in rows if row["event"] == "item"]
+    assert len(pages) == len(hostile), "one event is one line, whatever a server sent"
+    assert len(items) == sum(len(one.items) for one in hostile), "one line for each item"
+    assert [row.get("title", "") for row in pages] == [one.title for one in hostile], "escaping changed a text"
+    shown = text.decode()
+    assert not [c for c in shown if c != "\n" and not c.isprintable()], "a control character stands in the log"
+
+
+def _rows(text: bytes) -> list[dict[str, object]]:
+    assert text.endswith(b"\n"), "the last row is not a whole line"
+    return [msgspec.json.decode(line, type=dict[str, object]) for line in text.splitlines()]
+
+
+# Conformance suite for keepers: no entry is lost and none is doubled, wherever a group fails and whenever the process dies.
+
+#: Closes what is open as a kill would, opens the ledger again, cuts files back to its ends with the keeper's own `files`
+#: (`gossamer.storage.recovery.restore`), and starts a keeper, as a crawl does that goes on. At first all is empty.
+Reopen = Callable[[], tuple[Ledger, Keeper]]
+
+
+class _Failed(Exception):
+    """Makes a group fail, so that it is not kept."""
+
+
+def check_keeper(
+    reopen: Reopen,
+    directory: Path,
+    kept: Callable[[], Sequence[str]],
+    wanted: Callable[[Visit], bool] = lambda one: True,
+) -> None:
+    """Check that a keeper, empty at first, keeps its promises at every point where a group can fail or a process can die.
+
+    Args:
+        reopen: as above.
+        directory: the crawl directory of both.
+        kept: returns the URLs of the kept visits as another reader finds them, each as often as it is there.
+        wanted: says whether it keeps a visit.
+    """
+    _Suite(reopen, directory, kept, wanted).run()
+
+
+class _Suite:
+    def __init__(
+        self, reopen: Reopen, directory: Path, kept: Callable[[], Sequence[str]], wanted: Callable[[Visit], bool]
+    ) -> None:
+        self._reopen = reopen
+        self._directory = directory
+        self._kept = kept
+        self._wanted = wanted
+        self._expected: list[str] = []
+        self._number = 0
+
+    def run(self) -> None:
+        self._kill()
+        self._check("something is kept before anything was committed")
+        with self.ledger.group() as group:
+            self._stage([], group)
+        self._check("a group without visits left something")
+        self._commit(self._records())
+        self._check("a committed group is not there")
+        for fails in (self._raise_behind_stage, self._kill_behind_stage, self._kill_behind_ends):
+            for _ in range(2):
+                self._again(fails)
+        for _ in range(3):  # a kill behind a commit, and one at the next start
+            self._commit(self._records())
+            self._kill()
+            self._kill()
+            self._check("a group that was committed before a kill is not there once")
+        self._commit([Record(one, None) for one in hostile_visits()])
+        self._kill()
+        self._check("text that a server can send was kept with changes, or in part")
+
+    def _records(self) -> list[Record]:
+        """Keep an answer, a visit without one and another answer in a group of their own."""
+        self._number += 1
+        base = f"http://a.test/{self._number}"
+        first, last = visit(f"{base}/1", b"one"), visit(f"{base}/2", b"two" * 1000)
+        return [
+            Record(first, Location("warc/a.warc.gz", self._number, 1)),
+            Record(unanswered(f"{base}/gone"), None),
+            Record(last, Location("warc/a.warc.gz", self._number + 1, 1)),
+        ]
+
+    def _stage(self, records: Sequence[Record], group: Group) -> None:
+        self.keeper.stage(records, group)
+
+    def _commit(self, records: Sequence[Record]) -> None:
+        with self.ledger.group() as group:
+            self._stage(records, group)
+            ends = self.keeper.ends()
+            for file, end in ends.items():
+                size = (self._directory / file).stat().st_size
+                assert size == end, f"{file} has {size} bytes, and is said to end at {end}"
+                group.written(file, end)
+        self.keeper.committed(ends)
+        assert not self.keeper.ends(), "ends are those since the last call"
+        self._expected += [one.visit.url for one in records if self._wanted(one.visit)]
+
+    def _again(self, fails: Callable[[Sequence[Record]], None]) -> None:
+        """Give a failed group again as a whole, and let others follow."""
+        records = self._records()
+        fails(records)
+        self._check(f"a group that failed left something ({fails.__name__.strip('_')})")
+        self._commit(records)
+        self._check("a group that was given again is not there once")
+        self._commit(self._records())
+        self._check("the group behind one that failed is not there once")
+
+    def _raise_behind_stage(self, records: Sequence[Record]) -> None:
+        try:
+            with self.ledger.group() as group:
+                self._stage(records, group)
+                raise _Failed
+        except _Failed:
+            self.keeper.take_back()
+        assert not self.keeper.ends(), "a file was named that was taken back"
+
+    def _kill_behind_stage(self, records: Sequence[Record]) -> None:
+        try:
+            with self.ledger.group() as group:
+                self._stage(records, group)
+                raise _Failed
+        except _Failed:
+            self._kill()
+
+    def _kill_behind_ends(self, records: Sequence[Record]) -> None:
+        try:
+            with self.ledger.group() as group:
+                self._stage(records, group)
+                for file, end in self.keeper.ends().items():
+                    group.written(file, end)
+                raise _Failed
+        except _Failed:
+            self._kill()
+
+    def _kill(self) -> None:
+        self.ledger, self.keeper = self._reopen()
+
+    def _check(self, trouble: str) -> None:
+        found, expected = sorted(self._kept()), sorted(self._expected)
+        lost = [url for url in expected if url not in found]
+        assert found == expected, f"{trouble}: {len(found)} kept, {len(expected)} expected, lost: {lost[:3]}"

@@ -1,0 +1,223 @@
+"""Items: what a user's code yields, as a kind, the page's URL, and values that every file and table can hold.
+
+Place in the flow: whoever runs a user's code asks here for each thing that it yields, so that what cannot be written is refused
+where it was made, with the place inside it, and not found out when the row is written.
+"""
+
+import math
+import os.path
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gossamer.values.visit import Item, Raised
+
+#: What an item is called that has no class of its own.
+PLAIN_KIND = "item"
+
+#: Values inside each other that are looked into; JSON readers give up soon after.
+_DEEPEST = 100
+
+#: Characters of a key that are shown.
+_SHOWN = 60
+
+
+class UnwritableItem(TypeError):
+    """An item holds a value that no file or table can hold. The message names its place in the item and its type."""
+
+
+def as_item(thing: object, url: str) -> Item:
+    """What a user's code yielded, as an item; `url` is that of the page, where the thing names none.
+
+    Raises:
+        UnwritableItem: it holds a value that cannot be written.
+        TypeError: it is nothing that an item can be made of; says what would be.
+    """
+    if isinstance(thing, Item):
+        return Item(thing.kind, thing.url or url, plain(thing.value, thing.kind))
+    if isinstance(thing, Mapping):
+        return Item(PLAIN_KIND, url, plain(thing, PLAIN_KIND))
+    if is_record(thing):
+        kind = type(thing).__name__
+        return Item(kind, url, plain(thing, kind))
+    raise TypeError(
+        f"a {type(thing).__name__} is neither an item nor a request; yield a dict, a dataclass, a msgspec, attrs or pydantic "
+        "object, a gossamer.Item, or what page.follow() gives"
+    )
+
+
+def is_record(thing: object) -> bool:
+    """Whether it is an object of a class with declared fields: dataclass, msgspec, attrs or pydantic."""
+    kind = type(thing)
+    return isinstance(thing, msgspec.Struct) or any(
+        hasattr(kind, sign) for sign in ("__dataclass_fields__", "__attrs_attrs__", "model_dump")
+    )
+
+
+def plain(value: object, name: str) -> object:
+    """A value as dicts, lists, texts, numbers, truths and None; `name` is what its place is called.
+
+    Raises:
+        UnwritableItem: a part of it is none of these, and cannot become one.
+    """
+    try:
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
+    except (TypeError, ValueError, RecursionError) as error:
+        where, what = _culprit(value, name, 0) or (name, str(error))
+        raise UnwritableItem(f"{where}: {what}") from None
+
+
+def _dumped(value: object) -> object:
+    """A pydantic object as plain values; others have none."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return dump(mode="json")
+    raise TypeError(type(value).__name__)
+
+
+def _culprit(value: object, place: str, depth: int) -> tuple[str, str] | None:
+    """The place of the first value that cannot be written, and why."""
+    if depth > _DEEPEST:
+        return place, "it is nested too deeply, or holds itself"
+    parts = _parts(value)
+    if parts is None:
+        try:
+            msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
+        except (TypeError, ValueError, RecursionError):
+            return place, f"a {_class(value)} cannot be written; take its text or its number instead"
+        return None
+    for key, inner in parts:
+        found = _culprit(inner, f"{place}{key}", depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _parts(value: object) -> list[tuple[str, Any]] | None:
+    """What stands inside a value, each with the end of its place; None where it is one of a piece."""
+    if isinstance(value, Mapping):
+        return [(f".{str(key)[:_SHOWN]}", inner) for key, inner in value.items()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return [(f"[{index}]", inner) for index, inner in enumerate(value)]
+    if isinstance(value, msgspec.Struct):
+        return [(f".{name}", getattr(value, name)) for name in value.__struct_fields__]
+    for sign in ("__dataclass_fields__", "__attrs_attrs__"):
+        fields = getattr(type(value), sign, None)
+        if fields is not None:
+            names = [getattr(field, "name", field) for field in fields]
+            return [(f".{name}", getattr(value, name, None)) for name in names]
+    return None
+
+
+def _class(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def number_in(text: str) -> float | None:
+    """The first number that a person reads in a text: `£12.50` is 12.5, `1.234,56 €` is 1234.56, `3 for 2` is 3.
+
+    Marks between groups of three digits are passed over; of two different marks the last one parts the fraction. One mark that
+    stands once before exactly three digits parts thousands, as `1,250` and `1.250` do in prices, unless nothing but a zero
+    stands before it.
+    """
+    found = _first_number(text)
+    if not found:
+        return None
+    sign, digits = found
+    marks = [letter for letter in digits if not letter.isdigit()]
+    last = max(digits.rfind("."), digits.rfind(","))
+    whole, fraction = digits, ""
+    if last >= 0:
+        behind = digits[last + 1 :]
+        mark = digits[last]
+        is_group = len(behind) == 3 and digits[:last].lstrip("0") != "" and (len(set(marks)) == 1)
+        if not is_group and marks.count(mark) == 1:
+            whole, fraction = digits[:last], behind
+    number = float("".join(filter(str.isdigit, whole)) + "." + (fraction or "0"))
+    return sign * number if math.isfinite(number) else None
+
+
+def _first_number(text: str) -> tuple[int, str] | None:
+    """Sign and digits of the first number, with the marks between them."""
+    for start, letter in enumerate(text):
+        if not ("0" <= letter <= "9"):
+            continue
+        end = start
+        while end < len(text) and end - start < _SHOWN and _belongs(text, end):
+            end += 1
+        before = text[start - 1] if start else ""
+        is_negative = before in ("-", "\u2212") and (start < 2 or not text[start - 2].isalnum())
+        return (-1 if is_negative else 1), text[start:end]
+    return None
+
+
+def _belongs(text: str, place: int) -> bool:
+    """A digit, or a mark between two digits: point, comma, apostrophe, or a space before exactly three digits."""
+    letter = text[place]
+    if "0" <= letter <= "9":
+        return True
+    behind = text[place + 1 : place + 5]
+    if letter in ".,'\u2019":
+        return behind[:1].isascii() and behind[:1].isdigit()
+    is_group = len(behind) >= 3 and behind[:3].isdecimal() and not behind[3:4].isdecimal()
+    return letter in " \u00a0\u202f" and is_group
+
+
+# What a user's code raised, in words that lead to its line: who, where, what, and the whole traceback.
+#
+# Place in the flow: whoever runs a user's code makes one of these of each exception; it travels in the visit, and the table
+# `errors` keeps it.
+
+# Processes that read documents import this, and with pathlib they would look for a module of another system, `nt`: a session's
+# current folder might have a file of that name. So paths are texts here.
+
+#: Where our own modules lie: frames in them are not what the user wrote.
+_OWN = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
+
+#: Where Python's own modules lie, in whichever environment.
+_PYTHON = os.path.dirname(traceback.__file__)  # noqa: PTH120
+
+#: Characters of a traceback that are kept, the innermost; of an error's text, and of who raised it.
+MAX_TRACEBACK, MAX_ERROR, MAX_WHO = 8_000, 500, 200
+
+
+def raised(who: str, error: BaseException, place: str = "") -> Raised:
+    """What is kept of an error.
+
+    Args:
+        who: the handler or processor, as a person knows it.
+        error: what it raised.
+        place: file and line, where the traceback does not lead into the user's code.
+    """
+    text = "".join(traceback.format_exception(error))[-MAX_TRACEBACK:]
+    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Raised(who[:MAX_WHO], _place(error) or place, told[:MAX_ERROR], text)
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the innermost frame that is not ours; empty where there is none."""
+    found = ""
+    step = error.__traceback__
+    while step is not None:
+        found = place_of(step.tb_frame.f_code.co_filename, step.tb_lineno) or found
+        step = step.tb_next
+    return found
+
+
+def place_of(file: str, line: int) -> str:
+    """A line of the user's own code, as `spider.py:12`; empty for a line of ours, of Python's or of a package."""
+    is_own = not file.startswith(("<", _OWN, _PYTHON)) and "site-packages" not in file
+    return f"{shown_file(file)}:{line}" if is_own else ""
+
+
+def shown_file(file: str) -> str:
+    """A file as a person would name it: from where they stand, where it lies below."""
+    try:
+        current = os.getcwd()  # noqa: PTH109
+    except OSError:
+        return file
+    real = os.path.realpath(file)
+    return os.path.relpath(real, current) if real.startswith(current + os.sep) else file

@@ -1,0 +1,219 @@
+"""What kind of document some bytes are, after the WHATWG MIME Sniffing standard (sections 5 to 7).
+
+Place in the flow: the process stage asks once for each document and chooses its processors by the answer. What the server
+claims stays in the response.
+
+Two rules are ours. A server that says `application/octet-stream` says nothing, so its bytes are looked at as if it had been
+silent. And a claim of HTML is believed only where the bytes do not begin as another format does (fault 65: a zip archive
+that is called HTML must not reach the parser), or as a feed (section 8.3) or sitemap.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+#: Bytes that are looked at (section 5.2, "resource header").
+HEADER_BYTES = 1445
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+
+#: Claims that say nothing (section 7); the last is ours.
+_UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*", "application/octet-stream"})
+
+#: `Content-Type` fields that old servers sent with everything (section 5.1, "check for Apache bug").
+_APACHE = frozenset(
+    {
+        "text/plain",
+        "text/plain; charset=ISO-8859-1",
+        "text/plain; charset=iso-8859-1",
+        "text/plain; charset=UTF-8",
+    }
+)
+
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_HTML_START = re.compile(
+    rb"[\t\n\f\r ]*+<(?:(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P)[ >]|!--)",
+    re.IGNORECASE,
+)
+_XML_START = re.compile(rb"[\t\n\f\r ]*+<\?xml")
+_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
+
+# Images first, then audio and video, then archives (sections 6.1 to 6.3): nothing here begins as text does.
+_IMAGES = (
+    (re.compile(rb"\x00\x00[\x01\x02]\x00"), "image/x-icon"),
+    (re.compile(rb"BM"), "image/bmp"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBPVP", re.DOTALL), "image/webp"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+)
+_MEDIA = (
+    (re.compile(rb"FORM.{4}AIFF", re.DOTALL), "audio/aiff"),
+    (re.compile(rb"ID3"), "audio/mpeg"),
+    (re.compile(rb"OggS\x00"), "application/ogg"),
+    (re.compile(rb"MThd\x00\x00\x00\x06"), "audio/midi"),
+    (re.compile(rb"RIFF.{4}AVI ", re.DOTALL), "video/avi"),
+    (re.compile(rb"RIFF.{4}WAVE", re.DOTALL), "audio/wave"),
+    (re.compile(rb"\x00.{3}ftyp(?:mp4|iso|avc1|M4V|qt  )", re.DOTALL), "video/mp4"),
+    (re.compile(rb"\x1a\x45\xdf\xa3"), "video/webm"),
+)
+_ARCHIVES = (
+    (re.compile(rb"\x1f\x8b\x08"), "application/x-gzip"),
+    (re.compile(rb"PK\x03\x04"), "application/zip"),
+    (re.compile(rb"Rar!\x1a\x07\x00"), "application/x-rar-compressed"),
+)
+_DOCUMENTS = (
+    (re.compile(rb"%PDF-"), "application/pdf"),
+    (re.compile(rb"%!PS-Adobe-"), "application/postscript"),
+)
+
+#: Roots of feeds and sitemaps that are sent as HTML, behind comments, declarations and instructions (section 8.3).
+_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<![^-][^>]*+>|<\?.*?\?>)*+<(rss|feed|rdf:RDF|(?:[\w.-]++:)?(?:urlset|sitemapindex))[\s>]",
+    re.DOTALL,
+)
+_ROOT_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
+_SITEMAP = "application/xml"
+_ROOT_STARTS = (b"<?x", b"<rs", b"<fe", b"<rd", b"<ur", b"<si")
+
+
+def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False) -> str:
+    """The media type of a document, in lower case without parameters.
+
+    Args:
+        content: the document without content coding; its first :data:`HEADER_BYTES` are looked at.
+        content_type: the `Content-Type` field as sent; empty where there was none.
+        nosniff: the server asks to be believed (`X-Content-Type-Options: nosniff`).
+    """
+    claim = essence(content_type)
+    if claim in _HTML:
+        return claim if _may_be_html(content) else _not_html(content[:HEADER_BYTES], claim)
+    if claim in _UNKNOWN and not (nosniff and claim):
+        return _unknown(content[:HEADER_BYTES])
+    if nosniff:
+        return claim
+    if content_type in _APACHE:
+        return _text_or_binary(content[:HEADER_BYTES])
+    if claim.startswith("image/") and not claim.endswith("+xml"):
+        return _match(_IMAGES, content) or claim
+    if claim.startswith(("audio/", "video/")) or claim == "application/ogg":
+        return _match(_MEDIA, content) or claim
+    return claim
+
+
+def says_nothing(claim: str) -> bool:
+    """Whether a claimed media type leaves it to the bytes what the document is."""
+    return claim in _UNKNOWN
+
+
+def essence(content_type: str) -> str:
+    """The media type that a `Content-Type` field names, in lower case without parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+#: Type, subtype and what follows them (MIME Sniffing, section 4.4, "parse a MIME type"): both are tokens.
+_TYPE = re.compile(r"[ \t\r\n]*([!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t\r\n]*(?:;|\Z)")
+
+#: A value of a list: commas within quotes part nothing (Fetch, "get, decode, and split").
+_VALUE = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))++', re.DOTALL)
+
+_CHARSET = re.compile(r""";[ \t\r\n]*charset=(?:"((?:[^"\\]|\\.)*)"?|([^;]*))""", re.IGNORECASE)
+
+#: Characters of a field that is remembered; servers say the same of every page.
+_REMEMBERED = 256
+
+
+def of_fields(headers: Iterable[tuple[str, str]]) -> str:
+    """The `Content-Type` of an answer with its parameters, by Fetch's "extract a MIME type": the last field or value of a list
+    that is a media type, with the charset of an earlier one where it is the same type and names none itself. Empty where
+    there is none.
+
+    Args:
+        headers: fields in order, names in lower case.
+    """
+    return _read(headers)[0]
+
+
+def is_odd(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether `Content-Type` stands there more than once, or holds no media type."""
+    return _read(headers)[1]
+
+
+def _read(headers: Iterable[tuple[str, str]]) -> tuple[str, bool]:
+    text = ", ".join([value for name, value in headers if name == "content-type"])
+    return _extract_known(text) if len(text) <= _REMEMBERED else _extract(text)
+
+
+def _extract(text: str) -> tuple[str, bool]:
+    """The one value that the joined fields come to, and whether that took more than reading it."""
+    chosen = name = charset = ""
+    values = [value.strip() for value in _VALUE.findall(text)]
+    for value in values:
+        match = _TYPE.match(value)
+        if match is None or match[1] == "*/*":
+            continue
+        own = _CHARSET.search(value)
+        named = (own[1] or own[2] or "").strip() if own else ""
+        if match[1].lower() != name:
+            name, charset = match[1].lower(), named
+        elif named:
+            charset = named
+        chosen = value if named or not charset else f'{value};charset="{charset}"'
+    return chosen, bool(text) and (len(values) > 1 or not chosen)
+
+
+_extract_known = lru_cache(maxsize=1024)(_extract)
+
+
+def _may_be_html(content: bytes) -> bool:
+    """True for nearly every page, at the cost of a look at its first bytes."""
+    start = content[:3]
+    return start[:1] == b"<" and start not in _ROOT_STARTS
+
+
+def _not_html(header: bytes, claim: str) -> str:
+    """A claim of HTML whose bytes do not begin with a tag: text and white space do not contradict it."""
+    text = header.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\f\r ")
+    if text[:3] in _ROOT_STARTS and claim == "text/html":
+        return _of_root(header) or claim
+    if header.startswith(_MARKS) or _BINARY.search(header) is None:
+        return _match(_DOCUMENTS, header) or claim
+    return _binary(header) or claim
+
+
+def _of_root(header: bytes) -> str:
+    """The type of a feed or sitemap; empty for anything else."""
+    root = _ROOT.match(header)
+    return _ROOT_TYPES.get(root[1], _SITEMAP) if root is not None else ""
+
+
+def of_sitemap(content: bytes) -> str:
+    """The media type of a document that is known for a sitemap, whatever its server says: most name a type for pages."""
+    return _of_root(content[:HEADER_BYTES]) or _unknown(content[:HEADER_BYTES])
+
+
+def _unknown(header: bytes) -> str:
+    """Section 7.1, rules for identifying an unknown MIME type."""
+    if _HTML_START.match(header):
+        return "text/html"
+    if _XML_START.match(header):
+        return "text/xml"
+    if header.startswith(_MARKS):
+        return "text/plain"
+    known = _match(_DOCUMENTS, header) or _binary(header)
+    return known or ("application/octet-stream" if _BINARY.search(header) else "text/plain")
+
+
+def _text_or_binary(header: bytes) -> str:
+    """Section 7.2, rules for distinguishing if a resource is text or binary: never HTML."""
+    if header.startswith(_MARKS) or _BINARY.search(header) is None:
+        return "text/plain"
+    return _match(_DOCUMENTS, header) or _binary(header) or "application/octet-stream"
+
+
+def _binary(header: bytes) -> str:
+    return _match(_IMAGES, header) or _match(_MEDIA, header) or _match(_ARCHIVES, header)
+
+
+def _match(table: tuple[tuple[re.Pattern[bytes], str], ...], header: bytes) -> str:
+    return next((name for pattern, name in table if pattern.match(header)), "")

@@ -1,0 +1,143 @@
+"""Outcomes say how a fetch ended. The list is closed; ledger, tables, log, metrics and JSON use the same words (question 11)."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+
+class Outcome(StrEnum):
+    """One word for every way in which a fetch can end."""
+
+    OK = "ok"
+    NOT_MODIFIED = "not_modified"
+    REDIRECT = "redirect"
+    CLIENT_ERROR = "client_error"
+    SERVER_ERROR = "server_error"
+    RATE_LIMITED = "rate_limited"
+    ROBOTS_DENIED = "robots_denied"
+    ROBOTS_UNREACHABLE = "robots_unreachable"
+    ADDRESS_REFUSED = "address_refused"
+    SCHEME_REFUSED = "scheme_refused"
+    DNS_FAILED = "dns_failed"
+    CONNECT_FAILED = "connect_failed"
+    TLS_FAILED = "tls_failed"
+    TIMED_OUT = "timed_out"
+    TOO_SLOW = "too_slow"
+    TRUNCATED = "truncated"
+    DECODE_FAILED = "decode_failed"
+    PROTOCOL_FAILED = "protocol_failed"
+    BLOCKED = "blocked"
+    GONE_AFTER_RETRIES = "gone_after_retries"
+    INTERRUPTED = "interrupted"
+    """The process was killed while it sent a request that may not be sent twice, so its result is unknown."""
+    IRRELEVANT = "irrelevant"
+    """A mobile crawler judged the document at its runtime, and left it there."""
+
+
+class Traits(msgspec.Struct, frozen=True):
+    """The meaning of an outcome, for all code that counts, shows or decides."""
+
+    is_answered: bool = False
+    """Whether a server answered. Such a fetch counts as `fetched` and is archived."""
+    has_document: bool = False
+    """Whether the answer is a document, whole or cut. An HTML document is a page."""
+    is_error: bool = False
+    """Whether the fetch failed, on either side, and not because a rule refused it."""
+    is_transient: bool = False
+    """Whether a later try could bring a page. A crawl that ends with such an outcome is incomplete (design question 7)."""
+
+
+_ANSWER = Traits(is_answered=True)
+_DOCUMENT = Traits(is_answered=True, has_document=True)
+_DECIDED = Traits()
+_FAILURE = Traits(is_error=True, is_transient=True)
+_FAILING_SERVER = Traits(is_answered=True, is_error=True, is_transient=True)
+
+#: The only place that says what an outcome means. A dead link (`client_error`) is an answer, and no error.
+TRAITS: Mapping[Outcome, Traits] = MappingProxyType(
+    {
+        Outcome.OK: _DOCUMENT,
+        Outcome.NOT_MODIFIED: _ANSWER,
+        Outcome.REDIRECT: _ANSWER,
+        Outcome.CLIENT_ERROR: _ANSWER,
+        Outcome.SERVER_ERROR: _FAILING_SERVER,
+        Outcome.RATE_LIMITED: _FAILING_SERVER,
+        Outcome.ROBOTS_DENIED: _DECIDED,
+        Outcome.ROBOTS_UNREACHABLE: _FAILURE,
+        Outcome.ADDRESS_REFUSED: _DECIDED,
+        Outcome.SCHEME_REFUSED: _DECIDED,
+        Outcome.DNS_FAILED: _FAILURE,
+        Outcome.CONNECT_FAILED: _FAILURE,
+        Outcome.TLS_FAILED: _FAILURE,
+        Outcome.TIMED_OUT: _FAILURE,
+        Outcome.TOO_SLOW: _FAILURE,
+        Outcome.TRUNCATED: _DOCUMENT,
+        Outcome.DECODE_FAILED: Traits(is_answered=True, is_error=True),
+        Outcome.PROTOCOL_FAILED: _FAILURE,
+        Outcome.BLOCKED: _DECIDED,
+        Outcome.GONE_AFTER_RETRIES: _FAILURE,
+        Outcome.INTERRUPTED: Traits(is_error=True),
+        Outcome.IRRELEVANT: _DECIDED,
+    }
+)
+
+#: The same as sets, which is how they are asked for.
+ANSWERED = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_answered)
+DOCUMENTS = frozenset(outcome for outcome, traits in TRAITS.items() if traits.has_document)
+ERRORS = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_error)
+TRANSIENT = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_transient)
+
+
+def of_status(status: int) -> Outcome:
+    """The outcome of a complete answer with this HTTP status code (RFC 9110, section 15).
+
+    Codes outside 100-599 break the protocol. So do codes 1xx, since they cannot end an exchange.
+    """
+    if 200 <= status < 300:
+        return Outcome.OK
+    if status == 304:
+        return Outcome.NOT_MODIFIED
+    if 300 <= status < 400:
+        return Outcome.REDIRECT
+    if status == 429:
+        return Outcome.RATE_LIMITED
+    if 400 <= status < 500:
+        return Outcome.CLIENT_ERROR
+    if 500 <= status < 600:
+        return Outcome.SERVER_ERROR
+    return Outcome.PROTOCOL_FAILED
+
+
+# What an answer has that its standard does not allow, and that was read all the same: a closed list of words.
+#
+# Place in the flow: a protocol module notes them in the response; log, tables, archive and `why` tell them, and the module
+# counts them as `note:WORD`. None of them changes what a document says, only how sure one can be of it.
+
+
+class Note(StrEnum):
+    """One oddity of an answer; :data:`MEANINGS` says which."""
+
+    SPACED_NAME = "space_before_colon"
+    NO_FIELD = "no_field"
+    CONTROL_CHARACTER = "control_character"
+    CHUNKED_TWICE = "chunked_twice"
+    LENGTH_TWICE = "length_twice"
+    CONTENT_TYPE = "content_type"
+    UNKNOWN_CODING = "unknown_coding"
+    BROKEN_CODING = "broken_coding"
+    CODING_END = "coding_end"
+
+
+MEANINGS = {
+    Note.SPACED_NAME: "White space stands between the name of a field and its colon; it does not decide where the answer ends.",
+    Note.NO_FIELD: "A line of the head has no colon, or a name with characters that no name may have; it was ignored.",
+    Note.CONTROL_CHARACTER: "A field holds a control character, neither NUL nor a bare carriage return.",
+    Note.CHUNKED_TWICE: "`Transfer-Encoding: chunked` is given more than once, for a body that is chunked once.",
+    Note.LENGTH_TWICE: "`Content-Length` is given more than once, with the same value.",
+    Note.CONTENT_TYPE: "`Content-Type` is given more than once, or is no media type.",
+    Note.UNKNOWN_CODING: "The answer names an unknown content coding; the body was read as if it had no coding.",
+    Note.BROKEN_CODING: "The content coding is broken; the bytes before the fault were read.",
+    Note.CODING_END: "Bytes follow the end of the content coding, or its check sum is missing. The document is whole.",
+}

@@ -1,0 +1,232 @@
+"""Requests that are no plain GET: what they send, and what they are known by (design question 25).
+
+A plain GET is known by its URL alone, everywhere: in seen sets, queues and flights. Any other request is known by its URL and
+a *mark* of its method, the digest of its body and a key of the user's own. A canonical URL has no line break, so no page can
+link to a URL that looks like the identity of another request.
+"""
+
+import re
+from hashlib import blake2b
+from typing import Literal
+
+import msgspec
+
+from gossamer.values.errors import UsageError
+
+#: Methods that change nothing on the server (RFC 9110, 9.2.1): they may be sent again after a kill.
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+#: Bytes of a body, and of the data that a user's code gives itself for later: both wait in the ledger.
+MAX_BODY, MAX_DATA = 1 << 20, 64 << 10
+
+#: Characters of a label or key; fields of a header, and characters of one.
+MAX_NAME, MAX_FIELDS, MAX_FIELD = 256, 64, 8_192
+
+#: Fields that prove who asks: they go to the site that they were meant for, and to no other; the archive has none of them.
+CREDENTIAL_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization"))
+
+#: Names of fields, and values, that look as if they proved who asks: what is taken for a secret goes to fewer hosts, and no worse.
+_SECRET_NAME = re.compile(
+    r"token|secret|api-?key|passw(?:or)?d|passphrase|credential|cookie|signature|authori[sz]|authentic|session|jwt|bearer"
+    r"|(?:^|[-_])(?:auth|key|sid|sig|otp|pwd)(?:$|[-_])",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(r"(?:basic|bearer|digest|negotiate|token|apikey) +\S", re.IGNORECASE)
+
+#: Fields that frame a message or identify who sends it: a setting of another name, or nobody's to set.
+RESERVED_FIELDS = frozenset(
+    (
+        "host",
+        "user-agent",
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "te",
+        "upgrade",
+        "expect",
+        "trailer",
+    )
+)
+
+#: Fields that describe a body: a redirect that drops it drops them.
+_BODY_FIELDS = frozenset(("content-type", "content-encoding", "content-language", "content-location"))
+
+#: Levels of its host's queues that a request may go before others, or behind them.
+MOST_PRIORITY = 255
+
+#: Redirects that ask for the same request at another URL, body and all (RFC 9110, 15.4.8 and 15.4.9).
+_SAME_AGAIN = frozenset((307, 308))
+
+#: `follow` goes where an answer leads; `keep` takes the redirect for the answer.
+Redirects = Literal["follow", "keep"]
+
+#: Bytes of a body's digest: bodies may be made of what strangers wrote, so it must resist people.
+_DIGEST_BYTES = 16
+
+_METHOD = re.compile(r"[A-Z][A-Z-]{0,31}")
+_FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_FIELD_VALUE = re.compile(r"[\x20-\x7e\t]*")
+
+#: What stands in a mark before that which tells cookies apart: where redirects led back to a URL, its answer is that of the URL.
+WITH_COOKIES = "  cookies "
+
+#: What parts the URL from the mark.
+_BREAK = "\n"
+
+
+class Way(msgspec.Struct, frozen=True, gc=False):
+    """How redirects have led to a request, where cookies are kept: a server may lead back once it has set one."""
+
+    asked: tuple[tuple[str, str], ...]
+    """The URLs asked for on the way, each with what tells the cookies that it was asked with from others."""
+    cookies: str
+    """The same of the cookies that the request is about to have."""
+
+
+class Requested(msgspec.Struct, frozen=True, gc=False):
+    """What a task asks for beside its URL. Made by :func:`requested`."""
+
+    mark: str = ""
+    """What it is known by beside its URL; empty where the URL alone says it."""
+    method: str = "GET"
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Fields beside those that every request has."""
+    label: str = ""
+    """Whose answer it is: the user's code finds its handler by it."""
+    data: bytes = b""
+    """What the user's code gives itself for when the answer comes."""
+    is_safe: bool = False
+    """It may be sent again, though nobody knows what became of it before."""
+    priority: int = 0
+    """So many levels sooner than others of its depth; later where it is negative."""
+    redirects: Redirects = "follow"
+    session: str = ""
+    """Who asks, where a spider keeps sessions; empty for whoever's turn it is."""
+    way: Way | None = None
+    """How redirects have led here; None where no cookies are kept."""
+    was_begun: bool = False
+    """An earlier process may have sent it, and ended before it knew what became of it. Set by the queues alone."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but its URL is sent: any module that fetches URLs can do it."""
+        return not self.mark and not self.headers
+
+
+def requested(
+    method: str = "GET",
+    body: bytes = b"",
+    headers: tuple[tuple[str, str], ...] = (),
+    label: str = "",
+    data: bytes = b"",
+    key: str = "",
+    is_safe: bool | None = None,
+    priority: int = 0,
+    redirects: Redirects = "follow",
+    session: str = "",
+) -> Requested:
+    """A request as it may wait in the ledger.
+
+    Args:
+        method: as it is sent, in upper case.
+        body: what is sent behind the header fields.
+        headers: fields beside those that every request has.
+        label: whose answer it is.
+        data: what the user's code gives itself.
+        key: tells requests apart that are otherwise the same, as those of two sessions.
+        is_safe: it may be sent again after a kill; by default as its method says.
+        priority: so many levels sooner than others of its depth.
+        redirects: what becomes of an answer that leads elsewhere.
+        session: who asks.
+
+    Raises:
+        UsageError: a part is larger than may be kept, or cannot be sent.
+    """
+    if not _METHOD.fullmatch(method):
+        raise UsageError(f"a request cannot have the method {method[:32]!r}; write it in capitals, as POST")
+    for what, text, most in (
+        ("body", body, MAX_BODY),
+        ("data", data, MAX_DATA),
+        ("label", label, MAX_NAME),
+        ("key", key, MAX_NAME),
+        ("session", session, MAX_NAME),
+    ):
+        if len(text) > most:
+            raise UsageError(f"the {what} of a request has {len(text):,} bytes; {most:,} can be kept")
+    if not all(part.isprintable() for part in (label, key, session)):
+        raise UsageError("label, key and session of a request are one line of printable characters each")
+    if len(headers) > MAX_FIELDS:
+        raise UsageError(f"a request has {len(headers)} header fields of its own; {MAX_FIELDS} can be kept")
+    for name, value in headers:
+        if not _FIELD_NAME.fullmatch(name) or not _FIELD_VALUE.fullmatch(value) or len(name) + len(value) > MAX_FIELD:
+            raise UsageError(f"the header field {name[:64]!r} of a request cannot be sent")
+        if name.lower() in RESERVED_FIELDS:
+            raise UsageError(f"the header field {name!r} of a request is not yours to set")
+    if abs(priority) > MOST_PRIORITY:
+        raise UsageError(f"the priority of a request is from -{MOST_PRIORITY} to {MOST_PRIORITY}, not {priority}")
+    safe = method in SAFE_METHODS if is_safe is None else is_safe
+    mark = _mark(method, body, key)
+    return Requested(mark, method, body, headers, label, data, safe, priority, redirects, session)
+
+
+def _mark(method: str, body: bytes, key: str) -> str:
+    if method == "GET" and not body and not key:
+        return ""
+    digest = blake2b(body, digest_size=_DIGEST_BYTES).hexdigest() if body else "-"
+    return f"{method} {digest} {key}".rstrip()
+
+
+def redirected(request: Requested, status: int, *, is_same_site: bool) -> Requested:
+    """What is asked for where an answer to `request` leads: label and data go along, a body only where the status says so.
+
+    What a redirect of a POST leads to is the answer to that POST: it is known by it too, so that two forms that lead to one
+    page are two answers.
+
+    Args:
+        request: it was answered by a redirect.
+        status: of the answer.
+        is_same_site: it leads to the same scheme, host and port; what proves who asks goes nowhere else.
+    """
+    keeps_method = status in _SAME_AGAIN or request.method == "HEAD" or (status != 303 and request.method != "POST")
+    method, body = (request.method, request.body) if keeps_method else ("GET", b"")
+    dropped = _BODY_FIELDS if request.body and not body else frozenset()
+    headers = tuple(
+        field
+        for field in request.headers
+        if field[0].lower() not in dropped and (is_same_site or not is_secret(*field))
+    )
+    known_by = request.mark if request.way is None else request.mark.removesuffix(WITH_COOKIES + request.way.cookies)
+    key = blake2b(known_by.encode(), digest_size=_DIGEST_BYTES).hexdigest() if known_by not in ("", "GET") else ""
+    return msgspec.structs.replace(
+        request,
+        mark=_mark(method, body, key),
+        method=method,
+        body=body,
+        headers=headers,
+        is_safe=request.is_safe or method in SAFE_METHODS,
+        was_begun=False,
+    )
+
+
+def led_back(request: Requested | None, url: str) -> Requested | None:
+    """What is asked for where redirects lead to `url`, perhaps back to it.
+
+    A URL of the way that is asked for with other cookies is another request, and is known by them; with the same cookies it is what
+    it was, and the seen set ends the loop.
+    """
+    way = None if request is None else request.way
+    if request is None or way is None or (url, way.cookies) in way.asked or all(url != asked for asked, _ in way.asked):
+        return request
+    return msgspec.structs.replace(request, mark=f"{request.mark or request.method}{WITH_COOKIES}{way.cookies}")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a header field looks as if it proved who asks: no archive has its value, and it goes to the hosts that it is for."""
+    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
+
+
+def identity_of(url: str, mark: str) -> str:
+    """What a request is known by."""
+    return f"{url}{_BREAK}{mark}" if mark else url
