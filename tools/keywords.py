@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import Property, properties
 from tools.checkout import ROOT
 
@@ -31,7 +31,7 @@ _MEASURED = ("s", "bytes", "bytes/s", "pages/s")
 
 def text() -> str:
     """The module."""
-    return _HEAD + "".join(map(_field, properties(CrawlOptions)))
+    return _HEAD + "".join(map(_field, properties(all_options(installed=False))))
 
 
 def _field(prop: Property) -> str:

@@ -3,6 +3,8 @@
 Names are loaded on first use, so that `import gossamer` costs nothing and the command line starts at once.
 """
 
+import sys
+
 from gossamer._version import __version__
 
 TYPE_CHECKING = False  # as typing's: `python -m gossamer` comes here before the current folder is off the import path
@@ -86,6 +88,22 @@ __all__ = [
     "processor",
     "reprocess",
 ]
+
+
+class _OldNames:
+    """Finds modules by names of version 0.2.0; Python asks it last, so that names of today cost nothing."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object, target: object = None) -> "Any":
+        """The specification of a module with an old name; None for any other name."""
+        if not fullname.startswith("gossamer."):
+            return None
+        from gossamer._moved import specification
+
+        return specification(fullname)
+
+
+sys.meta_path.append(_OldNames)
 
 
 def __getattr__(name: str) -> "Any":

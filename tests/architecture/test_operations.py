@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gossamer.cli.main import COMMANDS
+from gossamer.cli.main import all_commands
 from gossamer.cli.main import commands as program
 from gossamer.cli.query import FOUND
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import properties
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
@@ -49,14 +49,14 @@ def commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("line", commands(), ids=" ".join)
 def test_a_command_that_it_names_has_these_options(line: list[str]) -> None:
-    assert line[1] in COMMANDS
+    assert line[1] in all_commands()
     told = CliRunner().invoke(program, [line[1], "--help"]).stdout
     options = {word.partition("=")[0] for word in line[2:] if word.startswith("--")}
     assert not {option for option in options if f"{option} " not in told and f"{option}\n" not in told}
 
 
 def test_an_option_that_it_names_alone_is_one_of_a_crawl() -> None:
-    known = {f"--{name.replace('_', '-')}" for name in (one.name for one in properties(CrawlOptions))}
+    known = {f"--{name.replace('_', '-')}" for name in (one.name for one in properties(all_options()))}
     named = set(re.findall(r"`(--[a-z-]+)", PAGE)) - {"--json", "--deep", "--no-warc", "--set"}
     assert not named - known
 

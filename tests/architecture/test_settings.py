@@ -15,7 +15,10 @@ SOURCE = ROOT / "src" / "gossamer"
 #: Sheets whose fields are read by their names, all at once.
 READ_WHOLE = {
     "ExpressionSheet": "a setting for each gate; tests/unit/expressions/test_filter_language.py",
-    "CrawlOptions": "assembly/compiling.py goes through all of them; tests/unit/assembly/test_compiling.py shows each",
+    "HostOptions": "crawl/identity.py goes through all of them; tests/unit/assembly/test_host_settings.py",
+    "RecrawlOptions": "recrawl/wiring.py; tests/journeys/test_recrawl.py",
+    "MobileOptions": "mobile/wiring.py; tests/journeys/test_crawl_mobile.py",
+    "CrawlOptions": "crawl/compiling.py goes through all of them; tests/unit/assembly/test_compiling.py shows each",
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.catalog import COMPONENTS, PROVIDERS, catalog
+from gossamer.crawl.catalog import catalog, shipped_names
 from gossamer.engine.component import Component
 from gossamer.engine.unit import Provider
 
@@ -18,32 +18,33 @@ NOT_OF_A_PLAIN_CRAWL = {
     "gossamer.crawl.control.steering", "gossamer.analysis.reprocess",
     "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
-    "gossamer.analysis.following", "gossamer.search", "gossamer.query.item_files", "gossamer.simweb",
-    "gossamer.storage.commit.records", "gossamer.parsing.duplicates", "gossamer.parsing.statistics",
-    "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.storage.seen.memory", "gossamer.storage.seen",
-    "gossamer.labs.trie", "gossamer.testing",
+    "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
+    "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.labs.trie", "gossamer.storage.seen.sieve",
+    "gossamer.testing",
 }  # fmt: skip
 
 #: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.
 NOT_OF_THE_CONVERTER = {
     "asyncio", "click", "duckdb", "numpy", "pycurl", "rocksdict", "selectolax", "uvloop",
-    "gossamer.crawl", "gossamer.cli", "gossamer.engine", "gossamer.query.database", "gossamer.services", "gossamer.stages",
+    "gossamer.cli", "gossamer.crawl", "gossamer.engine.component", "gossamer.fetcher",
+    "gossamer.frontier", "gossamer.query.database",
 }  # fmt: skip
 
 #: What a parser process has no use for: a crawl starts one when it meets the first page that its parser could choke on.
 NOT_OF_A_PARSER = {
     "asyncio", "click", "numpy", "pycurl", "rocksdict", "ssl", "uvloop",
-    "gossamer.crawl", "gossamer.cli", "gossamer.query", "gossamer.services", "gossamer.storage",
+    "gossamer.cli", "gossamer.crawl", "gossamer.fetcher.http", "gossamer.query", "gossamer.storage.ledger",
 }  # fmt: skip
 
 #: What no command needs to tell its options, or that it does not understand.
 NOT_OF_HELP = {
     "asyncio", "pycurl",
-    "gossamer.crawl.crawl", "gossamer.query", "gossamer.services", "gossamer.stages", "gossamer.storage",
+    "gossamer.crawl.crawl", "gossamer.fetcher.component", "gossamer.frontier.component", "gossamer.query.database",
+    "gossamer.storage.ledger",
 }  # fmt: skip
 
 #: What the command as a whole needs as little.
-NOT_OF_A_LIST = NOT_OF_HELP | {"msgspec", "gossamer.engine", "gossamer.values"}
+NOT_OF_A_LIST = NOT_OF_HELP | {"msgspec", "gossamer.engine.component", "gossamer.values"}
 
 
 def imported(program: str, *arguments: str) -> set[str]:
@@ -98,12 +99,12 @@ def test_who_asks_for_help_waits_for_no_import(line: str, without: set[str]) -> 
     assert loaded & without == set()
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", shipped_names("components"))
 def test_every_component_of_the_catalog_is_where_it_says(name: str) -> None:
     assert issubclass(catalog().component(name), Component)
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", shipped_names("providers"))
 def test_every_provider_of_the_catalog_is_where_it_says(name: str) -> None:
     assert issubclass(catalog().provider(name), Provider)
 
@@ -112,5 +113,5 @@ def test_names_are_listed_without_an_import() -> None:
     program = "from gossamer.crawl.catalog import catalog; catalog().names('providers'); catalog().names('components')"
     loaded = imported(program)
     assert not [
-        name for name in loaded if name.startswith(("gossamer.stages", "gossamer.services", "gossamer.storage"))
+        name for name in loaded if name.startswith(("gossamer.fetcher", "gossamer.frontier", "gossamer.storage"))
     ]

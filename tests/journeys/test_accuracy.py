@@ -8,7 +8,7 @@ import pyoxigraph as oxigraph
 import pytest
 
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
@@ -22,7 +22,7 @@ TABLE_7 = {1: 2, 2: 7, 3: 40, 4: 341, 5: 3906}
 def pages_found(site: KnownSite, folder: Path) -> list[str]:
     """Crawl a site; the paths of the pages, from the crawl's own log."""
     moved = {path: FakePage(status=302, headers=(("Location", target),)) for path, target in site.redirects.items()}
-    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
+    options = build(all_options(), {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
     with FakeWeb({**site.pages, **moved}) as web:
         run(Crawl([web.url("/")], options, tables=False))
     rows = map(json.loads, (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
@@ -51,7 +51,7 @@ def assert_exact_with_triples(width: int, triples: int, folder: Path) -> None:
     site, crawl = powers(width, triples), folder / "crawl"
     with FakeWeb(site.pages) as web:
         options = {"delay": 0, "output": str(crawl), "per_host": 8, "rdf": True}
-        run(Crawl([web.url("/")], build(CrawlOptions, options)))
+        run(Crawl([web.url("/")], build(all_options(), options)))
     assert len(site.said) == triples * TABLE_7[width]
     with Database(crawl) as database:
         assert sorted(_target(url) for (url,) in database.ask("SELECT url FROM pages")) == sorted(site.expected)

@@ -41,7 +41,7 @@ from gossamer.crawl.control.messages import (
 from gossamer.crawl.control.standing import CrawlStanding
 from gossamer.crawl.control.wire import ControlRequest
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine import processes
 from gossamer.engine.errors import ComponentFailed
@@ -93,7 +93,7 @@ def options_for(web: FakeWeb, folder: Path, **more: object) -> CrawlOptions:
         "traps": "report",
         **more,
     }
-    return build(CrawlOptions, given)
+    return build(all_options(), given)
 
 
 def seed_of(web: FakeWeb) -> str:
@@ -529,7 +529,7 @@ def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path:
         rows = map(json.loads, path.read_text().splitlines())
         assert not any(f"{host_of(first)}/" in row.get("url", "") for row in rows), path
     assert verify(directory, deep=True).findings == []
-    on = DividedCrawl([], build(CrawlOptions, {"output": str(directory), "resume": True}), tables=False)
+    on = DividedCrawl([], build(all_options(), {"output": str(directory), "resume": True}), tables=False)
     summary = asyncio.run(crawled(on))
     assert (summary.pages, summary.fetched, summary.unique_documents) == (10, 14, 10), (
         "the pages of that host are gone, and nothing is asked for again"

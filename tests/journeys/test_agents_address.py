@@ -9,7 +9,7 @@ import pytest
 from tests.journeys.test_agents import crawled, until
 
 from gossamer.agents.crawl import DividedCrawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit.trace import read_trace
@@ -34,7 +34,7 @@ def test_two_agents_keep_the_delay_of_an_address_that_they_share(tmp_path: Path,
             "allow_network": ["127.0.0.0/8"],
             "agents": 2,
         }
-        job = DividedCrawl([WebGraph(SimWeb(spec)).url(0)], build(CrawlOptions, given), tables=False)
+        job = DividedCrawl([WebGraph(SimWeb(spec)).url(0)], build(all_options(), given), tables=False)
 
         async def kill(job: DividedCrawl) -> None:
             await until(lambda: job._supervisor is not None)
@@ -72,7 +72,7 @@ def test_agents_that_divide_the_hosts_of_a_domain_keep_its_delay(tmp_path: Path)
             "agents": 2,
         }
         settings = {"ledger": {"division": "host"}}
-        job = DividedCrawl(["http://h0.one.test/p0"], build(CrawlOptions, given), settings=settings, tables=False)
+        job = DividedCrawl(["http://h0.one.test/p0"], build(all_options(), given), settings=settings, tables=False)
         summary = asyncio.run(crawled(job))
     assert (summary.state, summary.pages) == ("finished", hosts * pages)
     for name in ("agent-00", "agent-01"):

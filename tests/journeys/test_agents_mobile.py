@@ -6,7 +6,7 @@ from typing import Any
 
 from gossamer.agents.crawl import DividedCrawl
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 
@@ -38,9 +38,9 @@ def test_agents_that_send_crawlers_bring_home_what_a_crawl_of_one_does(tmp_path:
     # One seed: all other sites are reached by what crawlers of either agent find out of their hosts.
     seeds = ["http://site0.example/"]
     settings = {"crawlers": {"gather": 0.02}}
-    lone = Crawl(seeds, build(CrawlOptions, {**given, "output": str(tmp_path / "one")}), settings=settings)
+    lone = Crawl(seeds, build(all_options(), {**given, "output": str(tmp_path / "one")}), settings=settings)
     asyncio.run(lone.run())
-    many = build(CrawlOptions, {**given, "output": str(tmp_path / "two"), "agents": 2})
+    many = build(all_options(), {**given, "output": str(tmp_path / "two"), "agents": 2})
     summary = asyncio.run(DividedCrawl(seeds, many, settings=settings).run())
     expected = pages(tmp_path / "one")
     assert len(expected) == HOSTS * PAGES + 1

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 import gossamer
 from gossamer.cli.main import commands
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
@@ -53,12 +53,12 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     with FakeWeb(site) as web:
         given = {"delay": 0, "output": str(folder), "recrawl": "every=12h", "linger": 0.0, "max_interval": 12 * 3_600.0}
-        run(Crawl([web.url("/")], build(CrawlOptions, given)))
+        run(Crawl([web.url("/")], build(all_options(), given)))
         for day in range(1, 4):
             web.pages["/prices"] = page("<p>Tea: 3.90</p>", *PROSE[: 100 - 20 * day], "<p>\x1b[31mnew =1+1</p>")
             web.pages["/old"] = FakePage(status=404)
             web.pages["/shy"] = FakePage(status=404) if day < 3 else page("shy")
-            run(Crawl([], build(CrawlOptions, {"resume": True, "output": str(folder)}), clock=LaterClock(day)))
+            run(Crawl([], build(all_options(), {"resume": True, "output": str(folder)}), clock=LaterClock(day)))
     return folder
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ProviderPlan, Wiring, from_plain, with_settings
@@ -32,7 +32,7 @@ def in_bulk() -> Wiring:
 def crawl(web: FakeWeb, folder: Path, **options: object) -> tuple[Summary, Crawl]:
     given = {"output": str(folder / "crawl"), "delay": 0, "per_host": 4, **options}
     wiring = with_settings(in_bulk(), "sieve", {"capacity": 10, "recent": 20})
-    job = Crawl([web.url(web.root)], build(CrawlOptions, given), wiring=wiring, tables=False)
+    job = Crawl([web.url(web.root)], build(all_options(), given), wiring=wiring, tables=False)
     return run(job), job
 
 
@@ -53,7 +53,7 @@ def test_after_a_page_limit_the_rest_is_queued_and_fetched_by_who_goes_on(tmp_pa
         assert (summary.state, summary.pages, len(web.requests)) == ("limit", 17, 17)
         assert summary.queued > 0
         given = {"output": str(tmp_path / "crawl"), "resume": True, "max_pages": 10_000}
-        summary = run(Crawl([], build(CrawlOptions, given), tables=False))
+        summary = run(Crawl([], build(all_options(), given), tables=False))
         assert (summary.state, summary.queued, summary.pages) == ("finished", 0, 341)
         assert sorted(map(web.url, web.targets())) == sorted(web.expected)
 
@@ -75,7 +75,7 @@ def test_so_does_a_crawl_by_pages_of_few_tasks(tmp_path: Path) -> None:
     }
     with FakeWeb(pages) as web:
         given = {"output": str(tmp_path / "crawl"), "delay": 0, "scope": "any", "resolve": [web.resolve]}
-        options = build(CrawlOptions, {**given, "allow_network": ["127.0.0.0/8"]})
+        options = build(all_options(), {**given, "allow_network": ["127.0.0.0/8"]})
         job = Crawl(
             ["http://a.test/0"], options, wiring=msgspec.structs.replace(plain, providers=providers), tables=False
         )

@@ -11,7 +11,7 @@ import pytest
 from gossamer.analysis.verifying import verify
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.unit import Provider
@@ -102,7 +102,7 @@ def crawled(
         known.add("configured-runtimes", TheRuntime)
         options |= {"mobile": True, "runtime": (f"*.test={folder.parent}",)} if not given.get("resume") else {}
         settings["crawlers"] = {"gather": 0.02, **(manager or {})}
-    made: CrawlOptions = build(CrawlOptions, options)
+    made: CrawlOptions = build(all_options(), options)
     job = Crawl(() if made.resume else SEEDS, made, catalog=known, settings=settings)
     return asyncio.run(job.run())
 

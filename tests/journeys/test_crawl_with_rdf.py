@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.rdf.store.store import TripleStore
@@ -22,7 +22,7 @@ TRIPLES = "SELECT graph, predicate, object, datatype FROM triples ORDER BY ALL"
 
 def _crawled(web: FakeWeb, folder: Path, **options: object) -> Path:
     given = {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}
-    run(Crawl([web.url("/")], build(CrawlOptions, given)))
+    run(Crawl([web.url("/")], build(all_options(), given)))
     return folder / "crawl"
 
 

@@ -18,7 +18,7 @@ from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawl.control.standing import ledgers_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.tables.places import reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -43,7 +43,7 @@ def web() -> Iterator[FakeWeb]:
 def sound(web: FakeWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl that ended well."""
     directory = tmp_path_factory.mktemp("sound") / "crawl"
-    options = build(CrawlOptions, {"output": str(directory), "delay": 0, "per_host": 1, "concurrency": 1})
+    options = build(all_options(), {"output": str(directory), "delay": 0, "per_host": 1, "concurrency": 1})
     assert run(Crawl([web.url("/")], options)).state == "finished"
     return directory
 
@@ -252,7 +252,7 @@ def test_pages_that_are_lost_count_for_no_limit_of_pages(
     web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     crawl = tmp_path / "limited"
-    options = build(CrawlOptions, {"output": str(crawl), "delay": 0, "max_pages": 3})
+    options = build(all_options(), {"output": str(crawl), "delay": 0, "max_pages": 3})
     assert run(Crawl([web.url("/")], options)).pages == 3
     remove(ARCHIVE)(crawl)
     assert main(["resume", str(crawl), "--accept-loss", "--quiet", "--json"]) == 0
@@ -322,7 +322,7 @@ def test_a_damaged_row_log_is_named_and_the_rest_answers(
     damage: Callable[[Path], None], what: str, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     crawl = tmp_path / "killed"
-    options = build(CrawlOptions, {"output": str(crawl), "delay": 0, "per_host": 1, "concurrency": 1})
+    options = build(all_options(), {"output": str(crawl), "delay": 0, "per_host": 1, "concurrency": 1})
     run(Crawl([web.url("/")], options, tables=False))  # its rows are in logs, as a killed crawl's are
     question = ["query", str(crawl), "-f", "csv", "SELECT count(*) FROM links"]
     assert main(question) == 0
@@ -484,7 +484,7 @@ def test_a_row_that_cannot_be_read_keeps_no_crawl_from_its_tables_once_the_loss_
     web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     crawl = tmp_path / "crawl"
-    options = build(CrawlOptions, {"output": str(crawl), "delay": 0, "per_host": 1, "concurrency": 1})
+    options = build(all_options(), {"output": str(crawl), "delay": 0, "per_host": 1, "concurrency": 1})
     run(Crawl([web.url("/")], options, tables=False))
     for log in crawl.glob("state/agent-00/rows/pages-*.jsonl"):
         lines = log.read_bytes().splitlines(keepends=True)

@@ -22,7 +22,7 @@ import pytest
 from gossamer.cli.dashboard import parted
 from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.dashboard.crawls import key_of
 from gossamer.dashboard.questions import TableConsole
 from gossamer.engine.sheet import build
@@ -99,7 +99,7 @@ def listed(browser: Browser, key: str, asked: str) -> Any:
 
 def rested(web: FakeWeb, folder: Path) -> Path:
     options = {"output": str(folder), "delay": 0, "retries": 0}
-    asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+    asyncio.run(Crawl([web.url("/")], build(all_options(), options)).run())
     return folder
 
 
@@ -457,7 +457,7 @@ def test_a_question_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, environment: dict[str, str]) -> None:
     with FakeWeb({"/": '<a href="/1">x</a>', "/1": "one"}) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0, "max_pages": 1}
-        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+        asyncio.run(Crawl([web.url("/")], build(all_options(), options)).run())
         with dashboard(environment, tmp_path / "c") as (full, read):
             key = key_of(tmp_path / "c")
             assert read.order(key, "resume")[0] == read.order(key, "restore", name="x")[0] == 403

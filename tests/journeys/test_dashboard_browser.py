@@ -19,7 +19,7 @@ from urllib.parse import quote
 import pytest
 
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.dashboard.crawls import key_of
 from gossamer.engine.sheet import build
 from gossamer.search.indexing import index_crawl
@@ -120,7 +120,7 @@ def rested(tmp_path: Path) -> Path:
 
 def crawl_in_a_thread(web: FakeWeb, folder: Path, **more: Any) -> None:
     """Crawl to the end: the driver of the browser has an event loop at work in this thread."""
-    job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder), "delay": 0, "retries": 0, **more}))
+    job = Crawl([web.url("/")], build(all_options(), {"output": str(folder), "delay": 0, "retries": 0, **more}))
     with ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: asyncio.run(job.run())).result()
 

@@ -19,7 +19,7 @@ from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawl.control.standing import ledgers_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.fetcher.cookies import COOKIES, CookieJar, CookieLog
 from gossamer.query.database import Database
@@ -63,7 +63,7 @@ def web() -> Iterator[FakeWeb]:
 def sound(web: FakeWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl that ended well."""
     directory = tmp_path_factory.mktemp("sound") / "crawl"
-    options = build(CrawlOptions, {"output": str(directory), "delay": 0, "per_host": 1, "concurrency": 1})
+    options = build(all_options(), {"output": str(directory), "delay": 0, "per_host": 1, "concurrency": 1})
     assert run(Crawl([web.url("/")], options)).state == "finished"
     return directory
 
@@ -548,7 +548,7 @@ def test_a_crawl_whose_ledger_is_lost_in_a_deletion_begins_again_and_the_deletio
 
 def test_a_url_is_deleted_from_logs_however_their_lines_write_it(tmp_path: Path) -> None:
     with FakeWeb({"/": r'<a href="/?a=\\b">', r"/?a=\b": "<title>private</title>"}) as served:
-        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
+        options = build(all_options(), {"output": str(tmp_path / "c"), "delay": 0})
         assert run(Crawl([served.url("/")], options)).pages == 2
         assert main(["delete", str(tmp_path / "c"), served.url(r"/?a=\b")]) == 0
     assert rb"/?a=\\b" not in (tmp_path / "c/logs/crawl.jsonl").read_bytes()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import build
@@ -48,7 +48,9 @@ def within(links: dict[str, list[str]], depth: int) -> set[str]:
 def crawl(web: FakeWeb, folder: Path, changes: list[tuple[int, str]], **options: object) -> tuple[Summary, Crawl]:
     """Crawl; whenever so many requests have come in, another limit of depth is set as `gossamer set` does."""
     job = Crawl(
-        [web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder), "per_host": 4, **options}), tables=False
+        [web.url("/")],
+        build(all_options(), {"delay": 0, "output": str(folder), "per_host": 4, **options}),
+        tables=False,
     )
     left = list(changes)
     done: list[asyncio.Task[None]] = []

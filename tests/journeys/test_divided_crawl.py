@@ -17,7 +17,7 @@ from gossamer.crawl.compiling import shipped
 from gossamer.crawl.control.messages import Change
 from gossamer.crawl.control.steering import answer
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.processes import divide
 from gossamer.crawl.summary import Summary
 from gossamer.engine.component import Filter
@@ -47,7 +47,7 @@ def crawl_divided(
 ) -> Summary:
     """Crawl a fake web with some stages in another process, which is killed (-9) at these request counts."""
     wiring = divide(shipped("default"), elsewhere, "elsewhere")
-    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8, **more})
+    options = build(all_options(), {"delay": 0, "output": str(folder / "crawl"), "per_host": 8, **more})
     job = Crawl([web.url("/")], options, wiring=wiring, tables=False)
 
     async def crawl() -> Summary:
@@ -133,7 +133,7 @@ def test_units_of_another_process_are_seen_and_set_as_if_they_were_here(tmp_path
     seen: list[Any] = []
 
     async def crawl(web: FakeWeb) -> Summary:
-        options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 2})
+        options = build(all_options(), {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 2})
         job = Crawl([web.url("/")], options, wiring=wiring, tables=False)
         running = asyncio.ensure_future(job.run())
         while not job.working or not (await job.standing(units=False)).fetched:
@@ -170,7 +170,7 @@ def test_the_plan_itself_gives_a_seen_test_elsewhere_a_filter_of_its_own(tmp_pat
         '[connectors.visits]\naddress = "unix:"\n'
     )
     with FakeWeb.tree(2, 5) as web:
-        options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
+        options = build(all_options(), {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
         job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), tables=False)
         assert job.wiring.providers["seen-elsewhere"].use == "memory-seen"
         assert job.wiring.components["commit"].providers["seen"] == "seen"
@@ -186,7 +186,7 @@ def test_a_component_of_ones_own_runs_in_another_process(tmp_path: Path) -> None
         '[connectors.filtered]\naddress = "unix:"\n'
     )
     with FakeWeb.tree(2, 5) as web:
-        options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
+        options = build(all_options(), {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 8})
         job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known, tables=False)
         assert_same(asyncio.run(job.run()), web)
         choked = [url for url in web.expected if url.endswith("/1")]
@@ -205,7 +205,7 @@ def test_a_class_that_another_process_cannot_import_is_refused_before_anything_s
         '[components.choosy]\nuse = "choosy"\nprocess = "elsewhere"\nports = { inbox = "filtered", outbox = "chosen" }\n'
         '[connectors.filtered]\naddress = "unix:"\n'
     )
-    options = build(CrawlOptions, {"output": str(tmp_path / "crawl")})
+    options = build(all_options(), {"output": str(tmp_path / "crawl")})
     with pytest.raises(
         WiringError, match="process 'elsewhere' cannot import 'choosy', which is defined inside a function"
     ):

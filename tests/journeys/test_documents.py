@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.documents.document import MAX_DEPTH
 from gossamer.engine.sheet import build
@@ -22,7 +22,7 @@ GERMAN += (
 
 def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
     given = {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}
-    return run(Crawl([web.url(web.root)], build(CrawlOptions, given), tables=False))
+    return run(Crawl([web.url(web.root)], build(all_options(), given), tables=False))
 
 
 def page(text: str, *links: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.frontier.limits import CrawlLimits, Stopping
@@ -141,7 +141,7 @@ def crawl_with_names(seeds: Sequence[str], folder: Path, zones: dict[str, Zone],
                 "frontier": more,
             }
             done = await Crawl(
-                seeds, build(CrawlOptions, {"output": str(folder)}), settings=settings, tables=False
+                seeds, build(all_options(), {"output": str(folder)}), settings=settings, tables=False
             ).run()
             return done, names.asked["gone.test"]
 
@@ -232,7 +232,7 @@ def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:
 @pytest.mark.long
 def test_what_is_in_flight_when_the_time_is_up_is_cut(tmp_path: Path) -> None:
     with FakeWeb({"/": FakePage('<a href="/silent">'), "/silent": FakePage(silent=True)}) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "max_time": "1s", "delay": "0"})
+        options = build(all_options(), {"output": str(tmp_path / "c"), "max_time": "1s", "delay": "0"})
         job = Crawl([web.url("/")], options, tables=False)
         done = asyncio.run(job.run())
     assert (done.state, done.limit, done.exit_code, done.pages) == ("limit", "max_time", 0, 1)
@@ -268,7 +268,7 @@ def test_an_expression_of_until_that_cannot_be_read_is_refused_before_anything_i
 @pytest.mark.parametrize("tell", [Crawl.stop, Crawl.abort])
 def test_a_crawl_that_is_told_to_end_while_it_starts_ends(tell: Callable[[Crawl], None], tmp_path: Path) -> None:
     with FakeWeb.tree(4, 4) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": "0"}), tables=False)
+        job = Crawl([web.url("/")], build(all_options(), {"output": str(tmp_path / "c"), "delay": "0"}), tables=False)
         tell(job)
         done = asyncio.run(job.run())
     assert (done.state, done.exit_code) == ("stopped", 3)

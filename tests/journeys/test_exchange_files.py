@@ -20,7 +20,7 @@ from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.control.resting import checkpoint, restore
 from gossamer.crawl.crawl import Crawl, run
 from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.storage.mailbox.exchange_files import IN
@@ -41,7 +41,7 @@ def begun(web: FakeWeb, folder: Path, number: int, seeds: int = 1, **more: objec
 
 
 def gone_on(folder: Path) -> Summary:
-    options = build(CrawlOptions, {"output": str(folder), "resume": True})
+    options = build(all_options(), {"output": str(folder), "resume": True})
     return run(Crawl([], options, tables=False))
 
 
@@ -230,7 +230,7 @@ def test_urls_that_no_crawl_can_keep_stop_no_merge_and_no_resume(
     assert [one.name for one in (crawl / REFUSED).iterdir()] == [f"{sender}-0123456789abcde0.urls"]
     assert "it is put aside: " in capsys.readouterr().err
     assert main(["merge", str(crawl), str(path)]) == 0, "the same URLs by a sound file"
-    options = build(CrawlOptions, {"output": str(crawl), "resume": True, "max_pages": 1_000})
+    options = build(all_options(), {"output": str(crawl), "resume": True, "max_pages": 1_000})
     summary = run(Crawl([], options, tables=False))
     assert summary.state == "finished"
     assert summary.cuts["refused"] == 8
@@ -276,7 +276,7 @@ def test_files_are_merged_and_written_while_a_crawl_runs_and_again_after_it_went
     before = standing_at_rest(crawl)
 
     async def check() -> None:
-        options = build(CrawlOptions, {"output": str(crawl), "resume": True, "max_pages": 1_000})
+        options = build(all_options(), {"output": str(crawl), "resume": True, "max_pages": 1_000})
         job = Crawl([], options, tables=False)
         running = asyncio.create_task(job.run())
         while not job.working:
@@ -304,4 +304,6 @@ def test_files_are_merged_and_written_while_a_crawl_runs_and_again_after_it_went
 
 
 async def crawl_on(crawl: Path) -> None:
-    await Crawl([], build(CrawlOptions, {"output": str(crawl), "resume": True, "max_pages": 1_000}), tables=False).run()
+    await Crawl(
+        [], build(all_options(), {"output": str(crawl), "resume": True, "max_pages": 1_000}), tables=False
+    ).run()

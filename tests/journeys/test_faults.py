@@ -21,7 +21,7 @@ from gossamer.crawl.control.client import Control
 from gossamer.crawl.control.messages import Status
 from gossamer.crawl.control.standing import CrawlStanding, ledgers_of
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
@@ -278,7 +278,7 @@ def test_a_clock_that_jumps_an_hour_neither_stops_a_crawl_nor_hurries_it(
     with FakeWeb({**pages, "/7": failing, "/9": jumping}) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0.01}
         settings = {"politeness": {"retries": [1.0]}}
-        job = Crawl([web.url("/")], build(CrawlOptions, options), settings=settings, tables=False)
+        job = Crawl([web.url("/")], build(all_options(), options), settings=settings, tables=False)
         summary = asyncio.run(asyncio.wait_for(job.run(), 30))
         assert (summary.state, summary.pages) == ("finished", 31)
         assert Counter(web.targets()) == Counter({"/": 1, **dict.fromkeys(names, 1), "/7": 2})
@@ -289,7 +289,7 @@ def test_a_clock_that_jumps_an_hour_neither_stops_a_crawl_nor_hurries_it(
 def test_a_request_whose_kept_connection_was_dropped_is_a_try_like_any_other(tries: int, tmp_path: Path) -> None:
     pages = {"/": '<a href="/dropped">x</a>', "/dropped": FakePage(raw=b"")}
     with FakeWeb(pages) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
+        options = build(all_options(), {"output": str(tmp_path / "c"), "delay": 0})
         job = Crawl([web.url("/")], options, settings={"politeness": {"retries": [0.01] * (tries - 1)}}, tables=False)
         summary = asyncio.run(asyncio.wait_for(job.run(), 60))
         assert web.targets() == ["/", *["/dropped"] * tries]

@@ -8,7 +8,7 @@ import pytest
 from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.errors import FlowError
 from gossamer.engine.sheet import build
@@ -29,7 +29,7 @@ SITE = {
 def crawl(folder: Path, *filters: str, **options: object) -> tuple[Summary, list[str], list[dict[str, object]]]:
     with FakeWeb(SITE) as web:
         given = {"output": str(folder / "crawl"), "delay": 0, "per_host": 4, "filter": list(filters), **options}
-        summary = run(Crawl([web.url("/")], build(CrawlOptions, given), tables=False))
+        summary = run(Crawl([web.url("/")], build(all_options(), given), tables=False))
         fetched = sorted(target for target in web.targets() if target != "/robots.txt")
     lines = (folder / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines()
     return summary, fetched, [row for row in map(json.loads, lines) if row["event"] == "page"]
@@ -110,7 +110,7 @@ def test_a_page_under_thousands_of_spellings_is_fetched_once(tmp_path: Path) -> 
         "/~x/list?a=1&b=2": "the page",
     }
     with FakeWeb(pages) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})
+        options = build(all_options(), {"output": str(tmp_path / "crawl"), "delay": 0})
         assert run(Crawl([web.url("/")], options, tables=False)).pages == 2
         assert [target for target in web.targets() if target != "/robots.txt"] == ["/", "/~x/list?a=1&b=2"]
 
@@ -140,7 +140,7 @@ def test_a_trap_is_set_aside_and_can_be_asked_about(tmp_path: Path) -> None:
             for number in range(1, 13):
                 target = f"/events/{year}/{number:02}.html"
                 web.pages[target] = month(target)
-        options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0, "per_host": 4})
+        options = build(all_options(), {"output": str(tmp_path / "crawl"), "delay": 0, "per_host": 4})
         summary = run(Crawl([web.url("/")], options, tables=False))
         trapped = [target for target in web.targets() if target.startswith("/events/")]
         assert summary.state == "finished"
@@ -173,7 +173,7 @@ def test_a_body_of_a_type_that_is_not_wanted_is_refused_when_its_head_is_known(t
     }
     with FakeWeb(site) as web:
         options = {"output": str(tmp_path / "crawl"), "delay": 0, "filter": ["body: mime(text/*)"]}
-        job = Crawl([web.url("/")], build(CrawlOptions, options), tables=False)
+        job = Crawl([web.url("/")], build(all_options(), options), tables=False)
         summary = run(job)
         assert sorted(web.targets()) == sorted(site)
     assert (summary.state, summary.pages) == ("finished", 4)
@@ -188,6 +188,6 @@ def test_a_body_of_a_type_that_is_not_wanted_is_refused_when_its_head_is_known(t
 
 def test_the_gate_of_bodies_keeps_everything_unless_somebody_says_otherwise(tmp_path: Path) -> None:
     with FakeWeb({"/": '<a href="/x">x</a>', "/x": FakePage(b"x" * 10, type="application/x-unheard-of")}) as web:
-        run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0}), tables=False))
+        run(Crawl([web.url("/")], build(all_options(), {"output": str(tmp_path / "crawl"), "delay": 0}), tables=False))
     rows = map(json.loads, (tmp_path / "crawl" / "logs" / "crawl.jsonl").read_text().splitlines())
     assert [row["bytes"] for row in rows if row["url"].endswith("/x")] == [10]

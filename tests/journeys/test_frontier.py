@@ -16,7 +16,7 @@ import pytest
 
 from gossamer.analysis.why import story_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.clock import HUNG_AFTER
@@ -30,7 +30,7 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 def crawl(web: FakeWeb, folder: Path, seeds: tuple[str, ...] = (), **options: object) -> Summary:
     """Crawl a fake web into a folder, without delays unless they are given."""
     given = {"delay": 0, "output": str(folder / "crawl"), **options}
-    return run(Crawl(seeds or [web.url("/")], build(CrawlOptions, given), tables=False))
+    return run(Crawl(seeds or [web.url("/")], build(all_options(), given), tables=False))
 
 
 def elsewhere(web: FakeWeb) -> dict[str, object]:
@@ -52,7 +52,7 @@ def with_names(names: FakeDns, seeds: list[str], folder: Path, **options: object
     async def body() -> Summary:
         async with names:
             settings = {"dns": {"servers": [names.server]}}
-            return await Crawl(seeds, build(CrawlOptions, given), settings=settings, tables=False).run()
+            return await Crawl(seeds, build(all_options(), given), settings=settings, tables=False).run()
 
     return asyncio.run(body())
 
@@ -90,7 +90,7 @@ def test_slow_hosts_leave_slots_to_those_that_answered_well(tmp_path: Path) -> N
     pages |= dict.fromkeys(well, "well") | {url: FakePage("at last", latency=1.5) for url in slow}
     with FakeWeb(pages) as web:
         given = {"delay": 0, "output": str(tmp_path / "crawl"), "concurrency": 8, "retries": 0, **elsewhere(web)}
-        run(Crawl(["http://well.test/"], build(CrawlOptions, given), tables=False))
+        run(Crawl(["http://well.test/"], build(all_options(), given), tables=False))
         asked = [request.host.partition(":")[0] for request in web.requests]
     last = len(asked) - asked[::-1].index("well.test")
     assert asked.count("well.test") == 21
@@ -155,7 +155,7 @@ def test_a_site_whose_robots_txt_leads_to_a_blocked_host_ends_with_a_named_outco
     with FakeWeb(pages) as web:
         given = {"delay": 0, "output": str(tmp_path / "crawl"), **elsewhere(web)}
         settings = {"politeness": {"blocked": ["b.test"]}}
-        summary = run(Crawl(["http://a.test/"], build(CrawlOptions, given), settings=settings, tables=False))
+        summary = run(Crawl(["http://a.test/"], build(all_options(), given), settings=settings, tables=False))
         asked = {request.host.partition(":")[0] for request in web.requests}
     assert "b.test" not in asked
     assert (summary.outcomes, summary.queued, summary.state) == (
@@ -174,7 +174,7 @@ def test_ignoring_robots_is_for_this_machine_and_for_hosts_of_ones_own(tmp_path:
         assert web.targets() == ["/"]
     options = {"robots": "ignore", "contact": "me@example.org", "output": str(tmp_path / "other")}
     with pytest.raises(UsageError, match="--i-own-these-hosts"):
-        run(Crawl(["http://192.0.2.7/"], build(CrawlOptions, options), tables=False))
+        run(Crawl(["http://192.0.2.7/"], build(all_options(), options), tables=False))
 
 
 # -- order and politeness
@@ -318,14 +318,14 @@ def test_a_stopped_crawl_goes_on_with_other_limits_and_one_that_is_running_is_re
         assert (first.state, first.pages) == ("limit", 10)
         job = Crawl(
             [],
-            build(CrawlOptions, {"resume": True, "output": str(tmp_path / "crawl"), "max_pages": 1_000}),
+            build(all_options(), {"resume": True, "output": str(tmp_path / "crawl"), "max_pages": 1_000}),
             tables=False,
         )
         second = run(job)
         assert (second.state, second.pages, second.queued) == ("finished", 40, 0)
         assert Counter(map(web.url, web.targets())) == Counter(web.expected)
     with pytest.raises(UsageError, match="holds no crawl"):
-        Crawl([], build(CrawlOptions, {"resume": True, "output": str(tmp_path / "nothing")}), tables=False)
+        Crawl([], build(all_options(), {"resume": True, "output": str(tmp_path / "nothing")}), tables=False)
 
 
 def test_sitemaps_that_robots_txt_names_are_fetched_on_request(tmp_path: Path) -> None:

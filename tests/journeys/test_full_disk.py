@@ -10,7 +10,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.frontier.traps.provider import LearntTraps
 from gossamer.storage.archive.warc import WarcArchive
@@ -48,7 +48,7 @@ def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path) ->
     Witness.shown.clear()
     told: list[str] = []
     with FakeWeb.tree(3, 4) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0, "per_host": 4})
+        options = build(all_options(), {"output": str(tmp_path / "c"), "delay": 0, "per_host": 4})
         summary = run(
             Crawl([web.url("/")], options, catalog=known, report=told.append, settings={"commit": {"disk_wait": 0.01}})
         )

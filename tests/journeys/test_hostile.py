@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
@@ -127,7 +127,7 @@ def test_a_crawl_of_everything_hostile_ends_and_names_every_outcome(tmp_path: Pa
                 "max_page_size": CAP,
             }
             settings = {"politeness": {"strikes": 1_000}}
-            job = Crawl(["http://hostile.sim/"], build(CrawlOptions, options), settings=settings, tables=False)
+            job = Crawl(["http://hostile.sim/"], build(all_options(), options), settings=settings, tables=False)
             return (await job.run()).outcomes
 
     outcomes = asyncio.run(body())
@@ -144,7 +144,7 @@ def test_the_archive_of_a_crawl_that_verifies_nobody_says_so(tmp_path: Path, ver
             seeds = [web.url(case) for case in cases]
             options = {"output": str(tmp_path / "crawl"), "resolve": ("*=127.0.0.1",), "delay": 0, "retries": 0}
             settings = {"http": {"verify": verify}}
-            return (await Crawl(seeds, build(CrawlOptions, options), settings=settings, tables=False).run()).outcomes
+            return (await Crawl(seeds, build(all_options(), options), settings=settings, tables=False).run()).outcomes
 
     outcomes = asyncio.run(body())
     assert set(outcomes) == ({"tls_failed"} if verify else {"ok"})
@@ -166,7 +166,7 @@ def test_one_page_in_many_spellings_is_asked_for_once(tmp_path: Path) -> None:
         async with HostileWeb(cases) as web:
             resolve = (f"hostile.sim=127.0.0.1:{web.port}",)
             options = {"output": str(tmp_path / "crawl"), "resolve": resolve, "delay": 0, "retries": 0}
-            return (await Crawl([web.url(cases[0])], build(CrawlOptions, options), tables=False).run()).outcomes
+            return (await Crawl([web.url(cases[0])], build(all_options(), options), tables=False).run()).outcomes
 
     assert asyncio.run(body()) == {"ok": 2}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.storage.recovery import crawl_id
@@ -16,7 +16,7 @@ from gossamer.values.identity import VisitIds
 
 
 def crawled(directory: Path, seed: str, **options: Any) -> None:
-    chosen = build(CrawlOptions, {"output": str(directory), "delay": 0, "per_host": 4, **options})
+    chosen = build(all_options(), {"output": str(directory), "delay": 0, "per_host": 4, **options})
     asyncio.run(Crawl([] if options.get("resume") else [seed], chosen).run())
 
 

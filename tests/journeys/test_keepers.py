@@ -22,7 +22,7 @@ import msgspec
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.contract import Space
 from gossamer.engine.ends import Uses
@@ -83,7 +83,7 @@ seed, directory, resume = sys.argv[1:]
 known = catalog()
 known.add("titles", Titles)
 if resume == "yes":
-    crawl = Crawl([], build(CrawlOptions, {"output": directory, "resume": True}), catalog=known)
+    crawl = Crawl([], build(all_options(), {"output": directory, "resume": True}), catalog=known)
 else:
     wiring = shipped("default")
     plan = ProviderPlan("titles", {"ledger": "ledger"}, {"directory": directory})
@@ -94,7 +94,7 @@ else:
         providers={**wiring.providers, "titles": plan},
         components={**wiring.components, "commit": commit},
     )
-    options = build(CrawlOptions, {"output": directory, "delay": 0, "per_host": 4, "concurrency": 8})
+    options = build(all_options(), {"output": directory, "delay": 0, "per_host": 4, "concurrency": 8})
     crawl = Crawl([seed], options, wiring=wiring, catalog=known)
 print(run(crawl).state)
 """

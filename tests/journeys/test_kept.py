@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -27,7 +27,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, FakeWeb]:
     """A crawl that kept all tables, and the web that it crawled."""
     folder = tmp_path_factory.mktemp("kept") / "crawl"
     with FakeWeb(PAGES) as web:
-        options = build(CrawlOptions, {"output": str(folder), "per_host": 4, "delay": 0})
+        options = build(all_options(), {"output": str(folder), "per_host": 4, "delay": 0})
         job = Crawl([web.url("/")], options, settings={"log": {"tables": ["pages", "links", "items"]}})
         assert run(job).state == "finished"
     return str(folder), web
@@ -80,7 +80,7 @@ def test_a_question_for_links_that_were_not_kept_is_told_so(
     tmp_path: Path, crawled: tuple[str, FakeWeb], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeWeb({"/": "<a href=/x>x</a>", "/x": "x"}) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
+        options = build(all_options(), {"output": str(tmp_path / "c"), "delay": 0})
         assert run(Crawl([web.url("/")], options, settings={"log": {"tables": ["pages"]}}))
     assert main(["query", str(tmp_path / "c"), "SELECT count(*) FROM Links", "-f", "csv"]) == 0
     out, err = capsys.readouterr()
@@ -157,7 +157,7 @@ def test_what_survives_a_power_cut_is_on_the_disk_before_the_ledger_says_so(
     monkeypatch.setattr(os, "fsync", watched)
     for durability, suffixes in (("kill", set()), ("power", {".gz", ".jsonl"})):
         with FakeWeb(PAGES) as web:
-            options = build(CrawlOptions, {"output": str(tmp_path / durability), "delay": 0})
+            options = build(all_options(), {"output": str(tmp_path / durability), "delay": 0})
             job = Crawl([web.url("/")], options, settings={"ledger": {"durability": durability}}, tables=False)
             assert run(job).state == "finished"
         files = [path for path in (tmp_path / durability).rglob("*") if path.suffix in (".gz", ".jsonl")]

@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer.analysis.why import story_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import read, write
 from gossamer.frontier.other_tasks import LAST
@@ -88,14 +88,14 @@ def test_a_trap_that_was_found_is_still_cut_after_a_kill(tmp_path: Path) -> None
 def test_a_crawl_of_a_version_that_forgot_goes_on(tmp_path: Path) -> None:
     directory = tmp_path / "c"
     with FakeWeb.tree(3, 3) as web:
-        run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(directory), "delay": 0, "max_pages": 10})))
+        run(Crawl([web.url("/")], build(all_options(), {"output": str(directory), "delay": 0, "max_pages": 10})))
         wiring = read(directory / "crawl.toml")
         plans = {
             name: msgspec.structs.replace(plan, providers={}) if name in ("traps", "aliases") else plan
             for name, plan in wiring.providers.items()
         }
         write(directory / "crawl.toml", msgspec.structs.replace(wiring, providers=plans))
-        job = Crawl([], build(CrawlOptions, {"resume": True, "output": str(directory), "max_pages": 1_000}))
+        job = Crawl([], build(all_options(), {"resume": True, "output": str(directory), "max_pages": 1_000}))
         assert run(job).state == "finished"
 
 
@@ -150,10 +150,10 @@ def test_a_robots_txt_that_is_known_is_asked_for_again_with_its_validators(tmp_p
     settings = {"robots": {"keep": 0.001}}
     with FakeWeb({**pages, "/robots.txt": robots}) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0, "max_pages": 1}
-        run(Crawl([web.url("/")], build(CrawlOptions, options), settings=settings))
+        run(Crawl([web.url("/")], build(all_options(), options), settings=settings))
         before = len(asked)
         assert asked[0] == ("", "")
-        run(Crawl([], build(CrawlOptions, {**options, "resume": True, "max_pages": 9}), settings=settings))
+        run(Crawl([], build(all_options(), {**options, "resume": True, "max_pages": 9}), settings=settings))
         assert "/yes" in web.targets() and "/no" not in web.targets()
     assert set(asked[before:]) == {('"a"', "Mon, 02 Nov 2026 10:00:00 GMT")}
     with RocksLedger(LedgerSheet(directory=str(tmp_path / "c"))).looking() as ledger:
@@ -186,8 +186,8 @@ def test_the_other_name_of_a_host_is_told_and_proved_by_two_runs_together(tmp_pa
     options = {"output": str(tmp_path / "c"), "delay": 0, "scope": "any", "allow_network": ["127.0.0.0/8"]}
     with FakeWeb({**pages, "http://a.test/": links}, root="http://a.test/") as web:
         given = {**options, "resolve": [web.resolve]}
-        first = run(Crawl(["http://a.test/"], build(CrawlOptions, {**given, "max_pages": NEEDED + 3})))
+        first = run(Crawl(["http://a.test/"], build(all_options(), {**given, "max_pages": NEEDED + 3})))
         assert first.state == "limit"
         assert (story_of(tmp_path / "c", "http://a.test/0").host or {})["aliases"] == []
-        run(Crawl([], build(CrawlOptions, {**given, "resume": True, "max_pages": 99})))
+        run(Crawl([], build(all_options(), {**given, "resume": True, "max_pages": 99})))
     assert (story_of(tmp_path / "c", "http://a.test/0").host or {})["aliases"] == ["www.a.test"]

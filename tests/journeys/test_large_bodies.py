@@ -22,7 +22,7 @@ from warcio.recordloader import ArcWarcRecord
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.processes import divide
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
@@ -155,7 +155,7 @@ def test_small_pages_are_kept_while_large_bodies_are_laid_down(tmp_path: Path) -
     known.add("warc", WaitsForSmall)
     small, large = [f"/{n}/0" for n in range(1, 11)], ["/0/2", "/2/3", "/9/2"]
     with serving(*large, *small) as seed:
-        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0, "per_host": 8})
+        options = build(all_options(), {"output": str(tmp_path / "c"), "delay": 0, "per_host": 8})
         summary = run(Crawl([seed], options, catalog=known, tables=False))
     assert summary.fetched == 14
     archived = Counter(record.rec_headers["WARC-Target-URI"].removeprefix(seed) for record in responses(tmp_path / "c"))

@@ -13,7 +13,7 @@ from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.control.standing import ledgers_of
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out
@@ -33,7 +33,7 @@ Change = Callable[[RunningGraph, Crawl], Awaitable[None]]
 def crawl_with(change: Change, web: FakeWeb, folder: Path, after: int = 40) -> tuple[Summary, Crawl]:
     """Crawl a fake web; when so many requests have come in, carry out a change while the crawl goes on."""
     job = Crawl(
-        [web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8}), tables=False
+        [web.url("/")], build(all_options(), {"delay": 0, "output": str(folder / "crawl"), "per_host": 8}), tables=False
     )
     tasks: list[asyncio.Task[None]] = []
 
@@ -257,7 +257,7 @@ def crawl_through(count: int, web: FakeWeb, folder: Path) -> tuple[Summary, Craw
         job.go_on()
         return await running
 
-    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 4})
+    options = build(all_options(), {"delay": 0, "output": str(folder / "crawl"), "per_host": 4})
     jobs = [Crawl([web.url("/")], options, catalog=known, tables=False)]
     with asyncio.Runner() as runner:
         summary = runner.run(crawl())
@@ -317,7 +317,7 @@ def crawl_picky(web: FakeWeb, folder: Path, **plan: int) -> tuple[Summary, Crawl
         '[connectors.picked]\n[components.url-seen]\nports = { inbox = "picked" }\n'
         f'[components.picky]\nuse = "picky"\nports = {{ inbox = "filtered", outbox = "picked" }}\n{settings}'
     )
-    options = build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
+    options = build(all_options(), {"delay": 0, "output": str(folder / "crawl"), "per_host": 8})
     job = Crawl([web.url("/")], options, wiring=changed(shipped("default"), text), catalog=known, tables=False)
     return asyncio.run(asyncio.wait_for(job.run(), 60)), job
 
@@ -358,7 +358,7 @@ def test_a_unit_that_raises_at_start_ends_the_crawl_with_its_name_and_no_directo
     with FakeWeb({"/": FakePage("x")}) as web:
         job = Crawl(
             [web.url("/")],
-            build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}),
+            build(all_options(), {"delay": 0, "output": str(tmp_path / "c")}),
             catalog=known,
             tables=False,
         )
@@ -381,7 +381,7 @@ def test_an_archive_that_cannot_be_written_stops_the_crawl_by_name_and_never_han
     with FakeWeb.tree(2, 3) as web:
         job = Crawl(
             [web.url("/")],
-            build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}),
+            build(all_options(), {"delay": 0, "output": str(tmp_path / "c")}),
             catalog=known,
             tables=False,
         )

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.sheet import NoSettings, build
@@ -92,7 +92,7 @@ def stationary(web: FakeWeb, folder: Path, gates: dict[str, Any]) -> dict[str, i
     # One request at a time: pages come in order of depth, and each is at the depth of its shortest way.
     options: dict[str, Any] = {"output": str(folder / "crawl"), "delay": 0, "filter": filters, "traps": "report"}
     options |= {name: gates[name] for name in ("depth", "scope") if name in gates}
-    job = Crawl([web.url("/")], build(CrawlOptions, options), catalog=known, tables=False, subscribers=["keeper"])
+    job = Crawl([web.url("/")], build(all_options(), options), catalog=known, tables=False, subscribers=["keeper"])
     asyncio.run(job.run())
     return kept
 

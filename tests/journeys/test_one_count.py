@@ -6,7 +6,7 @@ from pathlib import Path
 from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.control.standing import CrawlStanding
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
@@ -26,7 +26,7 @@ PAGES = {
 
 def crawled(seeds: list[str], directory: Path) -> tuple[Summary, CrawlStanding, list[int], float]:
     """Crawl; returns the summary, the status at rest, pages and errors by SQL, and the metric `pages` of the commit."""
-    job = Crawl(seeds, build(CrawlOptions, {"output": str(directory), "delay": 0, "retries": 0, "linger": 0}))
+    job = Crawl(seeds, build(all_options(), {"output": str(directory), "delay": 0, "retries": 0, "linger": 0}))
     summary = asyncio.run(job.run())
     with Database(directory) as database:
         [row] = database.ask("SELECT sum(pages), sum(errors) FROM hosts")

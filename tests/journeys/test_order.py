@@ -9,7 +9,7 @@ import pytest
 from gossamer.cli.status import lines_of
 from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
@@ -18,12 +18,12 @@ from gossamer.values.errors import UsageError
 
 def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
     given = {"delay": 0, "output": str(folder), "per_host": 1, "concurrency": 1, **options}
-    return run(Crawl([web.url("/")], build(CrawlOptions, given), tables=False))
+    return run(Crawl([web.url("/")], build(all_options(), given), tables=False))
 
 
 def resumed(folder: Path) -> Summary:
     return run(
-        Crawl([], build(CrawlOptions, {"resume": True, "output": str(folder), "max_pages": 1_000}), tables=False)
+        Crawl([], build(all_options(), {"resume": True, "output": str(folder), "max_pages": 1_000}), tables=False)
     )
 
 
@@ -115,9 +115,9 @@ def test_a_seen_set_by_configuration_serves_a_whole_crawl_and_its_resumption(
     from gossamer.engine.wiring import ProviderPlan
 
     with FakeWeb(linked) as web:
-        wiring = compile_wiring([web.url("/")], build(CrawlOptions, {"delay": 0}))
+        wiring = compile_wiring([web.url("/")], build(all_options(), {"delay": 0}))
         wiring.providers["seen"] = ProviderPlan(seen, {"ledger": "ledger"})
-        options = build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "max_pages": 12})
+        options = build(all_options(), {"delay": 0, "output": str(tmp_path / "crawl"), "max_pages": 12})
         run(Crawl([web.url("/")], options, wiring=wiring, tables=False))
         resumed(tmp_path / "crawl")
         assert Counter(asked(web)) == Counter(linked.keys())

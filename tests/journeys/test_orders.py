@@ -16,7 +16,7 @@ from gossamer.crawl.compiling import shipped
 from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.control.url_facts import known_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.documents.document import Document
 from gossamer.engine.sheet import NoSettings, build
 from gossamer.engine.unit import Provider
@@ -49,7 +49,7 @@ class Slowing(Provider[NoSettings]):
 known = catalog()
 known.add("opt-out", Slowing)
 seeds, options = msgspec.json.decode(sys.argv[1])
-run(Crawl(seeds, build(CrawlOptions, options), wiring=read(Path(sys.argv[2])) if seeds else None, catalog=known))
+run(Crawl(seeds, build(all_options(), options), wiring=read(Path(sys.argv[2])) if seeds else None, catalog=known))
 """
 
 
@@ -89,7 +89,7 @@ def test_a_host_that_a_processor_blocks_is_asked_no_more(tmp_path: Path, takes_o
     known.add("opt-out", OptOut)
     with FakeWeb(pages) as web:
         given = {"output": str(tmp_path / "c"), "delay": 0, "scope": "any", "resolve": [web.resolve]}
-        options = build(CrawlOptions, {**given, "allow_network": ["127.0.0.0/8"]})
+        options = build(all_options(), {**given, "allow_network": ["127.0.0.0/8"]})
         job = Crawl(["http://a.test/"], options, wiring=wiring(takes_orders=takes_orders), catalog=known, tables=False)
         summary = run(job)
         asked = Counter(request.host.partition(":")[0] for request in web.requests)

@@ -14,7 +14,7 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.archive.cdxj import surt
 from gossamer.testing.clock import HUNG_AFTER
@@ -97,7 +97,7 @@ def ask(python: str, program: str, *arguments: str, given: str = "") -> Any:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FakeWeb]:
     folder = tmp_path_factory.mktemp("crawl") / "crawl"
     with FakeWeb(PAGES) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder), "per_host": 4, "delay": 0}))
+        job = Crawl([web.url("/")], build(all_options(), {"output": str(folder), "per_host": 4, "delay": 0}))
         assert run(job).state == "finished"
     return folder, web
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
@@ -43,13 +43,13 @@ class LaterClock(SystemClock):
 def crawl(web: FakeWeb, folder: Path, **options: object) -> Summary:
     """Visit all pages on a first day; each is due again after half a day."""
     given = {"delay": 0, "output": str(folder), "recrawl": "every=12h", "linger": 0.0, **options}
-    return run(Crawl([web.url("/")], build(CrawlOptions, given), tables=False))
+    return run(Crawl([web.url("/")], build(all_options(), given), tables=False))
 
 
 def again(folder: Path, day: float, **options: object) -> Summary:
     """Visit what is due on a later day."""
     given = {"resume": True, "output": str(folder), **options}
-    return run(Crawl([], build(CrawlOptions, given), clock=LaterClock(day), tables=False))
+    return run(Crawl([], build(all_options(), given), clock=LaterClock(day), tables=False))
 
 
 def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
@@ -335,7 +335,7 @@ def test_new_pages_keep_their_share_of_the_requests(tmp_path: Path) -> None:
 
 def test_without_recrawl_there_is_no_schedule(site: dict[str, Any], tmp_path: Path) -> None:
     with FakeWeb(site) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "c")}))
+        job = Crawl([web.url("/")], build(all_options(), {"delay": 0, "output": str(tmp_path / "c")}))
         assert not {"revisits", "revisit-ledger", "revisit-policy"} & job.graph.providers.keys()
         assert "changes" not in job.graph.components
 
@@ -373,7 +373,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_touched(
     options: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=why):
-        Crawl(["http://127.0.0.1:1/"], build(CrawlOptions, {"output": str(tmp_path / "c"), **options}))
+        Crawl(["http://127.0.0.1:1/"], build(all_options(), {"output": str(tmp_path / "c"), **options}))
     assert not (tmp_path / "c").exists()
 
 

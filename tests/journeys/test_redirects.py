@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
@@ -16,7 +16,7 @@ def crawl(web: FakeWeb, folder: Path, **options: Any) -> tuple[Summary, dict[str
     settings = options.pop("settings", None)
     job = Crawl(
         [web.url("/")],
-        build(CrawlOptions, {"output": str(folder / "c"), "delay": 0, **options}),
+        build(all_options(), {"output": str(folder / "c"), "delay": 0, **options}),
         settings=settings,
         tables=False,
     )

@@ -20,7 +20,7 @@ from gossamer.analysis.replaying import (
     replayed,
 )
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls, key_of
 from gossamer.dashboard.guarding import Guard, Keys
@@ -58,7 +58,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Fa
     folder = tmp_path_factory.mktemp("replayed") / "crawl"
     options = {"output": str(folder), "delay": 0, "retries": 0, "page_requisites": True}
     with FakeWeb(PAGES) as web:
-        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options), tables=False).run())
+        asyncio.run(Crawl([web.url("/")], build(all_options(), options), tables=False).run())
         yield folder, web
 
 

@@ -16,7 +16,7 @@ from gossamer.cli.main import main
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import compile_wiring
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.documents.document import Document
 from gossamer.engine.sheet import build
 from gossamer.engine.unit import Provider
@@ -48,7 +48,7 @@ class Prices(Provider[Any]):
 def crawled(folder: Path, **settings: Any) -> str:
     """A crawl that kept links."""
     with FakeWeb(PAGES) as web:
-        options = build(CrawlOptions, {"output": str(folder / "crawl"), "per_host": 4, "delay": 0})
+        options = build(all_options(), {"output": str(folder / "crawl"), "per_host": 4, "delay": 0})
         settings |= {"log": {"tables": ["pages", "links", "items"]}}
         job = Crawl([web.url("/")], options, settings=settings)
         assert run(job).state == "finished"
@@ -112,7 +112,7 @@ def named(directory: str) -> list[tuple[Any, ...]]:
 
 def likes(folder: Path, **more: object) -> str:
     with FakeWeb(LIKES) as web:
-        options = build(CrawlOptions, {"output": str(folder / "crawl"), "delay": 0, **more})
+        options = build(all_options(), {"output": str(folder / "crawl"), "delay": 0, **more})
         run(Crawl([web.url("/")], options, settings={"log": {"tables": ["pages", "links", "items"]}}))
     return str(folder / "crawl")
 

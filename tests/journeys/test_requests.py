@@ -16,7 +16,7 @@ import msgspec
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.engine.component import Producer
 from gossamer.engine.ends import Out
 from gossamer.engine.sheet import build
@@ -57,9 +57,9 @@ known.add("seeds", Forms)
 known.add("http", Sends)
 options = {"output": directory, "delay": 0, "robots": "ignore", "i_own_these_hosts": True, "concurrency": 1}
 if run_name == "first":
-    crawl = Crawl([url], build(CrawlOptions, options), catalog=known)
+    crawl = Crawl([url], build(all_options(), options), catalog=known)
 else:
-    crawl = Crawl([], build(CrawlOptions, {"output": directory, "resume": True}), catalog=known)
+    crawl = Crawl([], build(all_options(), {"output": directory, "resume": True}), catalog=known)
 print(run(crawl).state)
 """
 

@@ -11,7 +11,7 @@ import pytest
 from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine import processes
 from gossamer.engine.sheet import build
@@ -36,7 +36,7 @@ def web_of(latency: float = 0.0) -> FakeWeb:
 def crawled(web: FakeWeb, directory: Path, cache: str = "shared", **options: Any) -> Summary:
     given = {"output": str(directory), "resolve": [web.resolve], "delay": 0, "robots_cache": cache, **options}
     seeds = [] if options.get("resume") else ["http://a.test/"]
-    return run(Crawl(seeds, build(CrawlOptions, given), settings={} if cache == "off" else SETTINGS))
+    return run(Crawl(seeds, build(all_options(), given), settings={} if cache == "off" else SETTINGS))
 
 
 def asked(web: FakeWeb) -> int:

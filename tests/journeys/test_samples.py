@@ -12,7 +12,7 @@ from gossamer.crawl.catalog import catalog
 from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.control.standing import CrawlStanding, glance_at
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.pulse import Sampler
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
@@ -32,7 +32,7 @@ SAME = (
 
 
 def job_of(web: FakeWeb, folder: Path, **options: object) -> Crawl:
-    return Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder), "delay": 0, **options}))
+    return Crawl([web.url("/")], build(all_options(), {"output": str(folder), "delay": 0, **options}))
 
 
 def while_waiting(job: Crawl, look: Callable[[], Any]) -> Any:
@@ -129,7 +129,7 @@ def test_a_sample_that_cannot_be_written_is_counted_and_the_crawl_goes_on(tmp_pa
     known = catalog()
     known.add("tables", Full)
     with FakeWeb({"/": "here"}) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0})
+        options = build(all_options(), {"output": str(tmp_path / "c"), "delay": 0})
         job = Crawl([web.url("/")], options, catalog=known)
         summary = asyncio.run(job.run())
         assert summary.pages == 1

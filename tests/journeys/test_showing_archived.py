@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.archived import SHOWN, SHOWN_HEAD, ArchivedView, view_archived
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -35,7 +35,9 @@ PAGES = {
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, FakeWeb]]:
     folder = tmp_path_factory.mktemp("archived") / "crawl"
     with FakeWeb(PAGES) as web:
-        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(folder), "delay": 0, "retries": 0})).run())
+        asyncio.run(
+            Crawl([web.url("/")], build(all_options(), {"output": str(folder), "delay": 0, "retries": 0})).run()
+        )
         yield folder, web
 
 

@@ -32,7 +32,7 @@ from gossamer.crawl.control.messages import (
 from gossamer.crawl.control.settings import set_values
 from gossamer.crawl.control.standing import CrawlStanding
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.crawl.trap_review import ListedFamily, suspicions_of
 from gossamer.engine.sheet import build, properties
@@ -62,7 +62,7 @@ def crawl(
 ) -> Summary:
     """Run a crawl to its end; once its first page is kept, a script steers it from a thread."""
     job = Crawl(
-        seeds, build(CrawlOptions, {**QUICK, "output": str(folder), **options}), settings=settings, tables=False
+        seeds, build(all_options(), {**QUICK, "output": str(folder), **options}), settings=settings, tables=False
     )
 
     def steer() -> None:
@@ -179,7 +179,7 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
     with FakeWeb.tree(4, 4, latency=0.001) as web:
         summary = crawl([web.url("/")], tmp_path / "c", script)
         assert (summary.state, summary.pages) == ("limit", 60)
-        again = Crawl([], build(CrawlOptions, {"output": str(tmp_path / "c"), "resume": True}), tables=False)
+        again = Crawl([], build(all_options(), {"output": str(tmp_path / "c"), "resume": True}), tables=False)
         assert again.graph.components["frontier"].sheet.concurrency == 3  # type: ignore[attr-defined]
         assert crawl([], tmp_path / "c", resume=True, max_pages=70).pages == 70
     log = [json.loads(line) for line in (tmp_path / "c" / "logs" / "steering.jsonl").read_text().splitlines()]
@@ -259,7 +259,7 @@ LIVE = {
 
 
 def test_every_option_changes_while_a_crawl_runs_or_is_refused_with_the_reason(tmp_path: Path) -> None:
-    options = {prop.name: prop for prop in properties(CrawlOptions)}
+    options = {prop.name: prop for prop in properties(all_options())}
     assert {name for name, prop in options.items() if prop.live} == set(LIVE)
 
     async def story(job: Crawl) -> None:
@@ -289,7 +289,7 @@ def test_every_option_changes_while_a_crawl_runs_or_is_refused_with_the_reason(t
 
     with FakeWeb.tree(2, 3) as web:
         given = {**QUICK, "output": str(tmp_path / "c"), "depth": 20}
-        job = Crawl([web.url("/")], build(CrawlOptions, given), tables=False)
+        job = Crawl([web.url("/")], build(all_options(), given), tables=False)
         asyncio.run(asyncio.wait_for(story(job), 60))
 
 

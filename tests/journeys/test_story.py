@@ -8,7 +8,7 @@ import pytest
 from gossamer.analysis.why import Story, story_of
 from gossamer.cli.why import story_lines
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -45,7 +45,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("story") / "c"
     with FakeWeb(SITE) as web:
         options = {"output": str(folder), "delay": 0, "depth": 2, "near_duplicates": "report", "exclude": ["/never"]}
-        run(Crawl([web.url("/")], build(CrawlOptions, options)))
+        run(Crawl([web.url("/")], build(all_options(), options)))
 
         def tell(path: str) -> tuple[Story, str]:
             story = story_of(folder, web.url(path))

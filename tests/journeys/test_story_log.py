@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.analysis.why import Story, story_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -177,7 +177,7 @@ async def crawl(folder: Path, web: FakeWeb) -> None:
             "hosts": {"small.test": {"max-pages": 1}},
         }
         seed = f"http://a.test:{web.port}/"
-        done = await Crawl([seed], build(CrawlOptions, options), settings=settings).run()
+        done = await Crawl([seed], build(all_options(), options), settings=settings).run()
         assert (done.state, done.exit_code) == ("incomplete", 4)
 
 
@@ -233,7 +233,7 @@ def test_what_a_limit_left_in_the_queue_and_what_is_out_of_scope_is_told(tmp_pat
     }
     with FakeWeb(pages) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0, "max_pages": 1, "retries": 0}
-        run(Crawl([web.url("/")], build(CrawlOptions, options)))
+        run(Crawl([web.url("/")], build(all_options(), options)))
         story = story_of(tmp_path / "c", web.url("/2"))
         assert (story.state, story.told) == ("queued", "it waits in the queue of its host")
         assert web.url("/2") not in {web.url(target) for target in web.targets()}

@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import parse, to_toml
@@ -19,7 +19,7 @@ def crawl(web: FakeWeb, folder: Path, **options: object) -> tuple[Summary, Crawl
     """Crawl a fake web from its root into a folder."""
     job = Crawl(
         [web.url(web.root)],
-        build(CrawlOptions, {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}),
+        build(all_options(), {"delay": 0, "output": str(folder / "crawl"), "per_host": 4, **options}),
         tables=False,
     )
     return run(job), job
@@ -83,7 +83,7 @@ def test_only_links_in_scope_are_followed(tmp_path: Path) -> None:
             summary = run(
                 Crawl(
                     ["http://a.test/docs/"],
-                    build(CrawlOptions, {"delay": 0, "output": str(tmp_path / scope), **given}),
+                    build(all_options(), {"delay": 0, "output": str(tmp_path / scope), **given}),
                     tables=False,
                 )
             )
@@ -126,7 +126,7 @@ def test_the_printed_wiring_repeats_the_crawl(tmp_path: Path) -> None:
         first, job = crawl(web, tmp_path, depth=2)
         again = parse(to_toml(job.wiring))
         second = run(
-            Crawl([], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "again")}), wiring=again, tables=False)
+            Crawl([], build(all_options(), {"delay": 0, "output": str(tmp_path / "again")}), wiring=again, tables=False)
         )
     assert (second.pages, second.outcomes, second.bytes) == (first.pages, first.outcomes, first.bytes)
 
@@ -143,7 +143,7 @@ def test_dead_links_leave_a_crawl_finished_and_broken_servers_incomplete(tmp_pat
 def test_a_seed_that_nobody_answers_leaves_no_directory(tmp_path: Path) -> None:
     with FakeWeb({}) as web:
         seed = web.url("/")
-    summary = run(Crawl([seed], build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl")}), tables=False))
+    summary = run(Crawl([seed], build(all_options(), {"delay": 0, "output": str(tmp_path / "crawl")}), tables=False))
     assert (summary.exit_code, summary.outcomes) == (4, {"connect_failed": 1})
     assert not (tmp_path / "crawl").exists()
 
@@ -168,7 +168,7 @@ def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:
     with FakeWeb.tree(5, 3) as web:
         job = Crawl(
             [web.url("/")],
-            build(CrawlOptions, {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 4}),
+            build(all_options(), {"delay": 0, "output": str(tmp_path / "crawl"), "per_host": 4}),
             tables=False,
         )
         answer = web.pages["/0"]

@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.analysis.why import story_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.crawl.trap_review import decide_at_rest, suspicions_of
 from gossamer.engine.sheet import build
@@ -30,7 +30,7 @@ KNOWN_AFTER = 50
 def crawled(web: FakeWeb, folder: Path, **options: object) -> tuple[Summary, list[str]]:
     """The summary of a crawl from `/`, and the targets of its requests but for robots.txt."""
     given = {"output": str(folder / "c"), "delay": 0, "min_free_disk": 0, **options}
-    summary = run(Crawl([web.url("/")], build(CrawlOptions, given), tables=False))
+    summary = run(Crawl([web.url("/")], build(all_options(), given), tables=False))
     return summary, [request.target for request in web.requests if request.target != "/robots.txt"]
 
 
@@ -219,7 +219,7 @@ def test_names_that_a_domain_invents_are_set_aside_together(tmp_path: Path) -> N
     ) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0, "domain_delay": 0, "ip_delay": 0, "scope": "any"}
         given = {**options, "resolve": [web.resolve], "allow_network": ["127.0.0.0/8"], "min_free_disk": 0}
-        summary = run(Crawl(["http://start.test/"], build(CrawlOptions, given), tables=False))
+        summary = run(Crawl(["http://start.test/"], build(all_options(), given), tables=False))
         hosts = {request.host for request in web.requests if request.target != "/robots.txt"}
     assert len(hosts) <= KNOWN_AFTER + LAST + 1
     assert (summary.state, summary.set_aside > 50) == ("finished", True)
@@ -263,7 +263,7 @@ def test_what_is_set_aside_is_told_and_fetched_when_a_person_says_so(tmp_path: P
     told: list[str] = []
     with FakeWeb({"/": page("Home", "/c/1.html")}, otherwise=endless) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0, "min_free_disk": 0}
-        summary = run(Crawl([web.url("/")], build(CrawlOptions, options), report=told.append, tables=False))
+        summary = run(Crawl([web.url("/")], build(all_options(), options), report=told.append, tables=False))
         aside = set_aside(tmp_path)
         [name] = aside
         assert summary.set_aside == len(aside[name]) > 0
@@ -277,9 +277,9 @@ def test_what_is_set_aside_is_told_and_fetched_when_a_person_says_so(tmp_path: P
         known = story_of(tmp_path / "c", aside[name][0])
         assert known.state == "set_aside" and f"--release {name}" in known.told
         with pytest.raises(UsageError, match="nothing is set aside under"):
-            Crawl([], build(CrawlOptions, {**options, "resume": True, "release": ["0000000000"]}), tables=False)
+            Crawl([], build(all_options(), {**options, "resume": True, "release": ["0000000000"]}), tables=False)
         web.otherwise = page("Nothing happens here.")  # it ends after all
-        again = run(Crawl([], build(CrawlOptions, {**options, "resume": True, "release": [name]}), tables=False))
+        again = run(Crawl([], build(all_options(), {**options, "resume": True, "release": [name]}), tables=False))
         targets = set(web.targets())
     assert (again.state, again.set_aside) == ("finished", 0)
     assert [(one.state, one.evidence) for one in suspicions_of(tmp_path / "c").families] == [
@@ -292,11 +292,11 @@ def test_what_is_set_aside_is_told_and_fetched_when_a_person_says_so(tmp_path: P
 def test_what_a_person_confirms_is_refused_and_no_probe_is_sent(tmp_path: Path) -> None:
     with FakeWeb({"/": page("Home", "/c/1.html")}, otherwise=endless) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0, "min_free_disk": 0}
-        run(Crawl([web.url("/")], build(CrawlOptions, options), tables=False))
+        run(Crawl([web.url("/")], build(all_options(), options), tables=False))
         aside = set_aside(tmp_path)
         decide_at_rest(tmp_path / "c", list(aside), [])
         before = len(web.requests)
-        summary = run(Crawl([], build(CrawlOptions, {**options, "resume": True}), tables=False))
+        summary = run(Crawl([], build(all_options(), {**options, "resume": True}), tables=False))
         assert len(web.requests) == before, "a URL of a confirmed trap was asked for"
         story = story_of(tmp_path / "c", aside[next(iter(aside))][0])
     assert summary.set_aside == 0
@@ -315,7 +315,7 @@ def test_what_is_set_aside_survives_a_kill(tmp_path: Path) -> None:
         process.kill()
         process.communicate()
         before = {url for urls in set_aside(tmp_path).values() for url in urls}
-        summary = run(Crawl([], build(CrawlOptions, {"output": str(directory), "resume": True}), tables=False))
+        summary = run(Crawl([], build(all_options(), {"output": str(directory), "resume": True}), tables=False))
         fetched = {web.url(target) for target in web.targets()}
     after = {url for urls in set_aside(tmp_path).values() for url in urls}
     assert before, "killed at another moment"

@@ -20,7 +20,7 @@ from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.control.standing import CrawlStanding, glance_at
 from gossamer.crawl.control.waits import Wait
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.sheet import build
 from gossamer.fetcher.contract import Endpoint
@@ -46,7 +46,7 @@ def watched(
     """Crawl until its standing is as wanted, then stop it; returns that standing."""
     job = Crawl(
         seeds,
-        build(CrawlOptions, {"output": str(folder), "delay": 0, "linger": "forever", **options}),
+        build(all_options(), {"output": str(folder), "delay": 0, "linger": "forever", **options}),
         catalog=known,
         tables=False,
     )
@@ -133,7 +133,7 @@ def test_a_robots_txt_out_of_reach_is_told(tmp_path: Path) -> None:
 
 def test_a_pause_is_told_and_how_it_ends(tmp_path: Path) -> None:
     with FakeWeb.tree(3, 4, latency=0.005) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0}), tables=False)
+        job = Crawl([web.url("/")], build(all_options(), {"output": str(tmp_path / "c"), "delay": 0}), tables=False)
 
         async def story() -> CrawlStanding:
             running = asyncio.ensure_future(job.run())
@@ -172,7 +172,7 @@ def test_a_full_disk_is_told_as_long_as_it_lasts(tmp_path: Path) -> None:
 
 def test_status_and_the_line_of_json_have_one_name_for_one_figure(tmp_path: Path) -> None:
     with FakeWeb.tree(2, 3) as web:
-        job = Crawl([web.url("/")], build(CrawlOptions, {"output": str(tmp_path / "c"), "delay": 0}), tables=False)
+        job = Crawl([web.url("/")], build(all_options(), {"output": str(tmp_path / "c"), "delay": 0}), tables=False)
         summary = asyncio.run(job.run())
     rest = msgspec.to_builtins(standing_at_rest(tmp_path / "c"))
     named = msgspec.to_builtins(summary)

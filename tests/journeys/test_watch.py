@@ -18,7 +18,7 @@ from gossamer.analysis.watching import CrawlWatch
 from gossamer.cli.main import main
 from gossamer.crawl.control.at_rest import standing_at_rest
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.samples import combined, read_samples, speeds
 from gossamer.storage.tables.row_tables import SampleRow
@@ -33,7 +33,7 @@ WAITING = {"/": '<a href="/1">x</a>', "/1": FakePage(status=500)}
 @contextlib.contextmanager
 def running(web: FakeWeb, folder: Path) -> Iterator[Crawl]:
     """A crawl at work in a thread, waiting for a retry."""
-    options = build(CrawlOptions, {"output": str(folder), "delay": 0, "linger": "forever"})
+    options = build(all_options(), {"output": str(folder), "delay": 0, "linger": "forever"})
     job = Crawl([web.url("/")], options)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=lambda: loop.run_until_complete(job.run()))
@@ -98,7 +98,7 @@ def test_samples_are_read_from_logs_and_tables_alike(tmp_path: Path) -> None:
     with FakeWeb(WAITING) as web:
         for resume in (False, True):
             options = {"output": str(tmp_path / "c"), "delay": 0, "retries": 0, "resume": resume}
-            asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+            asyncio.run(Crawl([web.url("/")], build(all_options(), options)).run())
             if not resume:
                 [first] = read_samples(tmp_path / "c")
     rows = read_samples(tmp_path / "c")
@@ -129,7 +129,7 @@ def test_without_a_terminal_one_line_says_so(tmp_path: Path, capsys: pytest.Capt
 def test_ctrl_c_leaves_the_overview_and_the_terminal_as_it_was(tmp_path: Path, columns: int) -> None:
     with FakeWeb(WAITING) as web:
         options = {"output": str(tmp_path / "c"), "delay": 0, "retries": 0}
-        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, options)).run())
+        asyncio.run(Crawl([web.url("/")], build(all_options(), options)).run())
     ours, theirs = pty.openpty()
     line = [sys.executable, "-m", "gossamer", "watch", str(tmp_path / "c"), "--interval", "0.5"]
     environment = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm"}

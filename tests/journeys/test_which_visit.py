@@ -10,7 +10,7 @@ from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
 from gossamer.crawl.control.standing import ledgers_of
 from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
@@ -70,7 +70,7 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
     with FakeWeb({}) as web:
         for day in range(len(DAYS)):
             web.pages.update({path: said[day] for path, said in PAGES.items()})
-            options = build(CrawlOptions, {"output": str(directory), "delay": 0, "resume": day > 0})
+            options = build(all_options(), {"output": str(directory), "delay": 0, "resume": day > 0})
             if day:
                 visit_again(directory)
             seeds = [] if day else [web.url("/")]

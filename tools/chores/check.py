@@ -1,4 +1,4 @@
-"""Everything but the tests: lint, format, types, layers, locks, change fragments, reference."""
+"""Everything but the tests: lint, format, types, layers, locks, change fragments, reference, measures of the house."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tools import fragments
+from tools import fragments, house
 from tools.checkout import ROOT
 from tools.chores import docs, lock
 
@@ -44,6 +44,11 @@ CHECKS = (
     Check("locks", listed(lock.problems)),
     Check("changes", listed(fragments.problems)),
     Check("reference", listed(docs.problems)),
+    Check(
+        "house",
+        listed(house.problems),
+        "tools/house.py says what is measured; make the change smaller, or say why in tools/house.toml",
+    ),
 )
 
 

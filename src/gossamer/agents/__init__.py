@@ -1,12 +1,64 @@
-"""Several agents: one process for each, and a supervisor that starts and watches them (decision 44).
+"""Agents: one crawl by many processes, each with a graph, a ledger and files of its own.
 
-    supervisor   :mod:`crawl`       one crawl to people: made, run, summed up
-                 :mod:`supervisor`  starts agents, starts them again, asks them in rounds, tells them to end
-                 :mod:`restarts`, :mod:`shares`   its two rules, as plain code
-    between      :mod:`orders`      what an agent is to run
-                 :mod:`line`        questions to one agent, over its control socket
-    agent        :mod:`process`     the program
-                 :mod:`agent`       its run
+Place in the flow: a *supervisor* (:mod:`crawl`, :mod:`supervisor`, :mod:`roster`) starts agents, asks them in rounds
+and holds no URL. :mod:`wiring` makes an agent's wiring of the crawl's. Which agent has a host is said by the
+:mod:`ring`, or by masters (:mod:`masters`, :mod:`marshaler`, :mod:`designations`). URLs of others wait in the outbox
+(:mod:`gossamer.storage.mailbox`), travel by :mod:`sending` and :mod:`receiving`, and are forgotten when the other agent
+has committed them. What agents have together is :mod:`lending`; agents join and leave by :mod:`membership`;
+`--crawlers` share one queue by :mod:`leases`; agents without a network exchange files (:mod:`exchanging`,
+:mod:`merging`).
 
-The supervisor holds no URL and no page. How a URL travels from one agent to another: ARCHITECTURE.md.
+Promises: any agent or master may die for good; no URL is lost, no host is asked too early or by two agents; a change
+that a kill interrupts is finished or undone.
+
+Open first: :mod:`wiring`, then :mod:`supervisor`.
 """
+
+from gossamer.engine.subjects import Command, Subject
+
+SUBJECT = Subject(
+    name="agents",
+    title="Many processes",
+    wire="gossamer.agents.exchanging:exchange_by_files",
+    commands={
+        "exchange": Command(
+            "gossamer.agents.commands:exchange",
+            "Write the URLs that a crawl owes other agents into files.",
+            "Many machines",
+        ),
+        "merge": Command(
+            "gossamer.agents.commands:merge", "Merge exchange files of other agents into a crawl.", "Many machines"
+        ),
+        "designations": Command(
+            "gossamer.agents.commands:designations",
+            "Show which agent has which domain, or give a domain to another one.",
+            "Many machines",
+        ),
+    },
+    components={
+        "send-urls": "gossamer.agents.sending:SendUrls",
+        "lease-urls": "gossamer.agents.leases:LeaseUrls",
+        "take-leases": "gossamer.agents.leases:TakeLeases",
+        "receive-urls": "gossamer.agents.receiving:ReceiveUrls",
+        "marshal": "gossamer.agents.marshaler:Marshal",
+        "mass-communicator": "gossamer.agents.mail:MassCommunicator",
+        "other-agent": "gossamer.agents.sending:OtherAgent",
+    },
+    providers={
+        "agent-digests": "gossamer.agents.digests:AgentDigests",
+        "ring": "gossamer.agents.ring:RingDesignation",
+        "designations": "gossamer.agents.designations:KeptDesignations",
+        "shared-designations": "gossamer.agents.designations:SharedDesignations",
+        "shared-state": "gossamer.agents.shared_state:CrawlSharedState",
+        "mass-mail": "gossamer.agents.mail:MassMail",
+        "held-domains": "gossamer.agents.held_domains:HeldDomains",
+        "taken-domains": "gossamer.agents.held_domains:TakenDomains",
+        "master-links": "gossamer.agents.master_links:MasterLinks",
+        "least-loaded": "gossamer.agents.policies:LeastLoaded",
+        "by-domain": "gossamer.agents.policies:ByDomain",
+        "by-place": "gossamer.agents.policies:ByPlace",
+        "random-agent": "gossamer.agents.policies:RandomAgent",
+        "host-names": "gossamer.agents.marshaler:GivenHostNames",
+        "recent-urls": "gossamer.agents.recent_urls:RecentUrlTable",
+    },
+)

@@ -1,5 +1,7 @@
-"""The Python API: crawls as iterators, and processors and spiders of your own. Its names are those of the package `gossamer`.
+"""The Python interface: crawls as iterators, spiders, processors. Its names are those of :mod:`gossamer`.
 
-:mod:`crawls` runs a crawl and hands on what is asked for; :mod:`processors` keeps the functions that a program registers;
-:mod:`spider` is :class:`gossamer.Spider`; :mod:`keywords` are the options of a crawl as typed keywords.
+Place in the flow: above everything that crawls. :mod:`crawls` runs a crawl in the program's own event loop or thread;
+:mod:`spider` is the interface for authors of spiders, whose handlers :mod:`gossamer.spiders` runs.
+
+Open first: :mod:`crawls`.
 """

@@ -25,7 +25,7 @@ from gossamer.crawl.compiling import find_wiring, shipped
 from gossamer.crawl.crawl import Crawl
 from gossamer.crawl.directory import kept_wiring
 from gossamer.crawl.machine import collecting_seldom, loop_factory
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.documents.page import Page
 from gossamer.engine.component import Consumer
@@ -114,7 +114,7 @@ def make_crawl(
         subscribers = (READER,)
     job = Crawl(
         made.seeds,
-        build(CrawlOptions, options),
+        build(all_options(), options),
         wiring=wiring,
         catalog=catalog,
         tables=made.keeps,

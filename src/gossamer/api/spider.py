@@ -29,7 +29,7 @@ from gossamer.api.keywords import CrawlKeywords
 from gossamer.api.processors import Handler, LogIn, Method, Seeds
 from gossamer.crawl.crawl import Crawl
 from gossamer.crawl.machine import collecting_seldom
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.seeds import read_seeds
 from gossamer.crawl.summary import Summary
 from gossamer.documents.page import unknown_label
@@ -345,12 +345,12 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     Raises:
         SettingError: there is none of a name, and the nearest is named; or it takes no such value.
     """
-    known = {prop.name for prop in properties(CrawlOptions)} | {"wiring"}
+    known = {prop.name for prop in properties(all_options())} | {"wiring"}
     for name in options:
         if name not in known:
             raise UsageError(f"unknown option {name!r}{nearest(name, known)}")
     plain = {name: value for name, value in options.items() if name not in _NO_TEXT}
-    build(CrawlOptions, plain)
+    build(all_options(), plain)
     return options
 
 

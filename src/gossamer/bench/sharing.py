@@ -22,7 +22,7 @@ from gossamer.bench.web import PLAIN, SEED, at, simulated
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.control.standing import ledgers_of
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import changed, write
@@ -193,7 +193,7 @@ def _told(directory: Path, port: int) -> str:
     """What crosses between the keeper of the queue and its crawlers, for a page: leases, answers, visits; and renewals a second."""
     quick = {"delay": 0, "domain_delay": 0, "ip_delay": 0, "scope": "any", "allow_network": ["127.0.0.0/8"]}
     given = {"output": str(directory), "resolve": list(at(port)), "crawlers": 2, **quick}
-    job = Crawl([SEED], build(CrawlOptions, given), tables=False)
+    job = Crawl([SEED], build(all_options(), given), tables=False)
     began = time.monotonic()
     summary = asyncio.run(job.run())
     passed: dict[str, int] = {}

@@ -25,7 +25,7 @@ import msgspec
 
 from gossamer.crawl.crawl import Crawl
 from gossamer.crawl.machine import loop_factory, tune_collector
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.values.task import Task
@@ -44,31 +44,27 @@ PARTS = {
     "gossamer.parsing": "process: parse and find links",
     "gossamer.parsing.links": "links: resolve",
     "gossamer.parsing.filters": "filter",
+    "gossamer.parsing.scope": "filter",
+    "gossamer.parsing.noise": "filter",
+    "gossamer.parsing.filter_expressions": "filter",
     "gossamer.expressions": "filter",
     "gossamer.frontier.stages": "URL seen",
     "gossamer.frontier": "frontier",
-    "gossamer.storage.commit": "commit",
-    "gossamer.stages": "other stages",
     "gossamer.frontier.robots": "robots",
     "gossamer.frontier.politeness": "politeness",
-    "gossamer.services": "other services",
+    "gossamer.frontier.traps": "traps",
+    "gossamer.storage.commit": "commit",
     "gossamer.storage.ledger": "ledger",
-    **dict.fromkeys(
-        (
-            f"gossamer.storage.{name}"
-            for name in ("warc", "warc_files", "warc_records", "segments", "cdxj", "surt", "files")
-        ),
-        "archive",
-    ),
-    **dict.fromkeys(
-        (f"gossamer.storage.{name}" for name in ("rowlog", "tablelog", "tables", "lines", "printable")), "tables"
-    ),
+    "gossamer.storage.archive": "archive",
+    "gossamer.storage.tables": "tables",
+    "gossamer.storage.logs": "tables",
+    "gossamer.storage.json_lines": "tables",
     "gossamer.storage": "other stores",
     "importlib": "start: imports",
 }
 
 #: Shared helpers: what they cost belongs to whoever called them.
-HELPERS = ("gossamer.values", "gossamer.contracts", "gossamer.engine")
+HELPERS = ("gossamer.values", "gossamer.engine")
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
@@ -189,7 +185,7 @@ def crawl_of(job: CrawlJob) -> Crawl:
         "allow_network": ("127.0.0.0/8",),
         **job.options,
     }
-    return Crawl(job.seeds, build(CrawlOptions, options), settings=job.settings)
+    return Crawl(job.seeds, build(all_options(), options), settings=job.settings)
 
 
 async def _watched(crawl: Crawl, job: CrawlJob) -> tuple[Summary, Samples]:

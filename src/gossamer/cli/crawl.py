@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gossamer.cli.leaving import Leaving
-from gossamer.cli.options import config_seeds, crawl_options, read_options, read_seed_files, read_sets, resume_options
+from gossamer.cli.options import (
+    OptionsInGroups,
+    config_seeds,
+    crawl_options,
+    read_options,
+    read_seed_files,
+    read_sets,
+    resume_options,
+)
 from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell, unwritten
 from gossamer.crawl.machine import allow_open_files, loop_factory, tune_collector
@@ -74,7 +82,7 @@ def configured(command: F) -> F:
     return click.option("--config", metavar="FILE", help=text)(command)
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("seed", nargs=-1)
 @crawl_options
 @click.option(
@@ -126,7 +134,7 @@ def crawl(
         return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, dashboard=address)
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("directory", metavar="DIR")
 @resume_options
 @configured

@@ -20,7 +20,7 @@ from gossamer.cli.leaving import Leaving
 from gossamer.cli.saying import say_json
 from gossamer.crawl.crawl import Crawl
 from gossamer.crawl.machine import loop_factory
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import Summary
 from gossamer.engine.files import scratch
 from gossamer.engine.sheet import build, show_bytes, show_seconds
@@ -95,7 +95,7 @@ def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: b
         "allow_network": ("127.0.0.0/8",),
     }
     hosts = SimWeb(spec).hosts
-    job = Crawl([f"http://{hosts.name(0)}/"], build(CrawlOptions, options))
+    job = Crawl([f"http://{hosts.name(0)}/"], build(all_options(), options))
     if show:
         click.echo(f"Crawling {hosts.pages:,} simulated pages on {len(hosts):,} hosts for {show_seconds(seconds)}.")
     with asyncio.Runner(loop_factory=loop_factory()) as runner, Leaving() as leaving:

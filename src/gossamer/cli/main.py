@@ -1,7 +1,6 @@
 """The `gossamer` command: finds the command's own file, loads it alone, and turns errors into one line and an exit code."""
 
 import errno
-import importlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,78 +12,114 @@ from gossamer.cli.leaving import interruptible, own_process
 from gossamer.cli.saying import guard_terminal
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
 from gossamer.crawl.machine import load_without_collecting
+from gossamer.engine.subjects import Command, found_at, subjects
 
-#: Command -> (module, one line of help). Loaded only when called, so that the command starts at once.
+#: Command -> where it is. Loaded only when called, so that the command starts at once.
 COMMANDS = {
-    "crawl": ("gossamer.cli.crawl", "Crawl from one or more seeds into a directory."),
-    "resume": ("gossamer.cli.crawl", "Go on with a crawl that was stopped, reached a limit or was killed."),
-    "run": ("gossamer.spiders.commands", "Crawl with a spider of your own."),
-    "status": ("gossamer.cli.status", "Show how a crawl stands, while it runs and after."),
-    "watch": ("gossamer.cli.watch", "Show the overview of a crawl on the terminal, again and again."),
-    "dashboard": ("gossamer.cli.dashboard", "Show crawls in the browser, and let a person steer them."),
-    "pause": ("gossamer.cli.steering", "Pause a running crawl."),
-    "continue": ("gossamer.cli.steering", "Continue a paused crawl."),
-    "stop": ("gossamer.cli.steering", "End a running crawl gracefully."),
-    "checkpoint": ("gossamer.cli.steering", "Save the state of a crawl under a name, or go back to one."),
-    "set": ("gossamer.cli.steering", "Change settings of a running crawl."),
-    "rewire": ("gossamer.cli.steering", "Change the graph of a running crawl."),
-    "block": ("gossamer.cli.steering", "Send no more requests to hosts or domains."),
-    "exchange": ("gossamer.agents.commands", "Write the URLs that a crawl owes other agents into files."),
-    "merge": ("gossamer.agents.commands", "Merge exchange files of other agents into a crawl."),
-    "designations": (
-        "gossamer.agents.commands",
-        "Show which agent has which domain, or give a domain to another one.",
+    "crawl": Command("gossamer.cli.crawl:crawl", "Crawl from one or more seeds into a directory.", "Crawl"),
+    "resume": Command(
+        "gossamer.cli.crawl:resume", "Go on with a crawl that was stopped, reached a limit or was killed.", "Crawl"
     ),
-    "ask": ("gossamer.cli.steering", "Send a running crawl a request that an installed package defines."),
-    "why": ("gossamer.cli.why", "Tell the story of one URL of a crawl."),
-    "traps": ("gossamer.cli.why", "List URLs that were set aside as likely traps; confirm or release them."),
-    "cat": ("gossamer.cli.why", "Write an archived document to standard output."),
-    "query": ("gossamer.cli.query", "Ask the tables of a crawl in SQL."),
-    "report": ("gossamer.cli.query", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
-    "log": ("gossamer.cli.status", "Show one log of a crawl and all its agents, also while it runs."),
-    "changes": ("gossamer.recrawl.commands", "List the changes of a crawl's pages between visits."),
-    "diff": ("gossamer.recrawl.commands", "Show how a page differs between two stored versions."),
-    "index": ("gossamer.search.commands", "Make the documents of a crawl searchable."),
-    "search": ("gossamer.search.commands", "Search the documents of a crawl for words and phrases."),
-    "rank": ("gossamer.cli.query", "Rank the URLs and hosts of a crawl by the links that lead to them."),
-    "sink": ("gossamer.sinks.commands", "Check the databases to which a crawl writes rows."),
-    "sparql": ("gossamer.rdf.commands", "Ask the triples of a crawl in SPARQL."),
-    "serve-sparql": ("gossamer.rdf.commands", "Serve the triples of a crawl by the SPARQL protocol."),
-    "export": ("gossamer.cli.export", "Write archive, index or tables for other tools."),
-    "verify": ("gossamer.cli.upkeep", "Compare the files of a crawl with the list in its ledger."),
-    "delete": ("gossamer.cli.upkeep", "Delete everything of a URL, host or domain from a crawl."),
-    "trim": ("gossamer.cli.upkeep", "Drop old versions of pages that a crawl visited many times."),
-    "reprocess": ("gossamer.cli.upkeep", "Run processors over the stored archive, without a request."),
-    "fetch": ("gossamer.cli.fetch", "Fetch one URL, and show outcome, timings and header fields."),
-    "inspect": ("gossamer.cli.fetch", "Show what a crawl would see in documents, as JSON."),
-    "rdf": ("gossamer.rdf.commands", "Write the triples of one page: RDFa, JSON-LD and microdata."),
-    "shell": ("gossamer.spiders.commands", "Open a Python prompt with one document, to try selectors and processors."),
-    "new": ("gossamer.cli.new", "Begin a spider, processor or filter of your own, with a test that passes."),
-    "about": (
-        "gossamer.cli.setup",
-        "Write a page for site owners that says who crawls, how politely, and how to opt out.",
+    "status": Command(
+        "gossamer.cli.status:status", "Show how a crawl stands, while it runs and after.", "Watch and steer"
     ),
-    "topology": ("gossamer.cli.topology", "Show components, connectors and providers of a wiring."),
-    "robots": ("gossamer.cli.urls", "Show which URLs a robots.txt allows, and by which rule."),
-    "normalize": ("gossamer.cli.urls", "Show the canonical form of URLs."),
-    "check-filter": (
-        "gossamer.cli.topology",
+    "watch": Command(
+        "gossamer.cli.watch:watch", "Show the overview of a crawl on the terminal, again and again.", "Watch and steer"
+    ),
+    "dashboard": Command(
+        "gossamer.cli.dashboard:dashboard",
+        "Show crawls in the browser, and let a person steer them.",
+        "Watch and steer",
+    ),
+    "pause": Command("gossamer.cli.steering:pause", "Pause a running crawl.", "Watch and steer"),
+    "continue": Command("gossamer.cli.steering:continue_", "Continue a paused crawl.", "Watch and steer"),
+    "stop": Command("gossamer.cli.steering:stop", "End a running crawl gracefully.", "Watch and steer"),
+    "checkpoint": Command(
+        "gossamer.cli.steering:checkpoint",
+        "Save the state of a crawl under a name, or go back to one.",
+        "Watch and steer",
+    ),
+    "set": Command("gossamer.cli.steering:set_", "Change settings of a running crawl.", "Watch and steer"),
+    "rewire": Command("gossamer.cli.steering:rewire", "Change the graph of a running crawl.", "Watch and steer"),
+    "block": Command("gossamer.cli.steering:block", "Send no more requests to hosts or domains.", "Watch and steer"),
+    "ask": Command(
+        "gossamer.cli.steering:ask",
+        "Send a running crawl a request that an installed package defines.",
+        "Watch and steer",
+    ),
+    "traps": Command(
+        "gossamer.cli.why:traps",
+        "List URLs that were set aside as likely traps; confirm or release them.",
+        "Watch and steer",
+    ),
+    "log": Command(
+        "gossamer.cli.status:log", "Show one log of a crawl and all its agents, also while it runs.", "Watch and steer"
+    ),
+    "why": Command("gossamer.cli.why:why", "Tell the story of one URL of a crawl.", "Ask a crawl"),
+    "cat": Command("gossamer.cli.why:cat", "Write an archived document to standard output.", "Ask a crawl"),
+    "query": Command("gossamer.cli.query:query", "Ask the tables of a crawl in SQL.", "Ask a crawl"),
+    "report": Command(
+        "gossamer.cli.query:report",
+        "Report on a crawl: broken links, hosts, errors, duplicates and more.",
+        "Ask a crawl",
+    ),
+    "rank": Command(
+        "gossamer.cli.query:rank", "Rank the URLs and hosts of a crawl by the links that lead to them.", "Ask a crawl"
+    ),
+    "export": Command("gossamer.cli.export:export", "Write archive, index or tables for other tools.", "Take out"),
+    "verify": Command(
+        "gossamer.cli.upkeep:verify", "Compare the files of a crawl with the list in its ledger.", "Mend"
+    ),
+    "delete": Command("gossamer.cli.upkeep:delete", "Delete everything of a URL, host or domain from a crawl.", "Mend"),
+    "trim": Command("gossamer.cli.upkeep:trim", "Drop old versions of pages that a crawl visited many times.", "Mend"),
+    "reprocess": Command(
+        "gossamer.cli.upkeep:reprocess", "Run processors over the stored archive, without a request.", "Mend"
+    ),
+    "fetch": Command("gossamer.cli.fetch:fetch", "Fetch one URL, and show outcome, timings and header fields.", "Try"),
+    "inspect": Command("gossamer.cli.fetch:inspect", "Show what a crawl would see in documents, as JSON.", "Try"),
+    "robots": Command("gossamer.cli.urls:robots", "Show which URLs a robots.txt allows, and by which rule.", "Try"),
+    "normalize": Command("gossamer.cli.urls:normalize", "Show the canonical form of URLs.", "Try"),
+    "check-filter": Command(
+        "gossamer.cli.topology:check_filter",
         "Show which URLs a filter expression lets pass, and which part of it decides.",
+        "Try",
     ),
-    "runtime": ("gossamer.mobile.commands", "Run mobile crawlers beside the data."),
-    "simweb": ("gossamer.cli.simweb", "Serve a simulated web to test crawlers on, and audit them."),
-    "demo": ("gossamer.cli.demo", "Crawl a simulated web for half a minute and report the results."),
-    "bench": ("gossamer.cli.bench", "Measure this build on this machine."),
-    "doctor": ("gossamer.cli.setup", "Check whether anything would hinder a crawl on this machine."),
-    "dev": ("gossamer.cli.setup", "Run developers' chores; this works only in a checkout."),
+    "topology": Command(
+        "gossamer.cli.topology:topology", "Show components, connectors and providers of a wiring.", "Try"
+    ),
+    "doctor": Command(
+        "gossamer.cli.setup:doctor", "Check whether anything would hinder a crawl on this machine.", "Try"
+    ),
+    "demo": Command("gossamer.cli.demo:demo", "Crawl a simulated web for half a minute and report the results.", "Try"),
+    "simweb": Command(
+        "gossamer.cli.simweb:simweb", "Serve a simulated web to test crawlers on, and audit them.", "Try"
+    ),
+    "bench": Command("gossamer.cli.bench:bench", "Measure this build on this machine.", "Try"),
+    "new": Command(
+        "gossamer.cli.new:new", "Begin a spider, processor or filter of your own, with a test that passes.", "Make"
+    ),
+    "about": Command(
+        "gossamer.cli.setup:about",
+        "Write a page for site owners that says who crawls, how politely, and how to opt out.",
+        "Make",
+    ),
+    "dev": Command("gossamer.cli.setup:dev", "Run developers' chores; this works only in a checkout.", "Make"),
 }
 
 
+#: The headings of `gossamer --help`, in their order.
+GROUPS = ("Crawl", "Watch and steer", "Ask a crawl", "Take out", "Mend", "Try", "Many machines", "Make")
+
+
+def all_commands() -> dict[str, Command]:
+    """Every command: those of the core, of subjects that ship, and of installed packages."""
+    return COMMANDS | {name: command for one in subjects() for name, command in one.commands.items()}
+
+
 def find_command(name: str) -> click.Command:
-    """The command of a known name, out of its module: `normalize`, or `set_` where Python has the name for itself."""
-    module = importlib.import_module(COMMANDS[name][0])
-    function = name.replace("-", "_")
-    command: click.Command = getattr(module, f"{function}_", None) or getattr(module, function)
+    """The command of a known name, out of its module."""
+    known = COMMANDS.get(name) or all_commands()[name]
+    command: click.Command = found_at(known.place)
     return command
 
 
@@ -92,23 +127,23 @@ class _Commands(click.Group):
     """Knows every command by name, loads one only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(all_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        return find_command(cmd_name)
+        return find_command(cmd_name) if cmd_name in COMMANDS or cmd_name in all_commands() else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without loading any of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        """The list of commands in groups, without loading any of them."""
+        known = all_commands()
+        for group in dict.fromkeys([*GROUPS, *(command.group for command in known.values())]):
+            with formatter.section(group):
+                formatter.write_dl([(name, one.text) for name, one in known.items() if one.group == group])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in all_commands():
             from gossamer.engine.sheet import nearest
 
-            raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], COMMANDS)}")
+            raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], all_commands())}")
         return super().resolve_command(ctx, args)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options, headings
 from gossamer.engine.sheet import Property, build, nearest, properties, written
 from gossamer.values.errors import UsageError
 
@@ -25,16 +25,33 @@ _IN_FILES = frozenset(("hosts",))
 SETTLED = ("output", "overwrite", "resume")
 
 
+class OptionsInGroups(click.Command):
+    """A command whose help shows the options of a crawl under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options, group by group; those that no crawl knows stand last."""
+        known = headings()
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*known.values(), "Other")}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                groups[known.get(param.name or "", "Other")].append(record)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
 def crawl_options(command: F) -> F:
     """Add an option for every field of :class:`CrawlOptions`."""
-    for prop in reversed(properties(CrawlOptions)):
+    for prop in reversed(properties(all_options())):
         command = _option(prop)(command)
     return _gone(command)
 
 
 def resume_options(command: F) -> F:
     """Add those that can still be changed when a crawl goes on; none of them says a default, since the crawl has its own."""
-    for prop in reversed(properties(CrawlOptions)):
+    for prop in reversed(properties(all_options())):
         if prop.name not in SETTLED and prop.name not in _IN_FILES:
             command = _option(msgspec.structs.replace(prop, default=None))(command)
     return _gone(command)
@@ -49,7 +66,7 @@ def options_named(names: Sequence[str]) -> Callable[[F], F]:
     """Add the crawl options of these names, for commands that do a part of what a crawl does."""
 
     def add(command: F) -> F:
-        for prop in reversed(properties(CrawlOptions)):
+        for prop in reversed(properties(all_options())):
             if prop.name in names:
                 command = _option(prop)(command)
         return command
@@ -89,13 +106,13 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
     if given.get("user_agent") == "":
         raise UsageError("--user-agent: give a product token, as Gossamer/1.0, or leave the option out")
     values |= {name: value for name, value in given.items() if value is not None and value != ()}
-    known = {p.name for p in properties(CrawlOptions)}
+    known = {p.name for p in properties(all_options())}
     for name in values:
         if name == "keep_trying":
             raise UsageError("--keep-trying no longer exists; write --linger forever")
         if name not in known:
             raise UsageError(f"{config}: unknown option {name!r}{nearest(name, known)}")
-    return build(CrawlOptions, values)
+    return build(all_options(), values)
 
 
 def config_seeds(config: str | None) -> list[str]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.main import COMMANDS, commands, find_command
+from gossamer.cli.main import all_commands, commands, find_command
 from gossamer.crawl.catalog import catalog
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine import ends as ports
 from gossamer.engine import errors as flow_errors
 from gossamer.engine.component import Component
@@ -36,7 +36,7 @@ def pages() -> dict[str, str]:
     """Every page of the reference, by file name."""
     made = {
         "commands.md": _commands(),
-        "options.md": _page("Options of a crawl", _settings(CrawlOptions)),
+        "options.md": _page("Options of a crawl", _settings(all_options(installed=False))),
         "units.md": _units(),
         "tables.md": _tables(),
         "outcomes.md": _outcomes(),
@@ -74,7 +74,7 @@ def _cell(text: str) -> str:
 
 def _commands() -> str:
     parts = []
-    for name in COMMANDS:
+    for name in all_commands():
         command = find_command(name)
         context = click.Context(
             command,

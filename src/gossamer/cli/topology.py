@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from gossamer.cli.options import crawl_options, read_options, read_seed_files, read_sets
+from gossamer.cli.options import OptionsInGroups, crawl_options, read_options, read_seed_files, read_sets
 from gossamer.cli.telling import given_urls, shown
 from gossamer.documents.document import Document
 from gossamer.engine.errors import SettingError
@@ -26,7 +26,7 @@ from gossamer.values.visit import HTML_TYPES, Response, Visit
 # `gossamer topology`: the graph of a wiring, or of the crawl that some options make.
 
 
-@click.command()
+@click.command(cls=OptionsInGroups)
 @click.argument("names", metavar="[WIRING] [SEED]...", nargs=-1)
 @click.option("--seeds", "seed_files", multiple=True, metavar="FILE", help="Read seeds from a file, one a line.")
 @crawl_options

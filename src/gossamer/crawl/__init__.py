@@ -1,1 +1,13 @@
-"""Assembly: the composition root. The only package that imports concrete parts; it closes the ring that imports never close."""
+"""A crawl: from options to a wiring, from a wiring to a run, from a run to its summary.
+
+Place in the flow: :mod:`options` are compiled into a wiring (:mod:`compiling`), judged with directory and seeds before
+anything is touched (:mod:`plan`), run (:mod:`crawl`, :mod:`work`) and summed up (:mod:`summary`). It is the only room
+that imports concrete parts of the core, by the names of :mod:`catalog`. While it runs, a crawl listens at a private
+socket (:mod:`control`). What is made of it beside the run, tables and followers, works in processes of its own
+(:mod:`companions`, :mod:`followers`).
+
+Promises: a crawl that cannot be is refused in one line before anything is made; a directory belongs to one crawl; a
+crawl goes on after a kill, also one of an older version (:mod:`old_wirings`) or with lost files (:mod:`damage`).
+
+Open first: :mod:`options`, then :mod:`compiling`.
+"""

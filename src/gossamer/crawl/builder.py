@@ -61,6 +61,37 @@ class Builder:
         providers = {**self.wiring.providers, unit: wirings.ProviderPlan(use=use)}
         self.wiring = msgspec.structs.replace(self.wiring, providers=providers)
 
+    def add_provider(self, name: str, use: str, settings: Mapping[str, Any], providers: Mapping[str, Any] = {}) -> None:
+        """Add a provider; one that an earlier run of the crawl has added keeps its place and gets these settings.
+
+        Raises:
+            WiringError: something else bears the name.
+        """
+        known = self.wiring.providers.get(name)
+        if name in self.wiring.components or (known is not None and known.use != use):
+            raise WiringError(
+                f"{self.wiring.source}: {name!r} is needed for a provider that uses {use!r}; rename yours"
+            )
+        plan = wirings.ProviderPlan(use=use, providers=dict(providers), settings=dict(settings))
+        self.wiring = msgspec.structs.replace(self.wiring, providers={**self.wiring.providers, name: plan})
+
+    def bind_also(self, unit: str, role: str, key: str, provider: str) -> None:
+        """Bind one more provider to a role that takes many, behind those that are bound under the key.
+
+        Raises:
+            WiringError: the wiring has no such unit.
+        """
+        for table in ("components", "providers"):
+            units = getattr(self.wiring, table)
+            if unit in units:
+                bound = dict(units[unit].providers.get(role, {}))
+                names = [bound[key]] if isinstance(bound.get(key), str) else list(bound.get(key, ()))
+                bound[key] = names if provider in names else [*names, provider]
+                plan = msgspec.structs.replace(units[unit], providers={**units[unit].providers, role: bound})
+                self.wiring = msgspec.structs.replace(self.wiring, **{table: {**units, unit: plan}})
+                return
+        raise WiringError(f"{self.wiring.source}: there is no unit {unit!r} for the role {role!r} of {provider!r}")
+
 
 #: Stores that can wait for the disk, by what a wiring uses.
 _SYNCING = frozenset({"warc", "tables", "json-log"})

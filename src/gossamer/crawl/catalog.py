@@ -5,6 +5,7 @@ name; they need none here, since this package may import all that is named, and 
 """
 
 from gossamer.engine.catalog import Catalog
+from gossamer.engine.subjects import shipped
 
 #: Name -> `module:Class`.
 COMPONENTS = {
@@ -14,21 +15,11 @@ COMPONENTS = {
     "fetch": "gossamer.fetcher.component:Fetch",
     "content-seen": "gossamer.parsing.duplicates:ContentSeen",
     "process": "gossamer.parsing.component:Process",
-    "handling-process": "gossamer.spiders.handled:HandlingProcess",
-    "changes": "gossamer.recrawl.changes:Changes",
     "near-duplicates": "gossamer.parsing.duplicates:NearDuplicates",
     "links": "gossamer.parsing.links:LinkResolver",
     "filter": "gossamer.parsing.filters:Filtering",
     "url-seen": "gossamer.frontier.stages:UrlSeen",
     "commit": "gossamer.storage.commit.component:Commit",
-    "send-urls": "gossamer.agents.sending:SendUrls",
-    "lease-urls": "gossamer.agents.leases:LeaseUrls",
-    "take-leases": "gossamer.agents.leases:TakeLeases",
-    "receive-urls": "gossamer.agents.receiving:ReceiveUrls",
-    "crawlers": "gossamer.mobile.manager.manager:Crawlers",
-    "marshal": "gossamer.agents.marshaler:Marshal",
-    "mass-communicator": "gossamer.agents.mail:MassCommunicator",
-    "other-agent": "gossamer.agents.sending:OtherAgent",
     "copy-records": "gossamer.storage.commit.records:CopyRecords",
     "tally": "gossamer.storage.commit.records:Tally",
     "application": "gossamer.storage.commit.records:Application",
@@ -40,29 +31,12 @@ PROVIDERS = {
     "system-resolver": "gossamer.fetcher.dns:SystemResolver",
     "cached-resolver": "gossamer.fetcher.dns:CachedResolver",
     "http": "gossamer.fetcher.http:HttpModule",
-    "log-ins": "gossamer.spiders.logins:EnteringModule",
-    "sessions": "gossamer.spiders.sessions:RotatingModule",
     "ftp": "gossamer.fetcher.plain:FtpModule",
     "gopher": "gossamer.fetcher.plain:GopherModule",
     "file": "gossamer.fetcher.file:FileModule",
     "memory-contents": "gossamer.storage.seen.memory:MemoryContents",
     "memory-seen": "gossamer.storage.seen.memory:MemorySeen",
     "recently-seen": "gossamer.storage.seen.memory:RecentlySeen",
-    "url-trie": "gossamer.labs.trie.provider:TrieSeen",
-    "bloom-seen": "gossamer.labs.bloom:BloomSeen",
-    "diverse-queues": "gossamer.labs.diverse:DiverseQueues",
-    "focus": "gossamer.labs.focused:Focus",
-    "relevance-words": "gossamer.labs.focus:WordsRelevance",
-    "opic-ledger": "gossamer.labs.opic:OpicLedger",
-    "opic-queues": "gossamer.labs.opic:OpicQueues",
-    "revisits": "gossamer.recrawl.schedule:RevisitSchedule",
-    "compared-texts": "gossamer.recrawl.changes:ComparedTexts",
-    "revisit-ledger": "gossamer.recrawl.ledger:RevisitLedger",
-    "adaptive": "gossamer.recrawl.policies:GreedyPolicy",
-    "every": "gossamer.recrawl.policies:FixedInterval",
-    "proportional": "gossamer.recrawl.policies:Proportional",
-    "nutch": "gossamer.recrawl.policies:NutchAdaptive",
-    "stormcrawler": "gossamer.recrawl.policies:StormCrawlerAdaptive",
     "memory-flights": "gossamer.storage.seen.memory:MemoryFlights",
     "breadth": "gossamer.frontier.order:BreadthFirst",
     "depth": "gossamer.frontier.order:DepthFirst",
@@ -70,7 +44,6 @@ PROVIDERS = {
     "priority": "gossamer.frontier.order:BestFirst",
     "random-walk": "gossamer.frontier.order:RandomWalk",
     "weighted": "gossamer.frontier.order:WeightedPrioritizer",
-    "spider": "gossamer.spiders.running:AbsentSpider",
     "politeness": "gossamer.frontier.politeness.provider:HostPoliteness",
     "html-links": "gossamer.parsing.html:HtmlLinks",
     "ftp-listing": "gossamer.parsing.other_links:FtpListing",
@@ -90,39 +63,20 @@ PROVIDERS = {
     "json-log": "gossamer.storage.logs:JsonLog",
     "outbox": "gossamer.storage.mailbox.outbox:AgentOutbox",
     "file-outbox": "gossamer.storage.mailbox.exchange_files:FileOutbox",
-    "agent-digests": "gossamer.agents.digests:AgentDigests",
     "processor-orders": "gossamer.frontier.politeness.orders:ProcessorOrders",
     "tables": "gossamer.storage.tables.log:TableLog",
     "css-links": "gossamer.parsing.other_links:CssLinks",
-    "structured-data": "gossamer.rdf.processors:StructuredDataProcessor",
     "feed-links": "gossamer.parsing.feeds:FeedLinks",
     "sitemap-links": "gossamer.parsing.sitemaps:SitemapLinks",
     "text-links": "gossamer.parsing.other_links:TextLinks",
     "tag-counter": "gossamer.parsing.statistics:TagCounter",
     "image-statistics": "gossamer.parsing.statistics:ImageStatistics",
     "memory-fingerprints": "gossamer.storage.seen.memory:MemoryFingerprints",
-    "ring": "gossamer.agents.ring:RingDesignation",
-    "designations": "gossamer.agents.designations:KeptDesignations",
-    "shared-designations": "gossamer.agents.designations:SharedDesignations",
-    "shared-state": "gossamer.agents.shared_state:CrawlSharedState",
-    "mass-mail": "gossamer.agents.mail:MassMail",
-    "held-domains": "gossamer.agents.held_domains:HeldDomains",
-    "taken-domains": "gossamer.agents.held_domains:TakenDomains",
-    "master-links": "gossamer.agents.master_links:MasterLinks",
-    "least-loaded": "gossamer.agents.policies:LeastLoaded",
-    "by-domain": "gossamer.agents.policies:ByDomain",
-    "by-place": "gossamer.agents.policies:ByPlace",
-    "random-agent": "gossamer.agents.policies:RandomAgent",
-    "host-names": "gossamer.agents.marshaler:GivenHostNames",
-    "recent-urls": "gossamer.agents.recent_urls:RecentUrlTable",
     "robots": "gossamer.frontier.robots.provider:ObeyRobots",
     "shared-robots": "gossamer.frontier.robots.sharing:SharingRobots",
     "robots-answers": "gossamer.frontier.robots.sharing:UserRobotsAnswers",
     "ignore-robots": "gossamer.frontier.robots.provider:IgnoreRobots",
     "divided-ledger": "gossamer.storage.mailbox.outbox:DividedLedger",
-    "lending-ledger": "gossamer.mobile.manager.lent:LendingLedger",
-    "lent-urls": "gossamer.mobile.manager.lent:LentUrls",
-    "configured-runtimes": "gossamer.mobile.manager.links:ConfiguredRuntimes",
     "ledger": "gossamer.storage.ledger.ledger:RocksLedger",
     "ledger-seen": "gossamer.storage.ledger.providers:LedgerSeen",
     "ledger-contents": "gossamer.storage.ledger.providers:LedgerContents",
@@ -137,5 +91,13 @@ PROVIDERS = {
 
 
 def catalog() -> Catalog:
-    """A fresh catalog of everything that ships."""
-    return Catalog(COMPONENTS, PROVIDERS)
+    """A fresh catalog of everything that ships: parts of the core, and of the subjects."""
+    return Catalog(shipped_names("components"), shipped_names("providers"))
+
+
+def shipped_names(table: str) -> dict[str, str]:
+    """What ships of `components` or `providers`: name -> `module:Class`."""
+    names = dict(COMPONENTS if table == "components" else PROVIDERS)
+    for one in shipped():
+        names |= getattr(one, table)
+    return names

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.exchanging import exchange_by_files
 from gossamer.crawl import identity
 from gossamer.crawl.builder import Builder, with_protocols
 from gossamer.crawl.documents import with_documents
@@ -20,19 +19,16 @@ from gossamer.crawl.robots_cache import READING_GATES, share_robots
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import build
+from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.wiring import Wiring
 from gossamer.fetcher.cookies import CookieJar
 from gossamer.fetcher.file import root_of
 from gossamer.fetcher.proxy import absolute, addresses
 from gossamer.fetcher.secrets import fill
 from gossamer.frontier.politeness.retries import WAITS
-from gossamer.labs.focused import with_focus
-from gossamer.labs.opic import with_opic
-from gossamer.mobile.wiring import with_mobile
 from gossamer.parsing.component import ProcessSheet
 from gossamer.parsing.filter_expressions import by_gate
 from gossamer.parsing.links import LinksSheet, normaliser
-from gossamer.recrawl.wiring import with_recrawl
 from gossamer.values.addresses import place_of
 from gossamer.values.errors import UsageError
 from gossamer.values.url import endpoint_of, scheme_of, site_of
@@ -72,6 +68,9 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "http2": (("http", "http2"),),
     "ca_file": (("http", "ca_file"),),
 }
+
+#: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.wiring`).
+_TRAVERSALS = {"opic": "priority"}
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
 OPTIONAL = frozenset({"ftp", "gopher", "file"})
@@ -187,11 +186,7 @@ def _no_warc(builder: Builder) -> None:
 
 def _strategy(builder: Builder) -> None:
     """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (Hunyadi 2007, 2.1)."""
-    if builder.options.strategy == "opic":
-        builder.put("strategy", "traversal", "priority")
-        builder.wiring = with_opic(builder.wiring)
-        return
-    builder.put("strategy", "traversal", builder.options.strategy)
+    builder.put("strategy", "traversal", _TRAVERSALS.get(builder.options.strategy, builder.options.strategy))
     if builder.options.strategy == "random-walk":
         builder.set("strategy", "commit", {"again": True})
         builder.set("strategy", "url-seen", {"again": True})
@@ -218,30 +213,11 @@ def _retries(builder: Builder) -> None:
 # -- what holds whatever is given
 
 
-def _focus(builder: Builder) -> None:
-    """What the crawl is about. The links of pages are judged by their texts, too."""
-    options = builder.options
-    if not (options.topic or options.topic_page or options.relevance):
-        if options.tunnel != CrawlOptions().tunnel:
-            raise UsageError("--tunnel needs a topic; also give --topic, --topic-page or --relevance")
-        return
-    words: dict[str, Any] = {
-        "words": list(options.topic),
-        "pages": [str(Path(name).absolute()) for name in options.topic_page],
-    }
-    settings = {} if options.relevance else words
-    use = options.relevance or "relevance-words"
-    builder.wiring = with_focus(builder.wiring, use, settings, {"tunnel": options.tunnel})
-    builder.set_where_present("html", {"anchors": True})
-
-
-def _recrawl(builder: Builder) -> None:
-    builder.wiring = with_recrawl(builder.wiring, builder.options)
-
-
-def _mobile(builder: Builder) -> None:
-    seeds = normal_seeds(builder.wiring, builder.seeds) if builder.seeds and builder.options.mobile else ()
-    builder.wiring = with_mobile(builder.wiring, builder.options, seeds)
+def _subjects(builder: Builder) -> None:
+    """What subjects add to the crawl, or leave alone: each looks at its own options, and at what an earlier run has wired."""
+    for one in subjects():
+        if one.wire:
+            found_at(one.wire)(builder)
 
 
 def _documents(builder: Builder) -> None:
@@ -324,11 +300,8 @@ RULES: dict[str, Callable[[Builder], None]] = {
 #: What is done for every crawl, after its options: it depends on several of them, or on none.
 ALWAYS: tuple[Callable[[Builder], None], ...] = (
     *(_documents, _header, _cookie_file, _seeds, _identity, _permission),
-    _focus,
-    _recrawl,
+    _subjects,
     put_hosts,
-    _mobile,
-    exchange_by_files,
 )
 
 

@@ -20,7 +20,6 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, build, setting
 from gossamer.fetcher.request import EVERY_PORT
 from gossamer.fetcher.secrets import REFERENCE, field_of
-from gossamer.recrawl.wiring import SCHEDULE
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.request_identity import is_secret
@@ -150,6 +149,9 @@ def _sites(host: str, own: Sequence[str]) -> list[str]:
 #
 # Place in the flow: :mod:`~gossamer.crawl.compiling` puts them into a wiring, steering changes them in a running crawl.
 
+#: The unit that knows when pages are visited again, where a crawl has one.
+SCHEDULE = "revisits"
+
 #: Setting of a single host -> the unit's setting that holds it for all hosts.
 HOST_SETTINGS = {
     "delay": ("politeness", "delays"),
@@ -179,7 +181,7 @@ class HostOptions(Sheet, frozen=True):
 
 
 def put_hosts(builder: Builder) -> None:
-    """Set what the options say of single hosts. It comes behind `--recrawl`, which brings one of the units.
+    """Set what the options say of single hosts. It comes behind the subjects, which bring some of the units.
 
     Raises:
         UsageError: a host or a value cannot be read, or a setting means nothing in this crawl; names the host.

@@ -18,7 +18,7 @@ from gossamer.crawl.builder import with_protocols
 from gossamer.crawl.compiling import OPTIONAL, SETTINGS, normal_steps
 from gossamer.crawl.directory import CrawlPlace
 from gossamer.crawl.identity import token_of, user_agent
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.plan import CrawlPlan
 from gossamer.crawl.processes import Fleet
 from gossamer.engine.errors import FlowError, WiringError
@@ -116,7 +116,7 @@ def option_of(key: str) -> str:
     Raises:
         UsageError: there is none of that name.
     """
-    option, known = key.replace("-", "_"), [prop.name for prop in properties(CrawlOptions)]
+    option, known = key.replace("-", "_"), [prop.name for prop in properties(all_options())]
     if option not in known:
         raise UsageError(f"there is no option {key!r}{nearest(option, known)}; or write UNIT.SETTING")
     return option
@@ -135,10 +135,10 @@ def settings_of(key: str, value: str, units: Units) -> Settings:
         SettingError: the value does not do.
     """
     option = option_of(key)
-    [reason] = [prop.reason for prop in properties(CrawlOptions) if prop.name == option]
+    [reason] = [prop.reason for prop in properties(all_options()) if prop.name == option]
     if reason:
         raise UsageError(f"option {key!r} cannot change while a crawl runs: {reason}")
-    options = build(CrawlOptions, {option: value})
+    options = build(all_options(), {option: value})
     made = RULES[option](options, units) if option in RULES else _named(option, getattr(options, option), units)
     for unit in made:
         if unit not in units:

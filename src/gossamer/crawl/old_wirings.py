@@ -14,6 +14,7 @@ import msgspec
 
 from gossamer.crawl import catalog
 from gossamer.engine import ends
+from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
 
 P = TypeVar("P", ComponentPlan, ProviderPlan)
@@ -172,16 +173,15 @@ def _names(plans: Iterable[ComponentPlan | ProviderPlan]) -> Iterator[str]:
 def _today() -> Wiring:
     """The wiring that this version compiles, with what options add whose units an older version wrote differently."""
     from gossamer.crawl.compiling import compile_wiring
-    from gossamer.crawl.options import CrawlOptions
+    from gossamer.crawl.options import all_options
 
-    return compile_wiring([], CrawlOptions(recrawl="adaptive"))
+    return compile_wiring([], build(all_options(), {"recrawl": "adaptive"}))
 
 
 @lru_cache(maxsize=256)
 def _needed(table: str, use: str) -> frozenset[str]:
     """The roles that a shipped unit cannot do without; none of a unit that does not ship."""
-    shipped: Mapping[str, str] = getattr(catalog, table.upper())
-    if use not in shipped:
+    if use not in catalog.shipped_names(table):
         return frozenset()
     unit = catalog.catalog().provider(use) if table == "providers" else catalog.catalog().component(use)
     declared = ends.declared(unit)

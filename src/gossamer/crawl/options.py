@@ -1,19 +1,26 @@
 """The options of a crawl: one table, read by the command line, the Python API, configuration files and the reference.
 
 Every option is a field of some unit's sheet in the end (:mod:`gossamer.crawl.compiling` says which); here they have the
-names and the words that people use.
+names and the words that people use. :class:`CrawlOptions` has those of the core. A subject, of ours or of a stranger,
+brings a sheet of its own (:mod:`gossamer.engine.subjects`): :func:`all_options` puts all of them into one flat sheet, and
+:func:`part_of` gives a subject its part.
 """
 
-from typing import Annotated, Any, Literal
+import typing
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.subjects import found_at, shipped, subjects
 
 # Why an option cannot change while a crawl runs. Those that say nothing can: `gossamer set DIR OPTION=VALUE`.
 _PLACE = "its files are open there"
 _BEGINNING = "it says how a crawl begins"
-_GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to gossamer resume"
+#: Why an option of a subject cannot change while a crawl runs, where it adds units.
+CHANGES_GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to gossamer resume"
 _ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
@@ -318,88 +325,9 @@ class CrawlOptions(Sheet, frozen=True):
         Strategy,
         setting(
             "Choose which page is fetched next: breadth, depth, host-breadth, priority, opic or random-walk.",
-            restart=_GRAPH,
+            restart=CHANGES_GRAPH,
         ),
     ] = "breadth"
-    topic: Annotated[
-        tuple[str, ...],
-        setting(
-            "Look for pages with these words, and follow the most relevant links first (repeatable).", restart=_GRAPH
-        ),
-    ] = ()
-    topic_page: Annotated[
-        tuple[str, ...],
-        setting(
-            "Look for pages that are about the same topic as this file (HTML or text) (repeatable).",
-            restart=_GRAPH,
-            names="a file",
-        ),
-    ] = ()
-    relevance: Annotated[
-        str,
-        setting(
-            "Judge the relevance of pages with the installed part of this name, instead of by words.",
-            restart=_GRAPH,
-            names="code",
-        ),
-    ] = ""
-    tunnel: Annotated[
-        int,
-        setting(
-            "If the crawl has a topic, follow links through at most this many irrelevant pages in a row.",
-            unit="pages",
-            restart=_GRAPH,
-            ge=0,
-            le=200,
-        ),
-    ] = 2
-    recrawl: Annotated[
-        str,
-        setting(
-            "Visit known pages again: `adaptive` visits each page when a visit is worth most, an average page once "
-            "in 7 days (`adaptive=1d`: in one day); `every=7d` visits each after that time; `proportional`, `nutch` "
-            "and `stormcrawler` apply the rule of that name; `never` visits none. The crawl keeps running for these "
-            "visits; with --linger 0s it makes those that are due and ends.",
-            restart=_GRAPH,
-        ),
-    ] = ""
-    recrawl_rate: (
-        Annotated[
-            str,
-            setting(
-                "While there are new pages, spend at most this share of the requests on known pages, as 20%; "
-                "default: 50%.",
-                restart=_GRAPH,
-            ),
-        ]
-        | None
-    ) = None
-    min_interval: (
-        Annotated[
-            float,
-            setting(
-                "Wait at least this long between two visits of a page; default: 1h.", unit="s", restart=_GRAPH, gt=0
-            ),
-        ]
-        | None
-    ) = None
-    max_interval: (
-        Annotated[
-            float,
-            setting(
-                "Wait at most this long between two visits of a page; default: 90d.", unit="s", restart=_GRAPH, gt=0
-            ),
-        ]
-        | None
-    ) = None
-    interval: Annotated[
-        tuple[str, ...],
-        setting(
-            'Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h: '
-            "host(a.example)`; the first expression that matches counts. See docs/order.md (repeatable).",
-            restart=_GRAPH,
-        ),
-    ] = ()
     robots: Annotated[
         Literal["obey", "ignore"],
         setting("Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine.", restart=_ROBOTS),
@@ -409,7 +337,7 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers, "
             "`refresh` asks each site itself and lets the others use its answers.",
-            restart=_GRAPH,
+            restart=CHANGES_GRAPH,
         ),
     ] = "off"
     sitemaps: Annotated[bool, setting("Also fetch the sitemaps that robots.txt names.")] = False
@@ -512,7 +440,7 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "Read RDFa, JSON-LD and microdata into triples for `query` and `sparql`, and `meta` and `link` elements "
             "into `items`.",
-            restart=_GRAPH,
+            restart=CHANGES_GRAPH,
         ),
     ] = False
     language: Annotated[
@@ -525,7 +453,7 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "With `full`, also find the language and the fingerprint of each text, and the texts of links; this "
             "takes about 1 ms more per page.",
-            restart=_GRAPH,
+            restart=CHANGES_GRAPH,
         ),
     ] = "plain"
     text: Annotated[
@@ -533,13 +461,14 @@ class CrawlOptions(Sheet, frozen=True):
         setting(
             "Take as the text of a page its prose without menus and code (main), or every word that readers see "
             "(all). Language, fingerprints, processors and the index use this text.",
-            restart=_GRAPH,
+            restart=CHANGES_GRAPH,
         ),
     ] = "main"
     near_duplicates: Annotated[
         Literal["auto", "off", "report", "skip"],
         setting(
-            "Report or skip pages with nearly the same text; `auto` reports them with --details full.", restart=_GRAPH
+            "Report or skip pages with nearly the same text; `auto` reports them with --details full.",
+            restart=CHANGES_GRAPH,
         ),
     ] = "auto"
     sinks: Annotated[
@@ -601,48 +530,69 @@ class CrawlOptions(Sheet, frozen=True):
             names="a secret",
         ),
     ] = ""
-    no_warc: Annotated[bool, setting("Keep no archive.", restart=_GRAPH)] = False
+    no_warc: Annotated[bool, setting("Keep no archive.", restart=CHANGES_GRAPH)] = False
 
-    mobile: Annotated[
-        bool,
-        setting(
-            "Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see "
-            "docs/mobile.md.",
-            restart=_GRAPH,
-        ),
-    ] = False
-    runtime: Annotated[
-        tuple[str, ...],
-        setting(
-            "Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of this "
-            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below example.org (repeatable).",
-            restart=_GRAPH,
-            names="a folder",
-        ),
-    ] = ()
-    runtime_keys: Annotated[
-        str,
-        setting(
-            'Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Without '
-            "it, GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are the key and pin of the only runtime.",
-            restart=_GRAPH,
-            names="a file",
-        ),
-    ] = ""
-    bring: Annotated[
-        tuple[Literal["whole", "text", "links", "fingerprint"], ...],
-        setting(
-            "Let crawlers bring these parts of a relevant page: whole (default), text, links, fingerprint.",
-            restart=_GRAPH,
-        ),
-    ] = ()
-    bring_elements: Annotated[
-        tuple[str, ...],
-        setting("Let crawlers bring the elements that this CSS selector finds (repeatable).", restart=_GRAPH),
-    ] = ()
-    irrelevant: Annotated[
-        Literal["counts", "rows"],
-        setting(
-            "Only count irrelevant pages of mobile crawls (counts), or keep a row for each (rows).", restart=_GRAPH
-        ),
-    ] = "counts"
+
+#: The options of the core under the headings of `gossamer crawl --help`, in their order. Those of subjects stand behind them.
+HEADINGS = {
+    "Start": "output resume overwrite accept_loss seed_files config sets wiring_name",
+    "Scope": "scope include exclude only never depth filter noise normalise traps release follow_nofollow sitemaps "
+    "page_requisites max_links language",
+    "Limits": "max_pages max_pages_per_host max_time total_time max_bytes max_page_size min_free_disk until",
+    "Politeness": "delay domain_delay ip_delay per_host rate bandwidth robots robots_cache i_own_these_hosts retries linger "
+    "hosts",
+    "Order": "strategy",
+    "Identity and network": "user_agent contact header header_for auth cookies cookie_file proxy http2 ca_file resolve "
+    "allow_network",
+    "What is kept": "no_warc details text near_duplicates items item_columns item_key item_formulas mirror index sinks rdf "
+    "triple_store",
+    "Many processes": "concurrency agents max_agents crawlers designation masters policy place agent_place exchange agent "
+    "exchange_key",
+    "Output": "as_json quiet verbose dashboard",
+}
+
+S = TypeVar("S", bound=Sheet)
+
+
+def headings() -> dict[str, str]:
+    """Option -> the heading under which help shows it: those of the core, then the titles of subjects."""
+    found = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
+    for one in subjects():
+        if one.options:
+            found |= dict.fromkeys(found_at(one.options).__struct_fields__, one.title)
+    return found
+
+
+def all_options(*, installed: bool = True) -> type[CrawlOptions]:
+    """The options of the core and of all subjects, as one flat sheet.
+
+    Args:
+        installed: with those of installed packages, and not only of the subjects that ship.
+
+    Raises:
+        WiringError: two subjects bring an option of one name.
+    """
+    members = subjects() if installed else shipped()
+    return merged_options(tuple((one.name, one.options) for one in members if one.options))
+
+
+@lru_cache(maxsize=4)
+def merged_options(members: tuple[tuple[str, str], ...]) -> type[CrawlOptions]:
+    """The options of the core and of these subjects, each with its name and the place of its sheet."""
+    owners = dict.fromkeys(CrawlOptions.__struct_fields__, "the core")
+    fields: list[tuple[str, Any, Any]] = []
+    for name, place in members:
+        sheet: type[Sheet] = found_at(place)
+        hints = typing.get_type_hints(sheet, include_extras=True)
+        for field in msgspec.structs.fields(sheet):
+            if (other := owners.setdefault(field.name, name)) != name:
+                raise WiringError(f"subject {name!r}: option {field.name!r} is taken by {other}; rename it")
+            fields.append((field.name, hints[field.name], field.default))
+    made: Any = msgspec.defstruct("CrawlOptions", fields, bases=(CrawlOptions,), frozen=True, kw_only=True)
+    found: type[CrawlOptions] = made
+    return found
+
+
+def part_of(options: CrawlOptions, sheet: type[S]) -> S:
+    """A subject's part of the options of a crawl; its defaults where these are options of the core alone."""
+    return sheet(**{name: getattr(options, name) for name in sheet.__struct_fields__ if hasattr(options, name)})

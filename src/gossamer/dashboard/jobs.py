@@ -20,7 +20,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 import msgspec
 
 from gossamer.crawl.control.client import Control, NotRunning, check_is_crawl, holder
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.seeds import default_directory, read_seeds
 from gossamer.dashboard.crawls import key_of
 from gossamer.engine import processes
@@ -272,7 +272,7 @@ def start_form(folders: Sequence[Path]) -> StartForm:
 
 def offered_options() -> list[Property]:
     """The options that a form has."""
-    return [one for one in properties(CrawlOptions) if not one.names and one.name not in NOT_OF_A_FORM]
+    return [one for one in properties(all_options()) if not one.names and one.name not in NOT_OF_A_FORM]
 
 
 def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
@@ -347,7 +347,7 @@ def _words(given: dict[str, Value]) -> list[str]:
         if name not in known:
             raise UsageError(f"a form has no option {name!r}{nearest(name, known)}")
     try:
-        build(CrawlOptions, {name: _plain(known[name], value) for name, value in given.items()})
+        build(all_options(), {name: _plain(known[name], value) for name, value in given.items()})
     except SettingError as error:
         raise UsageError(str(error)) from None
     words: list[str] = []

@@ -1,12 +1,16 @@
-"""The machine room: components, connectors, providers, wiring. It knows nothing of the web.
+"""The engine: components, connectors, providers, wiring, and the processes that they run in. It knows nothing of the
+web.
 
-After the component architecture of Hunyadi 2007 (Crawler.NET, chapter 4), in modern Python. Read in this order:
+Place in the flow: it is the component architecture of a 2007 thesis (Hunyadi 2007, chapter 4). A *component* declares
+typed ports, providers and settings on its class (:mod:`component`, :mod:`ends`, :mod:`sheet`); a *runner* receives,
+pools, suspends and counts for it (:mod:`runner`). A *connector* is typed, bounded and closable, within the process
+(:mod:`local`) or between processes (:mod:`remote`). A *provider* is a shared service behind an interface. A *wiring* is
+TOML (:mod:`wiring`); :mod:`planning` checks it whole and makes a graph, :mod:`running` runs it, and :mod:`changing`
+turns a running graph into another one.
 
-1. :mod:`~gossamer.engine.sheet`, :mod:`~gossamer.engine.unit`, :mod:`~gossamer.engine.unit`: what every unit has;
-2. :mod:`~gossamer.engine.ends`, :mod:`~gossamer.engine.component`: what components declare, and their kinds;
-3. :mod:`~gossamer.engine.connector`, its implementations `local`, `fused`, `priority`, `remote`, and its `ends`;
-4. :mod:`~gossamer.engine.wiring`, :mod:`~gossamer.engine.planning`, :mod:`~gossamer.engine.graph`: the plan, checked before anything
-   starts;
-5. :mod:`~gossamer.engine.units`, :mod:`~gossamer.engine.runner`, :mod:`~gossamer.engine.running`: the plan at work: start, drain, stop;
-6. :mod:`~gossamer.engine.changing`: exchanged, added and removed while items flow.
+Promises: units cannot tell which connector or provider stands behind a name; a graph is refused as a whole before
+anything starts; what an item causes is acknowledged only when it is safe (:mod:`gate`). Subjects join through one door,
+:mod:`subjects`.
+
+Open first: :mod:`component`, then :mod:`planning`.
 """

@@ -4,7 +4,6 @@ The composition root says where what ships is; other packages say it by entry po
 `gossamer.providers`). Both are imported only when a wiring names them, and listing names imports nothing.
 """
 
-import importlib
 import operator
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.engine.component import Component
 from gossamer.engine.errors import UnknownName, WiringError
 from gossamer.engine.sheet import nearest
-from gossamer.engine.subjects import offered
+from gossamer.engine.subjects import found_at, installed, offered
 from gossamer.engine.unit import Provider
 
 if TYPE_CHECKING:
@@ -91,14 +90,16 @@ class Catalog:
 
     def names(self, table: str) -> list[str]:
         """Every known name of `components` or `providers`, those of entry points included."""
-        return sorted({*self._known[table], *(entry.name for entry in offered(f"gossamer.{table}"))})
+        of_packages = {name for one in installed() for name in getattr(one, table)}
+        return sorted({*self._known[table], *of_packages, *(entry.name for entry in offered(f"gossamer.{table}"))})
 
     def _find(self, table: str, name: str, base: type) -> Any:
         known = self._known[table]
         place = known.get(name)
+        if place is None:
+            place = next((there for one in installed() if (there := getattr(one, table).get(name))), None)
         if isinstance(place, str):
-            module, _, attribute = place.partition(":")
-            known[name] = getattr(importlib.import_module(module), attribute)
+            known[name] = found_at(place)
         elif place is None:
             entries = offered(f"gossamer.{table}", name)
             if len({entry.value for entry in entries}) > 1:

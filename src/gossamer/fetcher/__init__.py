@@ -1,18 +1,13 @@
 """Fetching: a task comes in, a visit with its response goes out, and the frontier hears that the host is free.
 
-The component finds the protocol module of the URL's scheme. Modules do not know each other::
+Place in the flow: a pool of workers (:mod:`component`) fetches each task by the protocol module of its scheme:
+:mod:`http`, :mod:`plain` (ftp and gopher) and :mod:`file`. A transfer (:mod:`transfer`) is one libcurl handle, driven
+by :mod:`driver`; its head is judged before a byte of the body is taken (:mod:`response_head`), and its end becomes an
+outcome by a table (:mod:`answer`). Names become addresses in :mod:`dns`; which addresses may be asked is decided in
+:mod:`gossamer.values.addresses`.
 
-    http.py      http and https: the pool of handles, the clock's deadlines, from task to response
-    transfer.py    one reused libcurl handle and what it receives
-    request.py     what a request says of us: constant fields, credentials of one site, validators (pure)
-    cookies.py     what servers set and get back, within bounds (pure)
-    proxy.py       the proxy that a person configured
-    head.py        may these header fields be believed? (pure)
-    keeping.py     how much of a body is kept, and where
-    coding.py      content codings, with stops against bombs (pure)
-    endings.py     libcurl's error codes as outcomes (a table)
-    plain.py     what ftp and gopher have in common: one stream of bytes, by libcurl
-    ftp.py         directories are listings, replies are outcomes
-    gopher.py      types are letters, selectors say nothing else
-    file.py      files inside the seeds' directories
+Promises: every fetch ends in one named outcome; no server holds a worker beyond its deadlines or fills memory; secrets
+go to the sites that they were given for.
+
+Open first: :mod:`contract`, then :mod:`http`.
 """

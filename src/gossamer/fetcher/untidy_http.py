@@ -1,8 +1,8 @@
 """Answers whose head has a line without a colon: a second status line, a word of a script. libcurl refuses them; browsers do not.
 
 Place in the flow: the protocol module for http (:mod:`~gossamer.fetcher.http`) asks a server that writes such lines by this
-from then on, on a connection for each request. The head is read and judged as any other (:mod:`~gossamer.fetcher.response_head`), the
-body ends where it says, and the handle that libcurl would have driven keeps what comes.
+from then on, on a connection for each request. The head is read and judged as any other
+(:mod:`~gossamer.fetcher.response_head`), the body ends where it says, and the handle that libcurl would have driven keeps what comes.
 """
 
 import asyncio

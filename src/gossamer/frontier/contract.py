@@ -175,6 +175,27 @@ class TaskStanding(msgspec.Struct, frozen=True, gc=False):
     """Number of links to the task's host from pages of other hosts; 0 for a prioritizer that does not ask for it."""
 
 
+class PolitenessRule(Protocol):
+    """Lets hosts rest for reasons of its own, beside delay, refusals and robots.txt: by night, say, or for as long as a
+    site's owner asks. Suite: `gossamer.testing.check_politeness_rule`.
+
+    A provider of the wiring, named in `rules = { hosts = [...] }` of the politeness provider.
+
+    Promises:
+        1. It only makes a host rest longer; it never shortens what the other rules say.
+        2. It is asked each time when a host's turn has come, so it answers from memory, within microseconds.
+    """
+
+    @property
+    def word(self) -> str:
+        """One word, as `night`, by which `status` and `why` say that the host waits because of this rule."""
+        ...
+
+    def rest(self, host: str, wall: float) -> float:
+        """Seconds for which the host is not asked from now on; 0 if it may be. `wall` is the time in seconds since the epoch."""
+        ...
+
+
 class Prioritizer(Protocol):
     """Chooses a front queue for each task.
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.builder import Builder
+from gossamer.crawl.compiling import normal_seeds
+from gossamer.crawl.options import CrawlOptions, part_of
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
@@ -20,6 +22,7 @@ from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.manager.remote_runtime import checked_runtime_url
 from gossamer.mobile.manager.settling import crawler_for
 from gossamer.mobile.manager.sheet import CrawlersSheet, runtime_key
+from gossamer.mobile.options import MobileOptions
 from gossamer.parsing.filter_expressions import by_gate
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
@@ -52,43 +55,44 @@ _UNSAYABLE: Mapping[str, str] = {
 _STRATEGIES = {"breadth": "breadth", "depth": "depth", "host-breadth": "host-breadth", "priority": "breadth"}
 
 
-def with_mobile(wiring: Wiring, options: CrawlOptions, seeds: Sequence[str]) -> Wiring:
-    """A copy of a wiring that sends crawlers, if the options say so; one that does already keeps it, with other runtimes if some
-    are given.
+def wire(builder: Builder) -> None:
+    """Let the crawl send crawlers, if the options say so; one that does already keeps it, with other runtimes if some are given.
 
     Raises:
         UsageError: the options do not fit.
         WiringError: the wiring lacks a unit, or something bears a name that is needed here.
     """
+    mobile = part_of(builder.options, MobileOptions)
+    wiring = builder.wiring
     is_mobile = CRAWLERS in wiring.components and wiring.components[CRAWLERS].use == CRAWLERS
-    if not (options.mobile or is_mobile):
-        for option in ("runtime", "runtime_keys", "bring", "bring_elements"):
-            if getattr(options, option):
-                raise UsageError(
-                    f"--{option.replace('_', '-')} is for crawls that send crawlers; give --mobile as well"
-                )
-        if options.irrelevant != CrawlOptions().irrelevant:
-            raise UsageError("--irrelevant is for crawls that send crawlers; give --mobile as well")
-        return wiring
+    if not (mobile.mobile or is_mobile):
+        usual = MobileOptions()
+        for option in MobileOptions.__struct_fields__:
+            if getattr(mobile, option) != getattr(usual, option):
+                named = option.replace("_", "-")
+                raise UsageError(f"--{named} is for crawls that send crawlers; give --mobile as well")
+        return
     if is_mobile:
-        if not options.runtime:
-            return wiring
-        wiring = wirings.with_settings(wiring, LENT, {"runtimes": _runtimes(options.runtime)})
-        return wirings.with_settings(wiring, LINKS, _links(options))
-    if not options.runtime:
+        if mobile.runtime:
+            wiring = wirings.with_settings(wiring, LENT, {"runtimes": _runtimes(mobile.runtime)})
+            builder.wiring = wirings.with_settings(wiring, LINKS, _links(mobile))
+        return
+    if not mobile.runtime:
         raise UsageError("--mobile sends crawlers to runtimes; name them: --runtime HOST=https://ADDRESS")
-    _check(options)
-    return _sending(wiring, _runtimes(options.runtime), _links(options), _settings(options, seeds))
+    _check(builder.options)
+    seeds = normal_seeds(wiring, builder.seeds) if builder.seeds and mobile.mobile else ()
+    settings = _settings(builder.options, mobile, seeds)
+    builder.wiring = _sending(wiring, _runtimes(mobile.runtime), _links(mobile), settings)
 
 
-def _links(options: CrawlOptions) -> dict[str, Any]:
+def _links(mobile: MobileOptions) -> dict[str, Any]:
     """The settings of the links: what can never be reached is refused before anything is touched.
 
     Raises:
         UsageError: an address cannot be used, or its key is not known.
     """
-    keys = str(Path(options.runtime_keys).absolute()) if options.runtime_keys else ""
-    elsewhere = sorted({address for address in _runtimes(options.runtime).values() if "://" in address})
+    keys = str(Path(mobile.runtime_keys).absolute()) if mobile.runtime_keys else ""
+    elsewhere = sorted({address for address in _runtimes(mobile.runtime).values() if "://" in address})
     for address in elsewhere:
         checked_runtime_url(address, runtime_key(address, keys).pin)
     return {**({"keys": keys} if keys else {}), **({"addresses": elsewhere} if elsewhere else {})}
@@ -119,9 +123,9 @@ def _runtimes(given: Sequence[str]) -> dict[str, str]:
 
 
 def _check(options: CrawlOptions) -> None:
-    usual = CrawlOptions()
+    usual = type(options)()
     for option, why in _UNSAYABLE.items():
-        if getattr(options, option) != getattr(usual, option):
+        if getattr(options, option, None) != getattr(usual, option, None):
             raise UsageError(f"--{option.replace('_', '-')} does not go with --mobile: {why}")
     if options.strategy not in _STRATEGIES:
         known = ", ".join(_STRATEGIES)
@@ -133,7 +137,7 @@ def _check(options: CrawlOptions) -> None:
             raise UsageError(f"--filter '{gate}: ...' does not go with --mobile; crawlers have {', '.join(_GATES)}")
 
 
-def _settings(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
+def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]) -> dict[str, Any]:
     """The settings of the manager.
 
     Raises:
@@ -147,15 +151,15 @@ def _settings(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
         "expand": _all_of(gates.get("expand", ())),
         "store": _all_of(gates.get("store", ())),
         "traversal": _STRATEGIES[options.strategy],
-        "irrelevant": options.irrelevant,
+        "irrelevant": mobile.irrelevant,
     }
     if options.depth is not None:
         settings["depth"] = options.depth
     if options.max_pages_per_host is not None:
         settings["urls"] = options.max_pages_per_host
-    if options.bring or options.bring_elements:
-        settings["parts"] = list(options.bring)
-        settings["elements"] = list(options.bring_elements)
+    if mobile.bring or mobile.bring_elements:
+        settings["parts"] = list(mobile.bring)
+        settings["elements"] = list(mobile.bring_elements)
     sheet = build(CrawlersSheet, settings)
     try:
         check_crawler(crawler_for(sheet.template(), [Task(seed, host_of(seed)) for seed in seeds[:1]], ""))

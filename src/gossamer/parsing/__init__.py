@@ -1,4 +1,13 @@
-"""Process: every document passes the processors of its MIME type; what they find fills the visit.
+"""Parsing: what documents hold, as links, items and facts of the visit, and which of the links are followed.
 
-A processor is one class behind `contracts.processing.Processor`; the component asks them one after the other.
+Place in the flow: between fetch and commit. Has the document been seen (:mod:`duplicates`)? Processors read it by its
+MIME type (:mod:`component`, :mod:`reading`): :mod:`html`, :mod:`feeds`, :mod:`sitemaps`, :mod:`other_links`. Their
+links become canonical URLs (:mod:`links`), and filters judge them (:mod:`filters`, :mod:`scope`, :mod:`noise`,
+:mod:`filter_expressions`). A document that could hang or crash a parser is read in a process that can be killed
+(:mod:`isolation`).
+
+Promises: a processor that raises is counted and costs its page only; a filter that raises rejects; links keep the order
+of the document.
+
+Open first: :mod:`contract`, then :mod:`component`.
 """

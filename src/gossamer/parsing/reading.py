@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.documents.document import Document
 from gossamer.documents.language import primary
+from gossamer.documents.shells import seems_empty
 from gossamer.parsing.contract import (
     MAX_FOUND,
     MAX_ITEMS,
@@ -21,7 +22,6 @@ from gossamer.parsing.contract import (
     Processor,
 )
 from gossamer.parsing.html import HtmlLinksSheet, found_in_fields, refresh_target
-from gossamer.reading.shells import seems_empty
 from gossamer.values.errors import ParseSkipped, ReadApart, UnreadableUrl
 from gossamer.values.items import as_item, raised
 from gossamer.values.relations import redirect_of

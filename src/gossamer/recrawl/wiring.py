@@ -7,14 +7,16 @@ from typing import Any
 
 import msgspec
 
+from gossamer.crawl.builder import Builder
 from gossamer.crawl.documents import behind_process
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, part_of
 from gossamer.engine import sheet
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.recrawl.changes import TextsSheet
 from gossamer.recrawl.intervals import IntervalRules, RevisitSheet
+from gossamer.recrawl.options import RecrawlOptions
 from gossamer.values.errors import UsageError
 
 #: What the new units are called in the wiring.
@@ -27,22 +29,32 @@ _RULES = ("proportional", "nutch", "stormcrawler")
 _HOW = ("recrawl_rate", "min_interval", "max_interval", "interval")
 
 
-def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
-    """A copy of a wiring that does what the options say of known pages; one that has a schedule keeps it unless told otherwise.
+def wire(builder: Builder) -> None:
+    """Do what the options say of known pages. A wiring that has a schedule keeps it unless told otherwise.
+
+    Raises:
+        UsageError: the options do not fit.
+        WiringError: the wiring lacks a unit.
+    """
+    builder.wiring = _wired(builder.wiring, builder.options, part_of(builder.options, RecrawlOptions))
+
+
+def _wired(wiring: Wiring, options: CrawlOptions, told: RecrawlOptions) -> Wiring:
+    """A copy of a wiring that does what the options say of known pages.
 
     Raises:
         UsageError: the options do not fit.
         WiringError: the wiring has no frontier or no commit, or something bears a name that is needed here.
     """
     has_schedule = SCHEDULE in wiring.providers and wiring.providers[SCHEDULE].use == "revisits"
-    if not options.recrawl and not has_schedule:
-        if given := [name for name in _HOW if getattr(options, name) not in (None, ())]:
+    if not told.recrawl and not has_schedule:
+        if given := [name for name in _HOW if getattr(told, name) not in (None, ())]:
             option = given[0].replace("_", "-")
             raise UsageError(f"--{option} says how known pages are visited again; give --recrawl as well")
         return wiring
-    if options.recrawl == "never":
+    if told.recrawl == "never":
         return wirings.with_settings(wiring, SCHEDULE, {"is_active": False}) if has_schedule else wiring
-    policy, mean = _policy(options.recrawl) if options.recrawl else (None, None)
+    policy, mean = _policy(told.recrawl) if told.recrawl else (None, None)
     if options.strategy == "random-walk":
         raise UsageError("a random walk comes back by itself; leave out --recrawl")
     if not has_schedule:
@@ -51,15 +63,15 @@ def with_recrawl(wiring: Wiring, options: CrawlOptions) -> Wiring:
     elif policy is not None:
         wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, POLICY: policy})
     wiring = _with_texts(wiring)
-    settings = _settings(options, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings, mean)
+    settings = _settings(told, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings, mean)
     # Levels are importance where the most important page of a host comes first.
     settings["weighs"] = any(plan.use == "priority" for plan in wiring.providers.values())
-    if options.interval:
+    if told.interval:
         try:
-            IntervalRules(options.interval)
+            IntervalRules(told.interval)
         except SettingError as error:
             raise UsageError(f"--{error}") from None
-        settings["intervals"] = list(options.interval)
+        settings["intervals"] = list(told.interval)
     return wirings.with_settings(wiring, SCHEDULE, settings)
 
 
@@ -106,24 +118,24 @@ def _time(name: str, told: str) -> float:
     return seconds
 
 
-def _settings(options: CrawlOptions, policy: ProviderPlan, kept: Any, mean: float | None) -> dict[str, Any]:
+def _settings(told: RecrawlOptions, policy: ProviderPlan, kept: Any, mean: float | None) -> dict[str, Any]:
     settings: dict[str, Any] = {"is_active": True}
     if mean is not None:
         settings["mean_interval"] = mean
-    if options.recrawl_rate is not None:
-        settings["rate"] = _share(options.recrawl_rate)
+    if told.recrawl_rate is not None:
+        settings["rate"] = _share(told.recrawl_rate)
     for name in ("min_interval", "max_interval"):
-        if (given := getattr(options, name)) is not None:
+        if (given := getattr(told, name)) is not None:
             settings[name] = given
     usual = RevisitSheet()
     least = settings.get("min_interval", kept.get("min_interval", usual.min_interval))
     most = settings.get("max_interval", kept.get("max_interval", usual.max_interval))
-    told = policy.settings.get("every", mean)
-    if told is not None:
+    every = policy.settings.get("every", mean)
+    if every is not None:
         # Who says a time gets it, whatever the usual bounds are; bounds that are given too must leave room for it.
-        least = settings["min_interval"] = min(told, least) if options.min_interval is None else least
-        most = settings["max_interval"] = max(told, most) if options.max_interval is None else most
-        if not least <= told <= most:
+        least = settings["min_interval"] = min(every, least) if told.min_interval is None else least
+        most = settings["max_interval"] = max(every, most) if told.max_interval is None else most
+        if not least <= every <= most:
             raise UsageError(f"--recrawl {policy.use}=TIME: the time is not between --min-interval and --max-interval")
     if least > most:
         raise UsageError("--min-interval is longer than --max-interval")

@@ -14,7 +14,15 @@ from gossamer.cli.crawl import EPILOG, configured, run_job, told
 from gossamer.cli.documents import fetched, read
 from gossamer.cli.fetch import OPTIONS
 from gossamer.cli.leaving import Leaving
-from gossamer.cli.options import config_seeds, crawl_options, options_named, read_options, read_seed_files, read_sets
+from gossamer.cli.options import (
+    OptionsInGroups,
+    config_seeds,
+    crawl_options,
+    options_named,
+    read_options,
+    read_seed_files,
+    read_sets,
+)
 from gossamer.cli.saying import leave_terminal
 from gossamer.cli.telling import shown, tell
 from gossamer.documents.document import Document
@@ -26,7 +34,7 @@ from gossamer.values.visit import Found, Item, Response, Visit
 # `gossamer run`: crawl with the spider of a file.
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("file", metavar="FILE[:NAME]")
 @click.argument("seed", nargs=-1)
 @crawl_options

@@ -40,6 +40,7 @@ _HOMES = {
     "check_page_handlers": "parsing",
     "check_page_source": "mobile",
     "check_politeness": "frontier",
+    "check_politeness_rule": "frontier",
     "check_prioritizer": "frontier",
     "check_processor": "parsing",
     "check_producer": "components",

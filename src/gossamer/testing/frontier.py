@@ -8,7 +8,16 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from math import inf
 
-from gossamer.frontier.contract import DEEPEST, LEVELS, Flights, Politeness, Prioritizer, TaskStanding, Traversal
+from gossamer.frontier.contract import (
+    DEEPEST,
+    LEVELS,
+    Flights,
+    Politeness,
+    PolitenessRule,
+    Prioritizer,
+    TaskStanding,
+    Traversal,
+)
 from gossamer.frontier.robots.contract import RobotsAnswers, RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.frontier.seams import Outlook, RevisitPolicy
 from gossamer.testing.clock import FakeClock
@@ -34,6 +43,15 @@ def check_flights(make: Callable[[], Flights]) -> None:
     assert flights.arrive("http://b.test/"), "flights do not disturb each other"
     flights.depart("http://a.test/")
     assert flights.arrive("http://a.test/"), "a new departure opens the flight again"
+
+
+def check_politeness_rule(rule: PolitenessRule, hosts: Sequence[str] = ("a.test", "b.test", "127.0.0.1", "")) -> None:
+    """Check that a politeness rule keeps its promises: its word can be read, and its answers are waits."""
+    assert rule.word.isidentifier() and rule.word.islower(), "the word is no single word in small letters, as `night`"
+    for host, wall in product(hosts, (0.0, 1_700_000_000.0, 4e9)):
+        seconds = rule.rest(host, wall)
+        assert 0.0 <= seconds < inf, "a rest is neither negative nor without an end"
+        assert rule.rest(host, wall) == seconds, "the same question has two answers"
 
 
 # Conformance suite for stores of robots answers: run it over an implementation of your own.

@@ -1,8 +1,9 @@
-"""What flows: frozen values that know the web but do no I/O, hold no clock and run no loop.
+"""What flows through a crawl: frozen values that know the web, do no I/O, hold no clock and run no event loop.
 
-A crawl is the journey of one URL, and these are the forms that it takes on the way::
+Place in the flow: every room above imports these, and they import nothing but each other and a few errors of the
+engine. A URL is a plain string in one canonical form (:mod:`url`). A :mod:`task` is a URL that waits or is under way; a
+:mod:`visit` is one fetch of one task with everything that it causes, and ends at the commit with an :mod:`outcome`. A
+:mod:`body` is read from its first byte by any number of readers.
 
-    Task ──► Response ──► Visit (enriched by every stage) ──► Committed ──► Task ...
-
-Everything here can be encoded by msgspec, so that any arrow between two stages may cross a process.
+Open first: :mod:`task`, then :mod:`visit`.
 """

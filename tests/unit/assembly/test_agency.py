@@ -16,7 +16,7 @@ from gossamer.agents.supervised import LONGEST_WAIT, MOST_VAIN, Restarts
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import compile_wiring
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import MOST_AGENTS, CrawlOptions
+from gossamer.crawl.options import MOST_AGENTS, CrawlOptions, all_options
 from gossamer.engine.errors import SettingError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
@@ -143,7 +143,7 @@ def test_agents_have_no_more_requests_in_flight_than_one_would(number: int) -> N
 
 def test_an_agent_waits_for_pages_that_it_is_lent_where_the_crawl_has_a_limit_of_them() -> None:
     wiring = compile_wiring(
-        ["http://a.test/"], build(CrawlOptions, {"max_pages": 7, "max_bytes": 9, "rate": 4, "concurrency": 9})
+        ["http://a.test/"], build(all_options(), {"max_pages": 7, "max_bytes": 9, "rate": 4, "concurrency": 9})
     )
     orders = AgentOrders("crawl", ("agent-00", "agent-01"))
     whole = plan(wiring, catalog())
@@ -159,13 +159,13 @@ def test_an_agent_waits_for_pages_that_it_is_lent_where_the_crawl_has_a_limit_of
 
 
 def options(folder: Path, **more: object) -> CrawlOptions:
-    return build(CrawlOptions, {"output": str(folder / "crawl"), **more})
+    return build(all_options(), {"output": str(folder / "crawl"), **more})
 
 
 @pytest.mark.parametrize("agents", [0, -1, MOST_AGENTS + 1])
 def test_a_number_of_agents_out_of_bounds_is_refused(agents: int) -> None:
     with pytest.raises(SettingError, match="agents"):
-        build(CrawlOptions, {"agents": agents})
+        build(all_options(), {"agents": agents})
 
 
 def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Path) -> None:
@@ -184,11 +184,11 @@ def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Pat
 
 def test_a_crawl_that_was_divided_once_stays_so_also_with_one_agent(tmp_path: Path) -> None:
     resume = {"output": str(tmp_path), "resume": True}
-    assert not is_divided(build(CrawlOptions, resume))
-    assert is_divided(build(CrawlOptions, {**resume, "agents": 2}))
+    assert not is_divided(build(all_options(), resume))
+    assert is_divided(build(all_options(), {**resume, "agents": 2}))
     write_members(tmp_path, ["agent-00", "agent-01=0"])
-    assert is_divided(build(CrawlOptions, resume))
-    assert is_divided(build(CrawlOptions, {**resume, "agents": 1})), "its log and its files are those of agents"
+    assert is_divided(build(all_options(), resume))
+    assert is_divided(build(all_options(), {**resume, "agents": 1})), "its log and its files are those of agents"
 
 
 @pytest.mark.parametrize("use", ["sieve", "url-trie", "bloom-seen", "opic-ledger"])

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gossamer.crawl.compiling import RULES, SETTINGS, compile_wiring, shipped
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import HEADINGS, CrawlOptions, all_options
 from gossamer.engine.errors import FlowError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
@@ -64,25 +64,24 @@ ELSEWHERE |= {
 ELSEWHERE |= {"exchange", "agent", "exchange_key"}
 #: They are matters of masters: tests/unit/assembly/test_masters.py.
 ELSEWHERE |= {"designation", "masters", "policy", "place", "agent_place"}
-#: They put parts into the wiring together: tests/journeys/test_order.py.
-ELSEWHERE |= {"topic", "topic_page", "relevance", "tunnel"}
-#: So do these: tests/journeys/test_recrawl.py.
-ELSEWHERE |= {"recrawl", "recrawl_rate", "min_interval", "max_interval", "interval"}
-#: And these: tests/journeys/test_crawl_mobile.py.
-ELSEWHERE |= {"mobile", "runtime", "runtime_keys", "bring", "bring_elements", "irrelevant"}
-
 #: It divides what the others have filled in: test_crawlers.py, tests/journeys/test_leases.py.
 ELSEWHERE |= {"crawlers"}
 
 
 def compiled(seeds: list[str] = SEEDS, **options: Any) -> Wiring:
-    return compile_wiring(seeds, build(CrawlOptions, options))
+    return compile_wiring(seeds, build(all_options(), options))
 
 
 def told(wiring: Wiring, what: str) -> Any:
     unit, _, setting = what.partition(".")
     plan = wiring.components.get(unit) or wiring.providers[unit]
     return msgspec.to_builtins(plan.settings.get(setting)) if setting else plan.use
+
+
+def test_every_option_of_the_core_stands_under_one_heading_of_the_help() -> None:
+    listed = [name for names in HEADINGS.values() for name in names.split()]
+    assert len(listed) == len(set(listed))
+    assert set(CrawlOptions.__struct_fields__) <= set(listed)
 
 
 def test_every_option_is_a_matter_of_the_wiring_or_of_the_run() -> None:
@@ -126,7 +125,7 @@ def test_a_wiring_that_lacks_a_unit_names_the_option_that_needs_it() -> None:
         ("retries", "--retries sets unit 'politeness'"),
     ]:
         with pytest.raises(FlowError, match=text):
-            compile_wiring([], build(CrawlOptions, {option: CHANGES[option][0]}), bare)
+            compile_wiring([], build(all_options(), {option: CHANGES[option][0]}), bare)
 
 
 def test_a_wiring_without_a_contact_stays_on_this_machine() -> None:

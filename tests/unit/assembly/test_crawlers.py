@@ -7,7 +7,7 @@ import pytest
 from gossamer.agents.crawlers import compile_with_crawlers, copies_of, crawlers_of, gathered
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
@@ -17,7 +17,7 @@ SEEDS = ["http://a.test/"]
 
 
 def options(**given: Any) -> CrawlOptions:
-    return build(CrawlOptions, given)
+    return build(all_options(), given)
 
 
 def divided(number: int, **given: Any) -> Wiring:

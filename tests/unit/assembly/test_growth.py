@@ -11,7 +11,7 @@ from gossamer.crawl import machine
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import compile_wiring
 from gossamer.crawl.machine import AGENT_MEMORY, room_for_agents
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
 from gossamer.frontier.sheet import FrontierSheet
@@ -112,6 +112,6 @@ def test_a_crawl_whose_process_has_what_others_lack_has_as_many_agents_as_a_pers
     options: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_RUNTIME_KEY", "0" * 64)
-    graph = plan(compile_wiring(["http://a.test/"], build(CrawlOptions, options)), catalog())
+    graph = plan(compile_wiring(["http://a.test/"], build(all_options(), options)), catalog())
     assert why_fixed(graph).startswith(why)
     assert bool(why_fixed(graph)) == bool(why)

@@ -30,7 +30,7 @@ from gossamer.agents.shared_state import SHARED, SharedFile
 from gossamer.agents.wiring import with_agents
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.engine.errors import WiringError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
@@ -50,7 +50,7 @@ def crawl_wiring(**options: object) -> Wiring:
 
 
 def asked(directory: Path, **options: Any) -> Masters:
-    return masters_for(directory, build(CrawlOptions, {"output": str(directory), **options}))
+    return masters_for(directory, build(all_options(), {"output": str(directory), **options}))
 
 
 def kept(directory: Path, **options: Any) -> Masters:

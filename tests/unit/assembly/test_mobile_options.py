@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.values.errors import UsageError
 
@@ -48,6 +48,6 @@ def test_an_option_that_no_crawler_can_obey_is_refused_with_the_reason_of_the_ma
 ) -> None:
     given = {"mobile": True, "runtime": (f"a.test={tmp_path}",), option: REFUSED[option]}
     with pytest.raises(UsageError) as refusal:
-        compile_wiring(["http://a.test/"], build(CrawlOptions, given))
+        compile_wiring(["http://a.test/"], build(all_options(), given))
     told = str(refusal.value)
     assert told == f"--{option.replace('_', '-')} does not go with --mobile: {listed()[option]}"

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.cli.main import COMMANDS
+from gossamer.cli.main import all_commands
 from gossamer.cli.status import lines_of
 from gossamer.crawl.control.problems import BUSY, ENOUGH, LITTLE_DISK, RULES, Problem, problems_of
 from gossamer.crawl.control.standing import AgentStanding, CrawlStanding, FailingHost, SlowedHost, SlowHost
@@ -157,7 +157,7 @@ def test_what_is_set_aside_names_the_hosts_with_most_of_it() -> None:
 
 def test_every_command_that_helps_is_a_command() -> None:
     told = {problem.command for _, changes, _ in CASES for problem in problems_of(standing(**changes))}
-    assert {shlex.split(command)[1] for command in told if command} <= {*COMMANDS}
+    assert {shlex.split(command)[1] for command in told if command} <= {*all_commands()}
 
 
 def test_status_tells_the_two_worst_and_json_all() -> None:

@@ -11,7 +11,7 @@ from gossamer.cli.options import read_config, read_seed_files
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import CrawlOptions, all_options
 from gossamer.crawl.seeds import check_addresses
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
@@ -41,7 +41,7 @@ def asked() -> list[str]:
 def told(folder: Path, seeds: list[str], **options: Any) -> list[str]:
     known = catalog()
     known.add("dns", Nowhere)
-    crawl = Crawl(seeds, build(CrawlOptions, {"output": str(folder / "c"), **options}), catalog=known)
+    crawl = Crawl(seeds, build(all_options(), {"output": str(folder / "c"), **options}), catalog=known)
     lines: list[str] = []
     asyncio.run(check_addresses(crawl.seeds, crawl.graph, crawl.options, lines.append))
     return lines

@@ -9,7 +9,7 @@ import pytest
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.compiling import shipped
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.subscribing import with_subscriber
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
@@ -26,7 +26,7 @@ def test_several_subscribers_see_every_record(tmp_path: Path) -> None:
     for name, urls in seen.items():
         known.add(name, _subscriber(urls))
     with FakeWeb.tree(2, 3) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0, "per_host": 4})
+        options = build(all_options(), {"output": str(tmp_path / "crawl"), "delay": 0, "per_host": 4})
         job = Crawl([web.url("/")], options, catalog=known, tables=False, subscribers=list(seen))
         assert asyncio.run(job.run()).state == "finished"
         expected = sorted(web.url(path) for path in web.expected)
@@ -39,9 +39,9 @@ def test_the_wiring_that_is_kept_has_no_subscriber_of_a_program(tmp_path: Path) 
     known = catalog()
     known.add("mine", _subscriber([]))
     with FakeWeb.tree(1, 2) as web:
-        options = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "delay": 0})
+        options = build(all_options(), {"output": str(tmp_path / "crawl"), "delay": 0})
         asyncio.run(Crawl([web.url("/")], options, catalog=known, tables=False, subscribers=["mine"]).run())
-        again = build(CrawlOptions, {"output": str(tmp_path / "crawl"), "resume": True})
+        again = build(all_options(), {"output": str(tmp_path / "crawl"), "resume": True})
         assert "mine" not in Crawl([], again, tables=False).graph.components
 
 

@@ -16,7 +16,7 @@ from gossamer.cli.main import commands
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 
 
-@pytest.mark.parametrize("layer", ["stages", "services", "stores"])
+@pytest.mark.parametrize("layer", ["fetcher", "frontier", "parsing", "storage"])
 def test_every_module_of_a_crawl_belongs_to_a_part(layer: str) -> None:
     names = [
         ".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in (SOURCE / "gossamer" / layer).rglob("*.py")

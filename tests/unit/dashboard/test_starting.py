@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.dashboard.jobs import CONSOLE, NOT_OF_A_FORM, offered_options, start
 from gossamer.engine.sheet import properties
 from gossamer.storage.tables.places import CRAWL_FILE
@@ -20,15 +20,15 @@ TEXTS = {
 
 def test_every_option_is_in_the_form_or_has_a_reason_not_to_be() -> None:
     offered = {one.name for one in offered_options()}
-    named = {one.name for one in properties(CrawlOptions) if one.names}
-    assert offered | named | NOT_OF_A_FORM == {one.name for one in properties(CrawlOptions)}
+    named = {one.name for one in properties(all_options()) if one.names}
+    assert offered | named | NOT_OF_A_FORM == {one.name for one in properties(all_options())}
     assert offered & (named | NOT_OF_A_FORM) == set()
 
 
 def test_an_option_that_takes_a_text_is_offered_only_where_the_text_names_no_file_and_no_code() -> None:
     assert {one.name for one in offered_options() if "str" in one.type} == TEXTS
     assert {"output", "auth", "proxy", "items", "sinks", "relevance", "resolve", "allow_network"} <= {
-        one.name for one in properties(CrawlOptions) if one.names
+        one.name for one in properties(all_options()) if one.names
     }
 
 

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from gossamer.documents.document import Document
+from gossamer.documents.shells import seems_empty
 from gossamer.parsing.html import HtmlLinks
-from gossamer.reading.shells import seems_empty
 from gossamer.testing.storage import visit
 
 SCRIPT = "<script type=module src=/app.js></script>"

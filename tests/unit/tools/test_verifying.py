@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.crawl.control.standing import ledgers_of
 from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.crawl.summary import ENDED
 from gossamer.engine.sheet import build
 from gossamer.storage.contract import Space
@@ -24,7 +24,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl that ended well."""
     directory = tmp_path_factory.mktemp("sound") / "crawl"
     with FakeWeb.tree(2, 4) as web:
-        asyncio.run(Crawl([web.url("/")], build(CrawlOptions, {"output": str(directory), "delay": 0})).run())
+        asyncio.run(Crawl([web.url("/")], build(all_options(), {"output": str(directory), "delay": 0})).run())
     return directory
 
 

@@ -12,7 +12,7 @@ import msgspec
 from gossamer.crawl.catalog import catalog
 from gossamer.crawl.children import Figures
 from gossamer.crawl.live import option_of
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.errors import FlowError
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
@@ -91,7 +91,7 @@ def check_values_of_form(graph: Graph, values: Mapping[str, str]) -> None:
     for key in values:
         unit, dot, setting = key.rpartition(".")
         if not dot:
-            _refuse_named(CrawlOptions, option_of(key), key)
+            _refuse_named(all_options(), option_of(key), key)
         elif unit in graph.components or unit in graph.providers:
             _refuse_named(type(graph.sheet(unit)), setting, key)
 

@@ -14,7 +14,7 @@ from gossamer.crawl.compiling import with_fetchers
 from gossamer.crawl.control.steerable import Settable
 from gossamer.crawl.identity import HOST_SETTINGS, HostOptions
 from gossamer.crawl.live import option_of, settings_of
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawl.options import all_options
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.sheet import HIDDEN, build, change, nearest, properties, shown
 from gossamer.values.errors import UsageError
@@ -43,7 +43,7 @@ def check_all_values(crawl: Settable, values: Mapping[str, str]) -> tuple[dict[s
     """What :func:`change_values` would set, and the number of agents that it would ask for. Raises as it; changes nothing."""
     settings, agents = dict(values), None
     if "agents" in settings and crawl.others is not None:
-        agents = build(CrawlOptions, {"agents": settings.pop("agents")}).agents or 1
+        agents = build(all_options(), {"agents": settings.pop("agents")}).agents or 1
         crawl.others.check_number(agents)
     check_values(crawl, settings)
     return settings, agents
@@ -58,7 +58,7 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
     """
     by_unit = check_values(crawl, values)
     if "concurrency" in values:
-        await _enough_workers(crawl, build(CrawlOptions, {"concurrency": values["concurrency"]}).concurrency)
+        await _enough_workers(crawl, build(all_options(), {"concurrency": values["concurrency"]}).concurrency)
     for unit, settings in by_unit.items():
         await crawl.set(unit, settings)
     return ", ".join(
@@ -155,7 +155,7 @@ def without_secrets(graph: Graph, values: Mapping[str, str]) -> dict[str, str]:
 def _is_secret(graph: Graph, key: str) -> bool:
     unit, dot, setting = key.rpartition(".")
     if not dot:
-        return any(prop.secret and prop.name == option_of(key) for prop in properties(CrawlOptions))
+        return any(prop.secret and prop.name == option_of(key) for prop in properties(all_options()))
     if unit not in {**graph.components, **graph.providers}:
         return False
     return any(prop.secret and prop.name == setting for prop in properties(type(graph.sheet(unit))))

@@ -1,7 +1,7 @@
 """Remote connectors: `unix:` and `tcp:`, for ends that are in two processes or on two machines.
 
-After Hunyadi 2007, figure 4.3: a local queue and a sender on one side, a receiver and a local queue on the other. Read in
-the order in which an item travels::
+After Hunyadi 2007, figure 4.3: a local queue and a sender on one side, a receiver and a local queue on the other. Read
+in the order in which an item travels::
 
     sending     takes items from the queue of the producers' side, numbers them, keeps them until they are acknowledged
     journal     where they are kept: in memory, or in a file that outlives the process

@@ -1,7 +1,9 @@
-"""Polite before fast: when may which host be asked. Decisions only: time is an argument, there is no loop and no I/O.
+"""Polite before fast: when may which host be asked. Decisions only: time is an argument, and there is no network.
 
-Place in the flow: the frontier asks :mod:`schedule` whose turn it is, tells :mod:`gates` what begins and what ends, and
-does with the page what :mod:`retries` rules. The other modules are what those stand on, one rule each. Instants are
-monotonic seconds; wall time appears only in notes that outlive the process (fault 94). Why it is built so, and every
-default with its reason: decision 7.
+Place in the flow: :mod:`provider` is the door for frontier and commit. :mod:`gates` puts the layers together: host
+(:mod:`host_state`, :mod:`pace`, :mod:`congestion`), registered domain and address (:mod:`rate_slots`), and the crawl as
+a whole (:mod:`whole_crawl`, :mod:`network`). :mod:`schedule` says whose turn it is; :mod:`retries` what becomes of a
+page after its answer. Rules of others join by the role `rules`.
+
+Open first: :mod:`rules`, then :mod:`gates`.
 """

@@ -231,6 +231,12 @@ class Gates:
         entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
         entry.hold(site_of(url), until)
 
+    def rest(self, host: str, until: float, word: str) -> None:
+        """A rule beside ours has this host left alone until that instant, and says why in one word."""
+        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
+        entry.rest = (until, word)
+        entry.settle()
+
     def change(self, rules: GateRules) -> None:
         """Go by other settings from now on."""
         self.rules = rules
@@ -266,7 +272,9 @@ class Gates:
         for host in hosts:
             entry = self._hosts.get(host)
             if entry is not None and entry.next > now:
-                why = why_held(entry.pace, entry.circuit, entry.circuits, now)[0] or self.told_delay(host)[1]
+                why = (
+                    why_held(entry.pace, entry.circuit, entry.circuits, now, entry.rest)[0] or self.told_delay(host)[1]
+                )
                 yield Held(host, entry.next - now, why)
 
     def is_spent(self, host: str) -> bool:

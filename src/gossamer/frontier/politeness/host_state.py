@@ -37,6 +37,12 @@ class HeldBy(StrEnum):
     """Its robots.txt is out of reach."""
 
 
+#: A rule's own hold of a host: until when it rests, and the rule's word for why.
+Rest = tuple[float, str]
+
+NO_REST: Rest = (0.0, "")
+
+
 class Held(msgspec.Struct, frozen=True):
     """A host that waits."""
 
@@ -44,12 +50,12 @@ class Held(msgspec.Struct, frozen=True):
     seconds: float
     """For how long, if nothing changes."""
     why: str
-    """A word of :class:`HeldBy`; or of :class:`~gossamer.frontier.politeness.pace.Reason`, for its usual delay."""
+    """A word of :class:`HeldBy` or of a further rule; for its usual delay, one of the reasons of the pace."""
 
 
 def why_held(
-    pace: Pace, name: Circuit | None, endpoints: Mapping[str, Circuit], now: float
-) -> tuple[HeldBy | None, float]:
+    pace: Pace, name: Circuit | None, endpoints: Mapping[str, Circuit], now: float, rest: Rest = NO_REST
+) -> tuple[str | None, float]:
     """Why a host waits, and until when; None where nothing but its usual delay is against a request.
 
     Args:
@@ -57,6 +63,7 @@ def why_held(
         name: the circuit of its name.
         endpoints: those of its endpoints.
         now: on the clock of the circuits and of the pace.
+        rest: what a further rule says of it.
     """
     if name is not None and name.until > now:
         return HeldBy.DNS_FAILED, name.until
@@ -67,6 +74,8 @@ def why_held(
     if pace.until > now:
         # A name that is not found while our own network seems down leaves no circuit.
         return HeldBy.REFUSALS if pace.refusals else HeldBy.DNS_FAILED, pace.until
+    if rest[0] > now:
+        return rest[1], rest[0]
     return None, 0.0
 
 
@@ -147,7 +156,7 @@ PATIENCE = 10
 class AskedHost(Place):
     """One host that was asked, or is known: its pace, its circuits, and when it is next."""
 
-    __slots__ = ("begun", "circuit", "circuits", "is_due", "last", "most", "pace", "prior", "rules")
+    __slots__ = ("begun", "circuit", "circuits", "is_due", "last", "most", "pace", "prior", "rest", "rules")
 
     def __init__(self, host: str, rules: GateRules) -> None:
         self.most = live_of(host, rules)
@@ -166,6 +175,8 @@ class AskedHost(Place):
         average."""
         self.prior = (-inf, -inf)
         """`last` and `begun` before the live request began, in case that it turns out never to have gone out."""
+        self.rest = NO_REST
+        """What a rule beside ours says of it."""
         self.is_due = False
         """It was restored when its wait was over: this run owes it a try, whatever it was given before."""
 
@@ -196,6 +207,8 @@ class AskedHost(Place):
             opens = known.until
         if closed > opens:
             opens = closed
+        if self.rest[0] > opens:
+            opens = self.rest[0]
         self.next = opens
         is_probed = (self.circuit is not None and self.circuit.is_open) or (
             bool(self.circuits) and all(one.is_open for one in self.circuits.values())

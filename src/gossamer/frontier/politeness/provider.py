@@ -10,12 +10,15 @@ import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
+from gossamer.engine.ends import UsesMany
 from gossamer.engine.errors import SettingError
 from gossamer.engine.unit import Provider
+from gossamer.frontier.contract import PolitenessRule
 from gossamer.frontier.politeness.blocklist import Blocklist
 from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.host_state import Held, HostNote
@@ -60,6 +63,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     keeps_state = True
 
+    rules: UsesMany[PolitenessRule] = MappingProxyType({})
+    """Rules beside ours, under the key `hosts`."""
+
     def __init__(self, sheet: PolitenessSheet | None = None) -> None:
         super().__init__(sheet)
         draw = random.Random(SEED).random
@@ -69,7 +75,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
         if self.sheet.domain_turns:
             self.gates.domains.ask_by_turns()
         self._blocklist = _blocklist(self.sheet)
-        self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against)
+        self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against, ask_rules=self._ask_rules)
         self._closed = Blocklist()
         """What was blocked by orders, beside the setting."""
         self._slowed: dict[str, float] = {}
@@ -101,6 +107,14 @@ class HostPoliteness(Provider[PolitenessSheet]):
     def next(self, now: float) -> str | float:
         """See the contract."""
         return self._schedule.pop(now)
+
+    def _ask_rules(self, host: str, now: float) -> None:
+        """Let each rule say whether a host whose turn it is rests; the longest rest counts."""
+        for rule in self.rules.get("hosts", ()):
+            seconds = min(rule.rest(host, self.clock.now()), DAY)
+            place = self.gates.place(host)
+            if seconds > 0.0 and (place is None or place.next < now + seconds):
+                self.gates.rest(host, now + seconds, rule.word)
 
     def begin(self, task: Task, address: str, now: float) -> bool:
         """See the contract."""

@@ -145,6 +145,7 @@ class Schedule:
         draw: Callable[[], float],
         *,
         is_blocked: Callable[[str], object] = lambda host: False,
+        ask_rules: Callable[[str, float], object] = lambda host, now: None,
         levels: int = LEVELS,
         bias: float = BIAS,
     ) -> None:
@@ -154,6 +155,7 @@ class Schedule:
             gates: they say when.
             draw: numbers in [0, 1), seeded: which level is next.
             is_blocked: true of hosts that must not be asked any more; they leave when their turn comes.
+            ask_rules: called when a host's turn comes, so that rules beside the gates can have it rest.
             levels: front queues.
             bias: how much likelier each is than the next.
         """
@@ -161,6 +163,7 @@ class Schedule:
         self.blocked: list[str] = []
         """Hosts that left because they are blocked; whoever reads them clears the list."""
         self._is_blocked = is_blocked
+        self._ask_rules = ask_rules
         self._ready: FrontQueues[str] = FrontQueues(draw, levels, bias)
         self._turns: dict[str, _Turn] = {}
         self._parkings: dict[Place, _Parking] = {}
@@ -282,6 +285,7 @@ class Schedule:
             if via is not None:
                 self._arm(via)
             return False
+        self._ask_rules(host, now)
         until, where = self.gates.blocker(host, turn.domain, turn.address)
         if until <= now:
             del self._turns[host]

@@ -15,8 +15,6 @@ from types import ModuleType
 import gossamer.documents
 import gossamer.expressions
 import gossamer.parsing
-import gossamer.parsing.filters
-import gossamer.parsing.links
 import gossamer.rdf
 import gossamer.values
 from gossamer.expressions.predicates import vocabulary
@@ -33,9 +31,7 @@ _OURS: tuple[ModuleType, ...] = (
     gossamer.values,
     gossamer.rdf,
     gossamer.documents,
-    gossamer.parsing.links,
     gossamer.parsing,
-    gossamer.parsing.filters,
 )
 
 #: What these import within functions, and what Python's own modules do.
@@ -81,8 +77,9 @@ _STORE = (
 def import_everything() -> None:
     """Import and read what a crawler may need, whatever its program and whichever pages it meets."""
     for package in _OURS:
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if not module.ispkg and not module.name.endswith(".commands"):
+                importlib.import_module(module.name)
     for name in _OTHERS:
         importlib.import_module(name)
     for codec in pkgutil.iter_modules(encodings.__path__):

@@ -1,4 +1,5 @@
-"""The runtime as a server: takes crawlers of known senders, runs several at once within the owner's sheet, keeps their results.
+"""The runtime as a server: takes crawlers of known senders, runs several at once within the owner's sheet, keeps their
+results.
 
 Place in the flow: `gossamer runtime --serve` opens a :class:`~gossamer.mobile.runtime.host.RuntimeHost`, which keeps
 crawlers and results on disk (:mod:`~gossamer.mobile.runtime.store`) and runs each in a process of its own

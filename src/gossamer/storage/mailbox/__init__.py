@@ -1,4 +1,11 @@
-"""URLs of other agents: kept in the ledger from the visit that found them to the commit of their own agent.
+"""What agents owe each other: URLs of other agents' hosts, kept from the visit that found them to the commit of their
+own agent.
 
-:mod:`outbox` keeps what is owed, :mod:`ledger` tells it from what stays. Only crawls of several agents have these (decision 42).
+Place in the flow: a ledger in front of the agent's own puts tasks of others into the :mod:`outbox`, a space that
+commits with the visit; senders take them from there, over a network or as :mod:`exchange_files`, which are
+:mod:`sealed_files`.
+
+Promises: an owed URL leaves only when the other agent has committed it; receiving twice is harmless.
+
+Open first: :mod:`contract`, then :mod:`outbox`.
 """

@@ -3,9 +3,10 @@
 A table that ships has one line here. Modules are imported when a table is named.
 """
 
-import importlib
 from collections.abc import Iterator
 
+from gossamer.engine.subjects import found_at, offered, subjects
+from gossamer.engine.subjects import shipped as shipped_subjects
 from gossamer.storage.tables.contract import Table
 
 #: The entry point group by which other packages offer tables.
@@ -17,7 +18,6 @@ SHIPPED = {
     "links": "gossamer.storage.tables.row_tables:LINKS",
     "items": "gossamer.storage.tables.row_tables:ITEMS",
     "errors": "gossamer.storage.tables.row_tables:ERRORS",
-    "triples": "gossamer.rdf.processors:TRIPLES",
     "host_notes": "gossamer.storage.tables.row_tables:HOST_NOTES",
     "copies": "gossamer.storage.tables.row_tables:COPIES",
     "samples": "gossamer.storage.tables.row_tables:SAMPLES",
@@ -30,11 +30,10 @@ def table_named(name: str) -> Table:
     Raises:
         UnknownName: nobody offers one, or what is offered is none; lists the known ones.
     """
-    place = SHIPPED.get(name)
-    if place is None:
+    place = SHIPPED.get(name) or next((there for one in subjects() if (there := one.tables.get(name))), "")
+    if not place:
         return _offered(name)
-    module, _, attribute = place.partition(":")
-    table: Table = getattr(importlib.import_module(module), attribute)
+    table: Table = found_at(place)
     return table
 
 
@@ -43,7 +42,6 @@ def _offered(name: str) -> Table:
     # Who reads tables that ship has no use for these.
     from gossamer.engine.errors import UnknownName
     from gossamer.engine.sheet import nearest
-    from gossamer.engine.subjects import offered
 
     entry = next(iter(offered(GROUP, name)), None)
     if entry is None:
@@ -60,4 +58,4 @@ def _offered(name: str) -> Table:
 
 def shipped() -> Iterator[Table]:
     """The tables that ship."""
-    return map(table_named, SHIPPED)
+    return map(table_named, (*SHIPPED, *(name for one in shipped_subjects() for name in one.tables)))

@@ -105,9 +105,9 @@ def test_a_ledger_of_version_2_goes_on_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("passing", range(1, 10))
 def test_a_migration_that_a_kill_interrupts_goes_on(old: Path, passing: int) -> None:
     program = (
-        "import sys\nfrom gossamer.storage.ledger import lanes\n"
+        "import sys\nfrom gossamer.storage.ledger import schema\n"
         "from gossamer.storage.ledger.ledger import RocksLedger, LedgerSheet\n"
-        f"lanes.AT_ONCE = 7\nRocksLedger(LedgerSheet(directory={str(old)!r})).open()"
+        f"schema.AT_ONCE = 7\nRocksLedger(LedgerSheet(directory={str(old)!r})).open()"
     )
     environment = {**os.environ, "GOSSAMER_CRASH": f"recovery:{passing}"}
     assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == -9

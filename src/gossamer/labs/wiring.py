@@ -1,0 +1,125 @@
+"""Wirings of crawls whose next page is chosen by importance or by a topic.
+
+Place in the flow: `--strategy opic`, `--topic`, `--topic-page` and `--relevance` are compiled here: parts of OPIC between
+the stages and the ledger, the focus at the commit, and what scores pages and links.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.crawl.builder import Builder
+from gossamer.crawl.options import part_of
+from gossamer.engine.errors import WiringError
+from gossamer.engine.wiring import ProviderPlan, Wiring
+from gossamer.labs.options import FocusOptions
+from gossamer.values.errors import UsageError
+
+
+def wire(builder: Builder) -> None:
+    """Let pages wait by importance, or keep to a topic, as the options say. The links of pages are then judged by their texts, too.
+
+    Raises:
+        UsageError: the options do not fit together.
+        WiringError: the wiring lacks a unit.
+    """
+    if builder.options.strategy == "opic" and not any(
+        plan.use == "opic-ledger" for plan in builder.wiring.providers.values()
+    ):
+        builder.wiring = with_opic(builder.wiring)
+    topic = part_of(builder.options, FocusOptions)
+    if not (topic.topic or topic.topic_page or topic.relevance):
+        if topic.tunnel != FocusOptions().tunnel:
+            raise UsageError("--tunnel needs a topic; also give --topic, --topic-page or --relevance")
+        return
+    words: dict[str, Any] = {
+        "words": list(topic.topic),
+        "pages": [str(Path(name).absolute()) for name in topic.topic_page],
+    }
+    settings = {} if topic.relevance else words
+    use = topic.relevance or "relevance-words"
+    builder.wiring = with_focus(builder.wiring, use, settings, {"tunnel": topic.tunnel})
+    builder.set_where_present("html", {"anchors": True})
+
+
+#
+# Place in the flow: `--strategy opic` is compiled here. Agents put their divided ledger in front.
+
+#: What the new providers are called in the wiring.
+LEDGER, QUEUES = "opic", "opic-queues"
+
+
+def with_opic(wiring: Wiring) -> Wiring:
+    """A copy of a wiring in which frontier and commit use the ledger by way of OPIC.
+
+    Raises:
+        WiringError: the wiring has no frontier, or something bears a name that is needed here.
+    """
+    frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
+    if frontier is None:
+        raise WiringError(
+            f"{wiring.source}: no component uses 'frontier', so that nothing can be ordered by importance"
+        )
+    if taken := sorted({LEDGER, QUEUES} & wiring.providers.keys()):
+        raise WiringError(f"{wiring.source}: {', '.join(taken)}: the strategy needs this name; choose another one")
+    ledger, queues = frontier.providers["ledger"], frontier.providers["queues"]
+    providers = {
+        LEDGER: ProviderPlan("opic-ledger", {"behind": ledger}),
+        QUEUES: ProviderPlan("opic-queues", {"behind": queues, "ledger": LEDGER, "store": ledger}),
+    }
+    components = dict(wiring.components)
+    for name, plan in components.items():
+        if plan.use in ("frontier", "commit"):
+            changed: dict[str, Any] = {**plan.providers, "ledger": LEDGER}
+            if "queues" in changed:
+                changed["queues"] = QUEUES
+            components[name] = msgspec.structs.replace(plan, providers=changed)
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)
+
+
+#
+# Place in the flow: `--topic`, `--topic-page` and `--relevance` are compiled here.
+
+#: What the new providers are called in the wiring.
+FOCUS, RELEVANCE = "focus", "relevance"
+
+#: Where the focus has a say beside others.
+_BESIDE = (("watchers", "visits"), ("keepers", "visits"), ("task_gates", "schedule"))
+
+
+def with_focus(wiring: Wiring, use: str, settings: dict[str, Any], focus: dict[str, Any]) -> Wiring:
+    """A copy of a wiring that goes after relevant pages, the best first.
+
+    Args:
+        wiring: has one commit at least.
+        use: the relevance, as the catalog names it.
+        settings: of the relevance.
+        focus: settings of the focus.
+
+    Raises:
+        WiringError: the wiring has no commit, or something bears a name that is needed here.
+    """
+    if not any(plan.use == "commit" for plan in wiring.components.values()):
+        raise WiringError(f"{wiring.source}: no component uses 'commit', so that nothing can be judged")
+    if taken := sorted({FOCUS, RELEVANCE} & wiring.providers.keys()):
+        raise WiringError(f"{wiring.source}: {', '.join(taken)}: a focus needs this name; choose another one")
+    components, ledger, replaced = dict(wiring.components), "ledger", set[str]()
+    for name, plan in components.items():
+        if plan.use == "commit":
+            roles: dict[str, Any] = dict(plan.providers)
+            ledger = roles["ledger"]
+            for role, slot in _BESIDE:
+                slots = dict(roles.get(role, {}))
+                slots[slot] = [*slots.get(slot, ()), FOCUS]
+                roles[role] = slots
+            replaced.add(roles["prioritizer"])
+            components[name] = msgspec.structs.replace(plan, providers={**roles, "prioritizer": FOCUS})
+    used = {one for plan in components.values() for one in plan.providers.values() if isinstance(one, str)}
+    providers = {
+        **{name: plan for name, plan in wiring.providers.items() if name not in replaced - used},
+        "traversal": ProviderPlan("priority"),
+        RELEVANCE: ProviderPlan(use, settings=settings),
+        FOCUS: ProviderPlan("focus", {"ledger": ledger, "relevance": RELEVANCE}, focus),
+    }
+    return msgspec.structs.replace(wiring, providers=providers, components=components)

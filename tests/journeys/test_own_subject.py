@@ -1,0 +1,85 @@
+"""The package of docs/extending.md: installed beside ours, it adds options, a rule of politeness with its word, and a command."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gossamer.testing import FakeWeb, check_politeness_rule
+from gossamer.testing.clock import HUNG_AFTER
+from tools.checkout import ROOT
+
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+
+COMMAND = """
+import click
+
+@click.command()
+@click.argument("host")
+def tide(host):
+    print(f"{host}: high")
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The package as its manual has it, installed."""
+    site = tmp_path / "site"
+    info = site / "gossamer_tides-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gossamer-tides\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        re.sub(r".*entry-points\.\"(.*?)\".*", r"[\1]", block("entry-points")).replace('"', "")
+    )
+    package = site / "gossamer_tides"
+    package.mkdir()
+    for text in re.findall(r"```python\n(.*?)```", PAGE, re.S):
+        name = re.match(r"# gossamer_tides/(\w+\.py)\n", text)
+        assert name is not None
+        (package / name[1]).write_text(text)
+    (package / "commands.py").write_text(COMMAND)
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{site}"}
+
+
+def block(word: str) -> str:
+    """The TOML of the page that has this word."""
+    return next(text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.S) if word in text)
+
+
+def gossamer(environment: dict[str, str], *arguments: str) -> str:
+    line = [sys.executable, "-P", "-m", "gossamer", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=HUNG_AFTER)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_package_adds_a_command_and_options_with_a_heading(environment: dict[str, str]) -> None:
+    assert "Show the tide at a host." in gossamer(environment, "--help")
+    assert gossamer(environment, "tide", "harbour.example") == "harbour.example: high\n"
+    told = gossamer(environment, "crawl", "--help")
+    heading, option = told.index("Tides:"), told.index("--tide-rest TIME")
+    assert heading < option
+
+
+@pytest.mark.slow
+def test_its_rule_of_politeness_has_hosts_rest_and_says_why(environment: dict[str, str], tmp_path: Path) -> None:
+    pages = {"/": '<a href="/a">a</a>', "/a": "<title>a</title>"}
+    with FakeWeb(pages) as web:
+        crawl = str(tmp_path / "crawl")
+        options = ["--resolve", f"*={web.url('/').removeprefix('http://').rstrip('/')}", "--delay", "0", "--quiet"]
+        gossamer(environment, "crawl", "http://harbour.test/", *options, "-o", crawl, "--tide-rest", "1ms", "--json")
+        printed = gossamer(environment, "topology", "http://harbour.test/", "--tide-rest", "5s", "--format", "toml")
+    assert "tides" in printed
+    assert json.loads(gossamer(environment, "status", crawl, "--json"))["pages"] == 2
+
+
+def test_the_rule_of_the_manual_keeps_the_promises_of_rules(environment: dict[str, str]) -> None:
+    program = (
+        "from gossamer.testing import check_politeness_rule as c; from gossamer_tides.rule import Tides; c(Tides())"
+    )
+    assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+    assert callable(check_politeness_rule)
