@@ -18,7 +18,7 @@ READ_WHOLE = {
     "HostOptions": "crawl/identity.py goes through all of them; tests/unit/assembly/test_host_settings.py",
     "RecrawlOptions": "recrawl/wiring.py; tests/journeys/test_recrawl.py",
     "MobileOptions": "mobile/wiring.py; tests/journeys/test_crawl_mobile.py",
-    "CrawlOptions": "crawl/compiling.py goes through all of them; tests/unit/assembly/test_compiling.py shows each",
+    "CrawlOptions": "crawl/compiling.py goes through all of them; tests/unit/crawl/test_compiling.py shows each",
 }
 
 

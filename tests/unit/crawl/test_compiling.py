@@ -62,7 +62,7 @@ ELSEWHERE |= {
 }
 #: They do so together: tests/journeys/test_exchange_files.py.
 ELSEWHERE |= {"exchange", "agent", "exchange_key"}
-#: They are matters of masters: tests/unit/assembly/test_masters.py.
+#: They are matters of masters: tests/unit/agents/test_masters.py.
 ELSEWHERE |= {"designation", "masters", "policy", "place", "agent_place"}
 #: It divides what the others have filled in: test_crawlers.py, tests/journeys/test_leases.py.
 ELSEWHERE |= {"crawlers"}
