@@ -158,37 +158,6 @@ class CrawlKeywords(TypedDict, total=False):
     strategy: Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
     """Choose which page is fetched next: breadth, depth, host-breadth, priority, opic or random-walk."""
 
-    topic: Sequence[str]
-    """Look for pages with these words, and follow the most relevant links first."""
-
-    topic_page: Sequence[str]
-    """Look for pages that are about the same topic as this file (HTML or text)."""
-
-    relevance: str
-    """Judge the relevance of pages with the installed part of this name, instead of by words."""
-
-    tunnel: int
-    """If the crawl has a topic, follow links through at most this many irrelevant pages in a row."""
-
-    recrawl: str
-    """Visit known pages again: `adaptive` visits each page when a visit is worth most, an average page once in 7 days
-    (`adaptive=1d`: in one day); `every=7d` visits each after that time; `proportional`, `nutch` and `stormcrawler`
-    apply the rule of that name; `never` visits none. The crawl keeps running for these visits; with --linger 0s it
-    makes those that are due and ends."""
-
-    recrawl_rate: str | None
-    """While there are new pages, spend at most this share of the requests on known pages, as 20%; default: 50%."""
-
-    min_interval: float | str | None
-    """Wait at least this long between two visits of a page; default: 1h."""
-
-    max_interval: float | str | None
-    """Wait at most this long between two visits of a page; default: 90d."""
-
-    interval: Sequence[str]
-    """Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h:
-    host(a.example)`; the first expression that matches counts. See docs/order.md."""
-
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
 
@@ -304,6 +273,37 @@ class CrawlKeywords(TypedDict, total=False):
 
     no_warc: bool
     """Keep no archive."""
+
+    topic: Sequence[str]
+    """Look for pages with these words, and follow the most relevant links first."""
+
+    topic_page: Sequence[str]
+    """Look for pages that are about the same topic as this file (HTML or text)."""
+
+    relevance: str
+    """Judge the relevance of pages with the installed part of this name, instead of by words."""
+
+    tunnel: int
+    """If the crawl has a topic, follow links through at most this many irrelevant pages in a row."""
+
+    recrawl: str
+    """Visit known pages again: `adaptive` visits each page when a visit is worth most, an average page once in 7 days
+    (`adaptive=1d`: in one day); `every=7d` visits each after that time; `proportional`, `nutch` and `stormcrawler`
+    apply the rule of that name; `never` visits none. The crawl keeps running for these visits; with --linger 0s it
+    makes those that are due and ends."""
+
+    recrawl_rate: str | None
+    """While there are new pages, spend at most this share of the requests on known pages, as 20%; default: 50%."""
+
+    min_interval: float | str | None
+    """Wait at least this long between two visits of a page; default: 1h."""
+
+    max_interval: float | str | None
+    """Wait at most this long between two visits of a page; default: 90d."""
+
+    interval: Sequence[str]
+    """Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h:
+    host(a.example)`; the first expression that matches counts. See docs/order.md."""
 
     mobile: bool
     """Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see

@@ -2,7 +2,7 @@
 
 Place in the flow: the protocol module for http (:mod:`~gossamer.fetcher.http`) asks a server that writes such lines by this
 from then on, on a connection for each request. The head is read and judged as any other
-(:mod:`~gossamer.fetcher.response_head`), the body ends where it says, and the handle that libcurl would have driven keeps what comes.
+(:mod:`~gossamer.fetcher.response_head`), the body ends where it says, and the handle of libcurl keeps what comes.
 """
 
 import asyncio
