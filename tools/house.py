@@ -92,8 +92,8 @@ def tell_crawl() -> None:
     """Crawl a small site, and print what its pages passed."""
     import tempfile
 
-    from gossamer.crawl.crawl import Crawl
-    from gossamer.crawl.options import all_options
+    from gossamer.crawls.crawl import Crawl
+    from gossamer.crawls.options import all_options
     from gossamer.engine.sheet import build
 
     serving = "import sys; from tools import house; house.serve()"

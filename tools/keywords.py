@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from gossamer.crawl.options import all_options
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import Property, properties
 from tools.checkout import ROOT
 
@@ -13,7 +13,7 @@ FILE = ROOT / "src" / "gossamer" / "api" / "keywords.py"
 
 _HEAD = '''"""The options of a crawl as typed keywords: `gossamer.crawl(seeds, depth=2)`, `gossamer.Spider(seeds, concurrency=16)`.
 
-Written by `./gossamer dev docs` out of :class:`gossamer.crawl.options.CrawlOptions`: change that, not this. Times, sizes
+Written by `./gossamer dev docs` out of :class:`gossamer.crawls.options.CrawlOptions`: change that, not this. Times, sizes
 and rates are numbers (seconds, bytes) or texts with units, as `"10m"` and `"1GB"`.
 """
 

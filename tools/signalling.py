@@ -23,7 +23,7 @@ from typing import IO
 
 import msgspec
 
-from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from tools.verifying import verify

@@ -21,8 +21,8 @@ import msgspec
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.verifying import verify as verify_crawl
-from gossamer.crawl.control.resting import has_gone_back
-from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawls.control.resting import has_gone_back
+from gossamer.crawls.control.standing import ledgers_of
 from gossamer.query.database import Database
 from gossamer.storage.archive.reading import read_record
 from gossamer.storage.ledger.ledger import RocksLedger

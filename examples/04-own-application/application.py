@@ -28,7 +28,7 @@ from zlib import crc32
 
 import msgspec
 
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import EndOfItems
 from gossamer.engine.remote.links import Exchange

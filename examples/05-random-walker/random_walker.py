@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.engine.component import AsynchronousFilter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.sheet import NoSettings, setting

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.sheet import Sheet, setting

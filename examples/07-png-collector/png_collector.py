@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.documents.document import Document
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from PIL import Image
 
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.engine.component import Consumer, Filter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.sheet import Sheet, setting

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.documents.document import Document
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gossamer.api.crawls import CrawlFailed, CrawlRun, SyncCrawlRun, crawl, crawl_sync
     from gossamer.api.processors import Result, Results, processor, reprocess
     from gossamer.api.spider import Spider, failed, page
-    from gossamer.crawl.summary import Summary
+    from gossamer.crawls.summary import Summary
     from gossamer.documents.document import Document
     from gossamer.documents.forms import Form
     from gossamer.documents.page import Page
@@ -39,7 +39,7 @@ _HOMES = {
     "Results": "gossamer.api.processors",
     "page": "gossamer.api.spider",
     "failed": "gossamer.api.spider",
-    "Summary": "gossamer.crawl.summary",
+    "Summary": "gossamer.crawls.summary",
     "Document": "gossamer.documents.document",
     "GossamerError": "gossamer.values.errors",
     "UsageError": "gossamer.values.errors",

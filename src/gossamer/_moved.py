@@ -13,7 +13,7 @@ from types import ModuleType
 
 #: Old name -> the module that has its contents today.
 MOVED = {
-    "gossamer.assembly.compiling": "gossamer.crawl.compiling",
+    "gossamer.assembly.compiling": "gossamer.crawls.compiling",
     "gossamer.contracts.filtering": "gossamer.expressions.contract",
     "gossamer.contracts.prioritizing": "gossamer.frontier.contract",
     "gossamer.contracts.relevance": "gossamer.frontier.seams",

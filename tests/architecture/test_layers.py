@@ -29,7 +29,7 @@ def test_every_import_contract_holds() -> None:
 @pytest.mark.parametrize(
     ("contract", "module", "line"),
     [
-        ("layers", "values/upward.py", "import gossamer.crawl"),
+        ("layers", "values/upward.py", "import gossamer.crawls"),
         ("layers", "frontier/subjective.py", "import gossamer.recrawl.schedule"),
         ("layers", "unplaced/__init__.py", ""),
         ("core", "storage/sideways.py", "import gossamer.frontier.component"),
@@ -57,7 +57,7 @@ def test_a_breach_of_a_contract_is_noticed(tmp_path: Path, contract: str, module
 @pytest.mark.parametrize(
     ("contract", "module", "line"),
     [
-        ("layers", "cli/extra.py", "from gossamer import crawl, values"),
+        ("layers", "cli/extra.py", "from gossamer import crawls, values"),
         ("layers", "recrawl/commands.py", "import gossamer.cli.telling"),
         ("core", "storage/politely.py", "import gossamer.frontier.contract"),
         ("door", "engine/inside.py", "from gossamer._version import __version__"),

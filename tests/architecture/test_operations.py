@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from gossamer.cli.main import all_commands
 from gossamer.cli.main import commands as program
 from gossamer.cli.query import FOUND
-from gossamer.crawl.options import all_options
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import properties
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.catalog import catalog, shipped_names
+from gossamer.crawls.catalog import catalog, shipped_names
 from gossamer.engine.component import Component
 from gossamer.engine.unit import Provider
 
@@ -14,8 +14,8 @@ from gossamer.engine.unit import Provider
 NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
-    "gossamer.api", "gossamer.crawl.control.settings", "gossamer.crawl.control.standing",
-    "gossamer.crawl.control.steering", "gossamer.analysis.reprocess",
+    "gossamer.api", "gossamer.crawls.control.settings", "gossamer.crawls.control.standing",
+    "gossamer.crawls.control.steering", "gossamer.analysis.reprocess",
     "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
     "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
@@ -26,20 +26,20 @@ NOT_OF_A_PLAIN_CRAWL = {
 #: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.
 NOT_OF_THE_CONVERTER = {
     "asyncio", "click", "duckdb", "numpy", "pycurl", "rocksdict", "selectolax", "uvloop",
-    "gossamer.cli", "gossamer.crawl", "gossamer.engine.component", "gossamer.fetcher",
+    "gossamer.cli", "gossamer.crawls", "gossamer.engine.component", "gossamer.fetcher",
     "gossamer.frontier", "gossamer.query.database",
 }  # fmt: skip
 
 #: What a parser process has no use for: a crawl starts one when it meets the first page that its parser could choke on.
 NOT_OF_A_PARSER = {
     "asyncio", "click", "numpy", "pycurl", "rocksdict", "ssl", "uvloop",
-    "gossamer.cli", "gossamer.crawl", "gossamer.fetcher.http", "gossamer.query", "gossamer.storage.ledger",
+    "gossamer.cli", "gossamer.crawls", "gossamer.fetcher.http", "gossamer.query", "gossamer.storage.ledger",
 }  # fmt: skip
 
 #: What no command needs to tell its options, or that it does not understand.
 NOT_OF_HELP = {
     "asyncio", "pycurl",
-    "gossamer.crawl.crawl", "gossamer.fetcher.component", "gossamer.frontier.component", "gossamer.query.database",
+    "gossamer.crawls.crawl", "gossamer.fetcher.component", "gossamer.frontier.component", "gossamer.query.database",
     "gossamer.storage.ledger",
 }  # fmt: skip
 
@@ -110,7 +110,7 @@ def test_every_provider_of_the_catalog_is_where_it_says(name: str) -> None:
 
 
 def test_names_are_listed_without_an_import() -> None:
-    program = "from gossamer.crawl.catalog import catalog; catalog().names('providers'); catalog().names('components')"
+    program = "from gossamer.crawls.catalog import catalog; catalog().names('providers'); catalog().names('components')"
     loaded = imported(program)
     assert not [
         name for name in loaded if name.startswith(("gossamer.fetcher", "gossamer.frontier", "gossamer.storage"))

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pyoxigraph as oxigraph
 import pytest
 
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy

@@ -23,10 +23,10 @@ from gossamer.agents.supervisor import AgentEnded
 from gossamer.analysis.deleting import delete, target_of
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.client import Control, SteeringRefused
-from gossamer.crawl.control.host_facts import HostsNow
-from gossamer.crawl.control.messages import (
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.host_facts import HostsNow
+from gossamer.crawls.control.messages import (
     BlockHosts,
     Change,
     Continue,
@@ -38,11 +38,11 @@ from gossamer.crawl.control.messages import (
     Status,
     Why,
 )
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.control.wire import ControlRequest
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions, all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.sheet import build

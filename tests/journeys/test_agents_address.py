@@ -9,7 +9,7 @@ import pytest
 from tests.journeys.test_agents import crawled, until
 
 from gossamer.agents.crawl import DividedCrawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit.trace import read_trace

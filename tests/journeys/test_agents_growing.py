@@ -13,10 +13,10 @@ from tests.journeys.test_agents import options_for, seed_of, until, urls_in, web
 
 from gossamer.agents.growth import GrowingCrawl, Growth, Load
 from gossamer.analysis.verifying import verify
-from gossamer.crawl.control.client import Control, SteeringRefused
-from gossamer.crawl.control.messages import Change, CheckChange, Pause, Status
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.messages import Change, CheckChange, Pause, Status
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
 from gossamer.storage.recovery import members_of
 from gossamer.testing.clock import HUNG_AFTER

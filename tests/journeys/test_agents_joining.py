@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.analysis.verifying import verify
-from gossamer.crawl.control.at_rest import standing_at_rest
+from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.engine import processes
 from gossamer.query.database import Database
 from gossamer.storage.recovery import members_of

@@ -14,11 +14,11 @@ from gossamer.agents.crawl import DividedCrawl
 from gossamer.agents.growth import Load
 from gossamer.agents.joining import Balance
 from gossamer.analysis.verifying import verify
-from gossamer.crawl.control.client import Control, SteeringRefused
-from gossamer.crawl.control.messages import Change, Status
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.messages import Change, Status
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions
 from gossamer.storage.recovery import members_of
 
 HOSTS, PAGES = 10, 24

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.agents.crawl import DividedCrawl
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 

@@ -12,10 +12,10 @@ from tests.journeys.test_agents_steered import asked
 
 from gossamer.agents.crawl import DividedCrawl
 from gossamer.agents.supervised import AgentProcess
-from gossamer.crawl.control.client import Control
-from gossamer.crawl.control.instances import UnitInstances
-from gossamer.crawl.control.messages import Change, Continue, Pause, ReadUnit
-from gossamer.crawl.control.standing import SILENT
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.instances import UnitInstances
+from gossamer.crawls.control.messages import Change, Continue, Pause, ReadUnit
+from gossamer.crawls.control.standing import SILENT
 from gossamer.values.agents import at_work
 
 

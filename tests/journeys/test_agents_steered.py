@@ -11,12 +11,12 @@ from tests.journeys.test_agents import crawled, options_for, seed_of, until, url
 
 from gossamer.agents.crawl import DividedCrawl
 from gossamer.analysis.verifying import verify
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.control import resting
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.client import Control, SteeringRefused
-from gossamer.crawl.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
-from gossamer.crawl.control.wire import ControlRequest
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.control import resting
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
+from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.wiring import read
 from gossamer.storage.recovery import members_of, write_members
 from gossamer.testing.fakeweb import FakeWeb

@@ -8,8 +8,8 @@ from click.testing import CliRunner, Result
 
 import gossamer
 from gossamer.cli.main import commands
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database

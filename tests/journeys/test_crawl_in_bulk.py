@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ProviderPlan, Wiring, from_plain, with_settings
 from gossamer.testing.fakeweb import FakeWeb

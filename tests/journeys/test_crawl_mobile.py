@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from gossamer.analysis.verifying import verify
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions, all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.unit import Provider
 from gossamer.mobile.contract import CrawlerStanding, RuntimeLink, RuntimeOffer, RuntimeUnavailable

@@ -16,9 +16,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.tables.places import reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb

@@ -20,9 +20,9 @@ import msgspec
 import pytest
 
 from gossamer.cli.dashboard import parted
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.dashboard.crawls import key_of
 from gossamer.dashboard.questions import TableConsole
 from gossamer.engine.sheet import build
@@ -238,7 +238,7 @@ def test_every_setting_says_what_it_takes_and_several_change_together_or_not_at_
         units = browser.json(f"/api/crawls/{key}/graph")["units"]
         assert [f"{unit['name']}.{one['name']}" for unit in units for one in unit["settings"] if not one["doc"]] == []
         told = setting("frontier.concurrency")
-        assert (told["kind"], told["bounds"], told["restart"]) == ("a whole number", ">= 1", "")
+        assert (told["kind"], told["bounds"], told["restart"]) == ("a whole number", ">= 1, <= 4096", "")
         assert setting("frontier.directory")["restart"]
         assert "hush" not in json.dumps(units), "what is secret is shown nowhere"
         good = {"politeness.delay": "3s", "frontier.concurrency": "4"}

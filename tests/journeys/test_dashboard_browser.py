@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 import pytest
 
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.dashboard.crawls import key_of
 from gossamer.engine.sheet import build
 from gossamer.search.indexing import index_crawl

@@ -17,9 +17,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.fetcher.cookies import COOKIES, CookieJar, CookieLog
 from gossamer.query.database import Database
@@ -342,7 +342,7 @@ def test_tables_that_somebody_reads_are_finished_by_the_next_call(
 
 
 def test_a_file_of_items_loses_those_of_a_deleted_page(web: FakeWeb, tmp_path: Path) -> None:
-    text = importlib.resources.files("gossamer.crawl").joinpath("wirings/default.toml").read_text()
+    text = importlib.resources.files("gossamer.crawls").joinpath("wirings/default.toml").read_text()
     text = text.replace('"text/html" = "html"', '"text/html" = ["html", "tags"]')
     wiring = tmp_path / "wiring.toml"
     wiring.write_text(text + '\n[providers.tags]\nuse = "tag-counter"\nsettings = { items = true }\n')

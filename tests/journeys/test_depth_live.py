@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import read

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.control.messages import Change
-from gossamer.crawl.control.steering import answer
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.processes import divide
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.control.messages import Change
+from gossamer.crawls.control.steering import answer
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.processes import divide
+from gossamer.crawls.summary import Summary
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import SettingError, WiringError

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.documents.document import MAX_DEPTH
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions, all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.frontier.limits import CrawlLimits, Stopping
 from gossamer.testing.clock import HUNG_AFTER

@@ -16,12 +16,12 @@ from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.verifying import verify
 from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.resting import checkpoint, restore
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.resting import checkpoint, restore
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.storage.mailbox.exchange_files import IN
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, UrlFileWriter, new_header, proved, read_key

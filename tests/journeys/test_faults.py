@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.client import Control
-from gossamer.crawl.control.messages import Status
-from gossamer.crawl.control.standing import CrawlStanding, ledgers_of
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.messages import Status
+from gossamer.crawls.control.standing import CrawlStanding, ledgers_of
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb

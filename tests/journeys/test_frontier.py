@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.analysis.why import story_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakedns import FakeDns

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.frontier.traps.provider import LearntTraps
 from gossamer.storage.archive.warc import WarcArchive

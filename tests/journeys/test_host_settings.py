@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import build
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import PolitenessSheet

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule

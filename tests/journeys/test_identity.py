@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.storage.recovery import crawl_id

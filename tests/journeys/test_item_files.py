@@ -32,7 +32,7 @@ KILLS = 4
 @pytest.fixture
 def wiring(tmp_path: Path) -> Path:
     """The shipped wiring with a processor that finds an item in every page."""
-    text = importlib.resources.files("gossamer.crawl").joinpath("wirings/default.toml").read_text()
+    text = importlib.resources.files("gossamer.crawls").joinpath("wirings/default.toml").read_text()
     text = text.replace('"text/html" = "html"', '"text/html" = ["html", "tags"]')
     path = tmp_path / "wiring.toml"
     path.write_text(text + '\n[providers.tags]\nuse = "tag-counter"\nsettings = { items = true }\n')

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions, all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.contract import Space
 from gossamer.engine.ends import Uses

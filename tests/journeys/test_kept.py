@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

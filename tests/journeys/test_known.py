@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.analysis.why import story_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import read, write
 from gossamer.frontier.other_tasks import LAST

@@ -19,11 +19,11 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions, all_options
-from gossamer.crawl.processes import divide
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.processes import divide
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.storage.archive.warc import WarcArchive

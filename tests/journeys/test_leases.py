@@ -16,11 +16,11 @@ from tests.journeys.test_agents import options_for, seed_of, until, web_of_hosts
 from gossamer.agents.crawlers import crawlers_of
 from gossamer.agents.leases import LeaseUrls
 from gossamer.cli.main import main
-from gossamer.crawl.control.messages import Change
-from gossamer.crawl.control.steering import answer
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.control.messages import Change
+from gossamer.crawls.control.steering import answer
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import read
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import ComponentFailed, FlowError

@@ -12,7 +12,7 @@ from tests.journeys.test_agents_steered import asked
 
 from gossamer.agents.crawl import DividedCrawl
 from gossamer.cli.main import main
-from gossamer.crawl.control.messages import Change
+from gossamer.crawls.control.messages import Change
 from gossamer.engine import processes
 from gossamer.testing.clock import HUNG_AFTER
 

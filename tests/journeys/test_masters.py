@@ -27,9 +27,9 @@ from gossamer.agents.membership import opened_ledger
 from gossamer.agents.shared_state import SHARED, SharedFile
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawl.control.client import Control
-from gossamer.crawl.control.messages import Assign, Checkpoint
-from gossamer.crawl.control.wire import ControlRequest
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.messages import Assign, Checkpoint
+from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.wiring import read
 from gossamer.storage.ledger.moving import drop, forget_seen
 from gossamer.storage.recovery import members_of

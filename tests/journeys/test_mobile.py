@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.sheet import NoSettings, build

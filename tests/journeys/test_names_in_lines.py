@@ -9,9 +9,9 @@ import pytest
 
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.query.archive import ArchiveReader
 from gossamer.testing.fakeweb import FakePage, FakeWeb

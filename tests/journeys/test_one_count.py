@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeWeb

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.status import lines_of
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 from gossamer.values.errors import UsageError
@@ -111,7 +111,7 @@ def test_a_tunnel_without_a_topic_is_refused(tmp_path: Path) -> None:
 def test_a_seen_set_by_configuration_serves_a_whole_crawl_and_its_resumption(
     linked: dict[str, FakePage], tmp_path: Path, seen: str
 ) -> None:
-    from gossamer.crawl.compiling import compile_wiring
+    from gossamer.crawls.compiling import compile_wiring
     from gossamer.engine.wiring import ProviderPlan
 
     with FakeWeb(linked) as web:

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.url_facts import known_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.url_facts import known_of
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.documents.document import Document
 from gossamer.engine.sheet import NoSettings, build
 from gossamer.engine.unit import Provider
@@ -33,9 +33,9 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import msgspec
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import NoSettings, build
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import read

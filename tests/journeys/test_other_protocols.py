@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.crawl.builder import hostless, with_protocols
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
-from gossamer.crawl.seeds import is_bare
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.builder import hostless, with_protocols
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.seeds import is_bare
+from gossamer.crawls.summary import Summary
 from gossamer.engine import wiring as wirings
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings

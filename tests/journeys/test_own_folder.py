@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.processes import divide
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.processes import divide
 from gossamer.engine.wiring import to_toml
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb

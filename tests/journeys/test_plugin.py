@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.engine.wiring import changed, to_toml
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
@@ -41,7 +41,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.crawl.control.wire import ControlRequest, Done
+from gossamer.crawls.control.wire import ControlRequest, Done
 from gossamer.storage.tables.feeds import FeedMark
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.contract import Space

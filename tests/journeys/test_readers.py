@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.archive.cdxj import surt
 from gossamer.testing.clock import HUNG_AFTER

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 

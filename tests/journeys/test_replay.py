@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.summary import Summary
 from gossamer.query.database import Database
 from gossamer.simweb.replay import Replay, ReplayError, ReplayIndex
 from gossamer.storage.archive.others import stored

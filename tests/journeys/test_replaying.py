@@ -19,8 +19,8 @@ from gossamer.analysis.replaying import (
     Replayed,
     replayed,
 )
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls, key_of
 from gossamer.dashboard.guarding import Guard, Keys

@@ -13,10 +13,10 @@ import gossamer
 from gossamer.analysis.reprocess import Reprocessed, crawl_wiring, reprocess
 from gossamer.api import processors
 from gossamer.cli.main import main
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions, all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.documents.document import Document
 from gossamer.engine.sheet import build
 from gossamer.engine.unit import Provider

@@ -13,10 +13,10 @@ PROGRAM = """
 import os, signal, sys
 import msgspec
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions, all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.component import Producer
 from gossamer.engine.ends import Out
 from gossamer.engine.sheet import build

@@ -10,9 +10,9 @@ import pytest
 
 from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database

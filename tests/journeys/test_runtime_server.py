@@ -275,7 +275,7 @@ def test_a_crawler_that_is_too_large_or_nobodys_path_is_refused(server: Server) 
         (f"PUT /v1/crawlers/x HTTP/1.1\r\nContent-Length: {(64 << 20) + 65}", 422),
         ("PUT /v1/crawlers/..%2f..%2fetc HTTP/1.1\r\nContent-Length: 0", 404),
         ("GET /v1/crawlers/x/batches/-1 HTTP/1.1", 404),
-        ("GET /v1/crawlers/x/batches/99999999999999999999999999 HTTP/1.1", 202),
+        ("GET /v1/crawlers/x/batches/99999999999999999999999999 HTTP/1.1", 404),
         ("GET /v1/crawlers/x/batches/0?wait=nan HTTP/1.1", 202),
         ("POST /v1/offer HTTP/1.1\r\nContent-Length: 0", 405),
     ):

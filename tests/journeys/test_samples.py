@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.standing import CrawlStanding, glance_at
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.pulse import Sampler
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.standing import CrawlStanding, glance_at
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.pulse import Sampler
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.storage.tables.log import TableLog

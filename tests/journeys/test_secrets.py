@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.crawl.control.messages import Change
-from gossamer.crawl.control.steering import answer
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.control.messages import Change
+from gossamer.crawls.control.steering import answer
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import HIDDEN
 from gossamer.query.database import Database

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import main
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.problems import problems_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.problems import problems_of
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakeRequest, FakeWeb
 

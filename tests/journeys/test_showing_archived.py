@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.archived import SHOWN, SHOWN_HEAD, ArchivedView, view_archived
 from gossamer.testing.fakeweb import FakePage, FakeWeb

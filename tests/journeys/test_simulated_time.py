@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import CrawlOptions
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.summary import Summary
 from gossamer.engine import wiring as wirings
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider

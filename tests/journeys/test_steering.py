@@ -11,10 +11,10 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.why import story_of
-from gossamer.crawl.control import resting
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.client import Control, NotRunning, SteeringRefused
-from gossamer.crawl.control.messages import (
+from gossamer.crawls.control import resting
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.client import Control, NotRunning, SteeringRefused
+from gossamer.crawls.control.messages import (
     BlockHosts,
     Change,
     Checkpoint,
@@ -29,12 +29,12 @@ from gossamer.crawl.control.messages import (
     Undo,
     Unsuspend,
 )
-from gossamer.crawl.control.settings import set_values
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
-from gossamer.crawl.trap_review import ListedFamily, suspicions_of
+from gossamer.crawls.control.settings import set_values
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
+from gossamer.crawls.trap_review import ListedFamily, suspicions_of
 from gossamer.engine.sheet import build, properties
 from gossamer.engine.wiring import read
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb

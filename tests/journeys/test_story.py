@@ -7,8 +7,8 @@ import pytest
 
 from gossamer.analysis.why import Story, story_of
 from gossamer.cli.why import story_lines
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeWeb

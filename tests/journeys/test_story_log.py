@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from gossamer.analysis.why import Story, story_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakePage, FakeWeb

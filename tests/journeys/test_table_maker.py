@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from gossamer.crawl.companions import INTERVAL, TableMaker
+from gossamer.crawls.companions import INTERVAL, TableMaker
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.manifest import failure_of
 from gossamer.storage.tables.segments import segments

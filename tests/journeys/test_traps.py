@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.analysis.why import story_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
-from gossamer.crawl.trap_review import decide_at_rest, suspicions_of
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
+from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
 from gossamer.engine.sheet import build
 from gossamer.frontier.other_tasks import LAST, SHARE
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawls.control.standing import ledgers_of
 from gossamer.query.archive import ArchiveReader
 from gossamer.storage.rewrite_journals import FOLDER, TRIM_JOURNAL
 from gossamer.testing.fakeweb import FakePage, FakeWeb

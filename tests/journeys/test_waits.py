@@ -15,12 +15,12 @@ import pytest
 
 from gossamer.cli.progress import line_of, panel_lines
 from gossamer.cli.status import lines_of
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.standing import CrawlStanding, glance_at
-from gossamer.crawl.control.waits import Wait
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.standing import CrawlStanding, glance_at
+from gossamer.crawls.control.waits import Wait
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.sheet import build
 from gossamer.fetcher.contract import Endpoint

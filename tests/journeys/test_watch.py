@@ -16,9 +16,9 @@ import pytest
 
 from gossamer.analysis.watching import CrawlWatch
 from gossamer.cli.main import main
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.samples import combined, read_samples, speeds
 from gossamer.storage.tables.row_tables import SampleRow

@@ -8,9 +8,9 @@ import pytest
 
 from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.crawl import Crawl, run
-from gossamer.crawl.options import all_options
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.control.client import Control
-from gossamer.crawl.control.messages import Checkpoint
-from gossamer.crawl.control.standing import ledgers_of
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.messages import Checkpoint
+from gossamer.crawls.control.standing import ledgers_of
 from gossamer.engine.process_limits import VARIABLE, Point
 from gossamer.values.errors import GossamerError
 

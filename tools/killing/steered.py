@@ -22,9 +22,9 @@ import msgspec
 
 from gossamer.agents.rendezvous import living
 from gossamer.analysis.verifying import verify
-from gossamer.crawl.control.client import Control
-from gossamer.crawl.control.messages import Change, Checkpoint, Continue, Pause, Status
-from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.messages import Change, Checkpoint, Continue, Pause, Status
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import agent_name

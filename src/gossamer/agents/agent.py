@@ -18,16 +18,16 @@ from gossamer.agents.growth import Load, LoadGauge
 from gossamer.agents.line import place_of
 from gossamer.agents.rendezvous import Solitude, Unheard
 from gossamer.agents.shares import AgentReport
-from gossamer.crawl.builder import with_protocols
-from gossamer.crawl.companions import write_hosts
-from gossamer.crawl.control.server import ControlServer
-from gossamer.crawl.damage import bring_back, restored_lines
-from gossamer.crawl.figures import RunFigures, UnitsAtWork
-from gossamer.crawl.live import Suspensions
-from gossamer.crawl.pulse import Sampler, claim_again, write_copies
-from gossamer.crawl.subscribing import setting_aside
-from gossamer.crawl.summary import ENDED
-from gossamer.crawl.work import CrawlWork
+from gossamer.crawls.builder import with_protocols
+from gossamer.crawls.companions import write_hosts
+from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.damage import bring_back, restored_lines
+from gossamer.crawls.figures import RunFigures, UnitsAtWork
+from gossamer.crawls.live import Suspensions
+from gossamer.crawls.pulse import Sampler, claim_again, write_copies
+from gossamer.crawls.subscribing import setting_aside
+from gossamer.crawls.summary import ENDED
+from gossamer.crawls.work import CrawlWork
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
@@ -41,9 +41,9 @@ from gossamer.storage.recovery import crawl_id
 from gossamer.values.errors import CrawlDirectoryError, DiskFull
 
 if TYPE_CHECKING:
-    from gossamer.crawl.control.instances import UnitInstances
-    from gossamer.crawl.control.standing import CrawlStanding
-    from gossamer.crawl.control.wire import Answered, ControlRequest
+    from gossamer.crawls.control.instances import UnitInstances
+    from gossamer.crawls.control.standing import CrawlStanding
+    from gossamer.crawls.control.wire import Answered, ControlRequest
 
 
 # The shares of `--rate` and `--bandwidth` that an agent is lent: kept in its ledger, and given to whoever goes by them.
@@ -373,19 +373,19 @@ class AgentRun:
 
     @staticmethod
     def _planned(wiring: Wiring) -> Graph:
-        from gossamer.crawl.catalog import catalog
+        from gossamer.crawls.catalog import catalog
 
         return plan(wiring, catalog())
 
     async def instances(self, name: str) -> "UnitInstances":
         """The instances of a unit. Raises UsageError: there is no such unit."""
-        from gossamer.crawl.control.instances import instances_of
+        from gossamer.crawls.control.instances import instances_of
 
         return instances_of(name, self.graph_at_work, [], self.agent)
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; also every unit's and connector's figures."""
-        from gossamer.crawl.control.standing import standing_of
+        from gossamer.crawls.control.standing import standing_of
 
         return standing_of(self, os.getpid(), units=units)
 

@@ -21,14 +21,14 @@ from gossamer.agents.line import AgentRefused, AgentSilent, place_of
 from gossamer.agents.masters import MAIL
 from gossamer.agents.shared_state import copy_shared, forget_copy
 from gossamer.agents.wiring import OUTBOX
-from gossamer.crawl.builder import with_protocols
-from gossamer.crawl.control import resting
-from gossamer.crawl.control.agent_messages import SetAgent
-from gossamer.crawl.control.messages import Checkpoint
-from gossamer.crawl.control.standing import checkpoint_name
-from gossamer.crawl.directory import CrawlPlace
-from gossamer.crawl.live import read_changes, write_changes
-from gossamer.crawl.plan import CrawlPlan
+from gossamer.crawls.builder import with_protocols
+from gossamer.crawls.control import resting
+from gossamer.crawls.control.agent_messages import SetAgent
+from gossamer.crawls.control.messages import Checkpoint
+from gossamer.crawls.control.standing import checkpoint_name
+from gossamer.crawls.directory import CrawlPlace
+from gossamer.crawls.live import read_changes, write_changes
+from gossamer.crawls.plan import CrawlPlan
 from gossamer.engine.errors import WiringError
 from gossamer.engine.graph import Graph
 from gossamer.engine.wiring import Difference, Wiring

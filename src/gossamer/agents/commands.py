@@ -53,8 +53,8 @@ def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]
 
 
 def _assigned(directory: Path, agents: dict[str, str]) -> str:
-    from gossamer.crawl.control.client import Control, NotRunning
-    from gossamer.crawl.control.messages import Assign
+    from gossamer.crawls.control.client import Control, NotRunning
+    from gossamer.crawls.control.messages import Assign
 
     try:
         with Control(directory) as control:
@@ -89,8 +89,8 @@ def exchange(directory: str, again: bool, lost: int | None) -> None:
     minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
     medium, in any order, as often as you like. With --again, URLs of lost files are written into new ones.
     """
-    from gossamer.crawl.control.client import Control, NotRunning
-    from gossamer.crawl.control.messages import WriteFiles
+    from gossamer.crawls.control.client import Control, NotRunning
+    from gossamer.crawls.control.messages import WriteFiles
     from gossamer.values.errors import UsageError
 
     path = Path(directory)
@@ -140,8 +140,8 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     gossamer resume mycrawl
     """
     from gossamer.agents.merging import taken_files
-    from gossamer.crawl.control.client import Control, NotRunning
-    from gossamer.crawl.control.messages import MergeFiles
+    from gossamer.crawls.control.client import Control, NotRunning
+    from gossamer.crawls.control.messages import MergeFiles
     from gossamer.engine.sheet import show_count
 
     path = Path(directory)

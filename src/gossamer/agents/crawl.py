@@ -1,6 +1,6 @@
 """A crawl of several agents, as people see it: checked, made, run by a supervisor, summed up. `--agents` runs it.
 
-Place in the flow: the same surface as :class:`gossamer.crawl.crawl.Crawl`, which runs a crawl of one agent in its own
+Place in the flow: the same surface as :class:`gossamer.crawls.crawl.Crawl`, which runs a crawl of one agent in its own
 process. What belongs to the crawl as a whole is done here: its directory, tables, followers, mirror, control socket, log and
 last words.
 """
@@ -25,16 +25,16 @@ from gossamer.agents.rendezvous import meeting, supervisor_lock, take_over
 from gossamer.agents.roster import CrawlView, Roster
 from gossamer.agents.supervised import Starter
 from gossamer.agents.supervisor import AgentEnded, Supervisor
-from gossamer.crawl.companions import Companions
-from gossamer.crawl.control.resting import refuse_half_restored
-from gossamer.crawl.control.server import ControlServer
-from gossamer.crawl.damage import refuse_without_ledger
-from gossamer.crawl.directory import CrawlPlace
-from gossamer.crawl.options import CrawlOptions
-from gossamer.crawl.plan import CrawlPlan
-from gossamer.crawl.seeds import check_addresses
-from gossamer.crawl.summary import RunEnding, Summary, came_to_nothing
-from gossamer.crawl.work import BegunAlone, RunLines
+from gossamer.crawls.companions import Companions
+from gossamer.crawls.control.resting import refuse_half_restored
+from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.damage import refuse_without_ledger
+from gossamer.crawls.directory import CrawlPlace
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.plan import CrawlPlan
+from gossamer.crawls.seeds import check_addresses
+from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing
+from gossamer.crawls.work import BegunAlone, RunLines
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.connector import Statistics
 from gossamer.engine.graph import Graph
@@ -51,8 +51,8 @@ from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.agents.line import AgentLine
-    from gossamer.crawl.control.standing import CrawlStanding
-    from gossamer.crawl.control.wire import Answered, ControlRequest
+    from gossamer.crawls.control.standing import CrawlStanding
+    from gossamer.crawls.control.wire import Answered, ControlRequest
 
 
 class DividedCrawl:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gossamer.crawl.compiling import compile_wiring, provider_names
-from gossamer.crawl.options import CrawlOptions
-from gossamer.crawl.processes import HINTS, with_other_names
+from gossamer.crawls.compiling import compile_wiring, provider_names
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.processes import HINTS, with_other_names
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, with_settings
 from gossamer.frontier.sheet import FrontierSheet

@@ -15,7 +15,7 @@ from gossamer.agents.membership import check_can_change
 from gossamer.agents.rendezvous import supervisor_lock
 from gossamer.agents.shared_state import SharedFile
 from gossamer.agents.wiring import ring_rule
-from gossamer.crawl.directory import read_wiring
+from gossamer.crawls.directory import read_wiring
 from gossamer.storage.recovery import members_of
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import domain_rule, given_host

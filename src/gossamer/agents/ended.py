@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.control.at_rest import standing_of_ledger
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.control.standing_of_agents import added_standing
-from gossamer.crawl.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, has_documents, peak_rss
+from gossamer.crawls.control.at_rest import standing_of_ledger
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.standing_of_agents import added_standing
+from gossamer.crawls.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, has_documents, peak_rss
 from gossamer.engine.files import replace_file
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.values.agents import member

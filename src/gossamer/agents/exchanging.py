@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.agents.wiring import OUTBOX, check_free, divisible, on_divided, owing_orders
-from gossamer.crawl.builder import Builder
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.builder import Builder
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, ExchangeKey, new_key, read_key, write_key
 from gossamer.values.agents import agent_name, member

@@ -1,7 +1,7 @@
 """A crawl that one process begins, and that several agents go on with as soon as one core is too little for it.
 
 Place in the flow: the command line runs it where nobody has said how many agents there are. It has the surface of the two crawls
-that it consists of, one after the other: :class:`~gossamer.crawl.crawl.Crawl` in this process, then
+that it consists of, one after the other: :class:`~gossamer.crawls.crawl.Crawl` in this process, then
 :class:`~gossamer.agents.crawl.DividedCrawl` under the supervision of this process. Between them the crawl is at rest, with
 the lock of a supervisor, so that nobody else takes it; a kill there leaves what any kill of a crawl leaves, or of agents that join.
 """
@@ -18,11 +18,11 @@ import msgspec
 
 from gossamer.agents.crawlers import crawlers_of
 from gossamer.agents.wiring import has_application, ring_rule
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.machine import cores, free_memory, room_for_agents
-from gossamer.crawl.options import MOST_AGENTS, CrawlOptions
-from gossamer.crawl.summary import Summary
-from gossamer.crawl.work import BegunAlone
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.machine import cores, free_memory, room_for_agents
+from gossamer.crawls.options import MOST_AGENTS, CrawlOptions
+from gossamer.crawls.summary import Summary
+from gossamer.crawls.work import BegunAlone
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError
 from gossamer.engine.graph import Graph
@@ -34,7 +34,7 @@ from gossamer.values.hosts import domain_rule
 if TYPE_CHECKING:
     from gossamer.agents.agent import AgentRun
     from gossamer.agents.crawl import DividedCrawl
-    from gossamer.crawl.control.standing import CrawlStanding
+    from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.storage.ledger.opening import ProcessLock
     from gossamer.values.visit import Record
 

@@ -18,8 +18,8 @@ from gossamer.agents.line import AgentRefused, AgentSilent
 from gossamer.agents.shares import LEAST_BYTES, Borrower, RateShares, lent
 from gossamer.agents.supervised import AgentProcess
 from gossamer.agents.turns import PlaceTurns
-from gossamer.crawl.control.agent_messages import LendRates, LendTurns, SetAgent
-from gossamer.crawl.control.wire import ControlRequest
+from gossamer.crawls.control.agent_messages import LendRates, LendTurns, SetAgent
+from gossamer.crawls.control.wire import ControlRequest
 
 #: Limits that an agent reaches for all of them: the others need not go on to the same place.
 _FOR_ALL = frozenset({"until", "max_time", "total_time", "min_free_disk"})

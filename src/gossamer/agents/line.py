@@ -1,4 +1,4 @@
-"""Questions to one agent, over the control socket that it serves as any crawl does (:mod:`gossamer.crawl.control.server`).
+"""Questions to one agent, over the control socket that it serves as any crawl does (:mod:`gossamer.crawls.control.server`).
 
 Place in the flow: the supervisor has one line to each agent. An agent that is being started again does not answer; nobody waits
 for it.
@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawl.control import wire
-from gossamer.crawl.control.wire import Answered, ControlRequest, Done, Malformed, NotDone, Told, is_ours, sockets
+from gossamer.crawls.control import wire
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Malformed, NotDone, Told, is_ours, sockets
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.values.errors import GossamerError
 

@@ -4,7 +4,7 @@ Place in the flow: the supervisor calls :func:`check_lost` before it starts agen
 lost its ledger at work: then the others are there, and no person needs to say so. What a lost ledger had queued stood in it alone.
 It is found again as far as others know of it: from the links of their pages, which the tables have, and from the seeds, which every
 run gives to the agents anew. Records and rows that the lost agent has written stay, as where a crawl of one agent has lost its
-ledger (:mod:`gossamer.crawl.directory`).
+ledger (:mod:`gossamer.crawls.directory`).
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -18,7 +18,7 @@ from gossamer.agents.digests import CLAIMS_DUE
 from gossamer.agents.handing_over import DividedByRing, DividedByTable, DomainDivision
 from gossamer.agents.held_domains import hold_again
 from gossamer.agents.membership import ledger_of, opened_ledger
-from gossamer.crawl.directory import begin_ledger_anew, damage_of
+from gossamer.crawls.directory import begin_ledger_anew, damage_of
 from gossamer.engine.sheet import show_count
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger

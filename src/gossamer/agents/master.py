@@ -29,8 +29,8 @@ from gossamer.agents.rendezvous import Solitude, Unheard
 from gossamer.agents.shared_state import SHARED, shared_again
 from gossamer.agents.shares import AgentReport
 from gossamer.agents.wiring import ring_rule
-from gossamer.crawl.control.server import ControlServer
-from gossamer.crawl.control.standing import MasterStanding
+from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.control.standing import MasterStanding
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.wiring import Wiring
@@ -43,7 +43,7 @@ from gossamer.values.hosts import domain_point, domain_rule
 from gossamer.values.task import Task
 
 if TYPE_CHECKING:
-    from gossamer.crawl.control.wire import Answered, ControlRequest
+    from gossamer.crawls.control.wire import Answered, ControlRequest
 
 
 # The run of one master: its graph, and the line on which its supervisor asks.

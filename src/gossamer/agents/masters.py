@@ -13,9 +13,9 @@ import msgspec
 from gossamer.agents.contract import SharedState
 from gossamer.agents.shared_state import SharedFile
 from gossamer.agents.wiring import agent_arrow, agent_connector, agent_place, ring_rule, url_sender
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.ends import declared
 from gossamer.engine.errors import BrokenWiring, WiringError
 from gossamer.engine.files import replace_file

@@ -22,10 +22,10 @@ from gossamer.agents.exchanging import ExchangeNote, is_exchanging
 from gossamer.agents.receiving import UrlIntake
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.wiring import OUTBOX
-from gossamer.crawl.builder import with_directory
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.directory import kept_wiring
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.builder import with_directory
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.directory import kept_wiring
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.graph import ComponentNode, used_names
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
@@ -44,7 +44,7 @@ from gossamer.values.task import Arrived, Task
 from gossamer.values.url import host_of
 
 if TYPE_CHECKING:
-    from gossamer.crawl.figures import UnitsAtWork
+    from gossamer.crawls.figures import UnitsAtWork
 
 #: URLs that one group takes: files are long, and each group costs a write of its own. Some milliseconds of the event loop.
 _AT_ONCE = 2_000

@@ -15,7 +15,7 @@ from gossamer.agents.exchanging import is_exchanging
 from gossamer.agents.masters import Masters
 from gossamer.agents.turns import PlaceTurns
 from gossamer.agents.wiring import only_applications, ring_rule, with_agents
-from gossamer.crawl.compiling import with_fetchers
+from gossamer.crawls.compiling import with_fetchers
 from gossamer.engine.errors import WiringError
 from gossamer.engine.files import replace_file
 from gossamer.engine.graph import Graph

@@ -20,8 +20,8 @@ from gossamer.agents.masters import master_wiring
 from gossamer.agents.orders import agent_wiring, ordered_masters, read_orders
 from gossamer.agents.rendezvous import ALONE
 from gossamer.agents.supervised import WORD
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.machine import allow_open_files, loop_factory, tune_collector
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collector
 from gossamer.engine.errors import FlowError
 from gossamer.engine.files import joined
 from gossamer.engine.planning import plan

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.agents.line import AgentRefused, AgentSilent, place_of
-from gossamer.crawl.control.messages import Continue
+from gossamer.crawls.control.messages import Continue
 from gossamer.engine.files import joined, replace_file, shared_scratch
 from gossamer.frontier.sheet import FrontierSheet
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY

@@ -33,8 +33,8 @@ from gossamer.agents.orders import AgentOrders, check_can_divide, check_concurre
 from gossamer.agents.rendezvous import living
 from gossamer.agents.supervised import Starter, end_masters
 from gossamer.agents.supervisor import Supervisor
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.graph import Graph

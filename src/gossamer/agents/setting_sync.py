@@ -11,8 +11,8 @@ from gossamer.agents.line import AgentRefused, AgentSilent
 from gossamer.agents.masters import SHARED_SETTINGS
 from gossamer.agents.orders import part_of
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
-from gossamer.crawl.control.agent_messages import SetAgent
-from gossamer.crawl.control.messages import Continue, Pause
+from gossamer.crawls.control.agent_messages import SetAgent
+from gossamer.crawls.control.messages import Continue, Pause
 
 # Settings that were changed while agents and masters work, so that one that was away learns them when it is back. Pure.
 #

@@ -13,11 +13,11 @@ import msgspec
 from gossamer.agents.checkpoints import checkpoint
 from gossamer.agents.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
 from gossamer.agents.supervised import AgentProcess, MasterProcess
-from gossamer.crawl.control import resting, settings, steering
-from gossamer.crawl.control.agent_messages import ReadMaster
-from gossamer.crawl.control.host_facts import HostNow, HostsNow
-from gossamer.crawl.control.instances import UnitInstance, UnitInstances, check_unit, check_values_of_form
-from gossamer.crawl.control.messages import (
+from gossamer.crawls.control import resting, settings, steering
+from gossamer.crawls.control.agent_messages import ReadMaster
+from gossamer.crawls.control.host_facts import HostNow, HostsNow
+from gossamer.crawls.control.instances import UnitInstance, UnitInstances, check_unit, check_values_of_form
+from gossamer.crawls.control.messages import (
     GOES_ON,
     PAUSED,
     STOPS,
@@ -46,9 +46,9 @@ from gossamer.crawl.control.messages import (
     Why,
     change_of,
 )
-from gossamer.crawl.control.picture import graph_picture
-from gossamer.crawl.control.problems import problems_of
-from gossamer.crawl.control.standing import (
+from gossamer.crawls.control.picture import graph_picture
+from gossamer.crawls.control.problems import problems_of
+from gossamer.crawls.control.standing import (
     SILENT,
     AgentStanding,
     CrawlStanding,
@@ -56,9 +56,9 @@ from gossamer.crawl.control.standing import (
     agent_standing,
     limits_of,
 )
-from gossamer.crawl.control.standing_of_agents import added_standing
-from gossamer.crawl.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
-from gossamer.crawl.trap_review import rows_aside
+from gossamer.crawls.control.standing_of_agents import added_standing
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
+from gossamer.crawls.trap_review import rows_aside
 from gossamer.engine.sheet import nearest
 from gossamer.engine.wiring import Difference
 from gossamer.values.agents import at_work

@@ -18,8 +18,8 @@ from gossamer.agents.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.agents.mail_on_disk import leases
 from gossamer.agents.rendezvous import Heartbeat, living, process_of
 from gossamer.agents.shared_state import SharedFile
-from gossamer.crawl.control.agent_messages import News
-from gossamer.crawl.directory import damage_of
+from gossamer.crawls.control.agent_messages import News
+from gossamer.crawls.directory import damage_of
 from gossamer.engine import processes
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.values.errors import CrawlDirectoryError

@@ -21,9 +21,9 @@ from gossamer.agents.setting_sync import Giving
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, MasterProcess, Starter, SupervisedProcess
 from gossamer.agents.turns import PlaceTurns
-from gossamer.crawl.control.agent_messages import Finish
-from gossamer.crawl.control.messages import Pause, Stop
-from gossamer.crawl.control.wire import ControlRequest
+from gossamer.crawls.control.agent_messages import Finish
+from gossamer.crawls.control.messages import Pause, Stop
+from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.errors import ComponentFailed, WiringError
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.damage import accept_losses, damages_of
-from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.followers import Following
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.damage import accept_losses, damages_of
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.followers import Following
+from gossamer.crawls.options import CrawlOptions
 from gossamer.query.convert import convert
 from gossamer.query.removing import leftovers
 from gossamer.storage.ledger.ledger import RocksLedger

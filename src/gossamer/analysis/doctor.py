@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from gossamer._version import __version__
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.client import holder
-from gossamer.crawl.control.wire import folders, is_private
-from gossamer.crawl.identity import contact_of
-from gossamer.crawl.machine import OPEN_FILES, free_memory
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.client import holder
+from gossamer.crawls.control.wire import folders, is_private
+from gossamer.crawls.identity import contact_of
+from gossamer.crawls.machine import OPEN_FILES, free_memory
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import show_bytes, show_count
 from gossamer.fetcher.cares import DnsResolver, DnsSheet
 from gossamer.fetcher.driver import version as libcurl_version

@@ -1,6 +1,6 @@
 """`python -m gossamer.analysis.following DIRECTORY WHAT`: feeds one thing that follows a crawl, while the crawl runs.
 
-Place in the flow: :mod:`gossamer.crawl.followers` starts one such process for each thing beside a crawl, and closes its standard
+Place in the flow: :mod:`gossamer.crawls.followers` starts one such process for each thing beside a crawl, and closes its standard
 input when everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends.
 With `--once` it looks once. What it has to tell at the end it prints, a line of JSON for each.
 """

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.control.client import Control, NotRunning, check_is_crawl
-from gossamer.crawl.control.host_facts import NAMED, FailedUrl, HostKnown, host_known
-from gossamer.crawl.control.messages import ReadHost
-from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.old_wirings import completed
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
+from gossamer.crawls.control.host_facts import NAMED, FailedUrl, HostKnown, host_known
+from gossamer.crawls.control.messages import ReadHost
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.old_wirings import completed
 from gossamer.engine.planning import plan
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.archived import view_archived
@@ -102,7 +102,7 @@ def _known(directory: Path, host: str) -> HostKnown:
             asked: HostKnown = control.told(ReadHost(host), HostKnown)
             return asked
     except NotRunning:
-        from gossamer.crawl.control.standing import ledgers_of
+        from gossamer.crawls.control.standing import ledgers_of
 
         graph = plan(completed(read_wiring(directory)), catalog())
         found = []

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawl.control.steering import STEERING_LOG
+from gossamer.crawls.control.steering import STEERING_LOG
 from gossamer.storage.json_lines import NOTES_LOG
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import holder_of

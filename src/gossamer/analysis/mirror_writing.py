@@ -1,6 +1,6 @@
 """`python -m gossamer.analysis.mirror_writing DIRECTORY`: the folder of a mirror, written out of the archive.
 
-Place in the flow: a crawl with `--mirror` runs this in a process of its own when it stops (:mod:`gossamer.crawl.mirrors`), and
+Place in the flow: a crawl with `--mirror` runs this in a process of its own when it stops (:mod:`gossamer.crawls.mirrors`), and
 `gossamer export --to folder` calls :func:`write_mirror`. The folder is written beside its place and put there whole; a folder that
 holds anything that no mirror wrote is left alone.
 """
@@ -15,8 +15,8 @@ import msgspec
 
 from gossamer.analysis.link_targets import LinkTargets
 from gossamer.analysis.mirror import Change, as_reference, changed_css, changed_html, mirror_names, resolved_names
-from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
 from gossamer.engine.wiring import Wiring

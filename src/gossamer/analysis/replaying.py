@@ -22,7 +22,7 @@ import msgspec
 
 from gossamer.analysis.link_targets import LinkTargets
 from gossamer.analysis.mirror import changed_css, changed_html
-from gossamer.crawl.directory import read_wiring
+from gossamer.crawls.directory import read_wiring
 from gossamer.documents import charset
 from gossamer.documents.document import Document
 from gossamer.query.archive import ArchivedDocument

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from gossamer.crawl.trap_review import suspicions_of
+from gossamer.crawls.trap_review import suspicions_of
 from gossamer.engine.sheet import nearest
 from gossamer.query.database import Database
 from gossamer.query.reports import SPECS, BarPlot, MadeReport, MadeSection, ReportSpec, make_report

@@ -20,12 +20,12 @@ import msgspec
 
 from gossamer.agents.crawlers import gathered
 from gossamer.analysis.replayed_wiring import RULINGS, between, with_processors, without_handlers
-from gossamer.crawl.catalog import catalog as shipped_catalog
-from gossamer.crawl.control.client import holder
-from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.documents import with_structured_data
-from gossamer.crawl.followers import Following
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.catalog import catalog as shipped_catalog
+from gossamer.crawls.control.client import holder
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.documents import with_structured_data
+from gossamer.crawls.followers import Following
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import Consumer, Producer
 from gossamer.engine.ends import In, Out

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.damage import damages_of, refuse_without_ledger
-from gossamer.crawl.directory import read_wiring
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.damage import damages_of, refuse_without_ledger
+from gossamer.crawls.directory import read_wiring
 from gossamer.engine.errors import WiringError
 from gossamer.storage.archive.cdxj import INDEX, read_line
 from gossamer.storage.archive.reading import CAPTURES, Gap, scan

@@ -7,11 +7,11 @@ that rests the ledger is read once, and again only when something has been at it
 from collections.abc import Sequence
 from pathlib import Path
 
-from gossamer.crawl.control.at_rest import standing_at_rest
-from gossamer.crawl.control.client import Control, NotRunning, check_is_crawl
-from gossamer.crawl.control.host_facts import HostNow, HostsNow
-from gossamer.crawl.control.messages import ReadHosts, Status
-from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
+from gossamer.crawls.control.host_facts import HostNow, HostsNow
+from gossamer.crawls.control.messages import ReadHosts, Status
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.tables.places import CRAWL_FILE
 

@@ -20,13 +20,13 @@ import msgspec
 
 from gossamer.api.keywords import CrawlKeywords
 from gossamer.api.processors import with_registered
-from gossamer.crawl.catalog import catalog as shipped_catalog
-from gossamer.crawl.compiling import find_wiring, shipped
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.directory import kept_wiring
-from gossamer.crawl.machine import collecting_seldom, loop_factory
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.catalog import catalog as shipped_catalog
+from gossamer.crawls.compiling import find_wiring, shipped
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.directory import kept_wiring
+from gossamer.crawls.machine import collecting_seldom, loop_factory
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.documents.page import Page
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
@@ -89,7 +89,7 @@ def make_crawl(
         made: seeds, options and spider.
         reader: a subscriber of its records.
         report: takes what it tells.
-        more: further arguments of :class:`~gossamer.crawl.crawl.Crawl`.
+        more: further arguments of :class:`~gossamer.crawls.crawl.Crawl`.
 
     Raises:
         GossamerError: the crawl cannot be made; the message gives the reason.

@@ -1,6 +1,6 @@
 """The options of a crawl as typed keywords: `gossamer.crawl(seeds, depth=2)`, `gossamer.Spider(seeds, concurrency=16)`.
 
-Written by `./gossamer dev docs` out of :class:`gossamer.crawl.options.CrawlOptions`: change that, not this. Times, sizes
+Written by `./gossamer dev docs` out of :class:`gossamer.crawls.options.CrawlOptions`: change that, not this. Times, sizes
 and rates are numbers (seconds, bytes) or texts with units, as `"10m"` and `"1GB"`.
 """
 

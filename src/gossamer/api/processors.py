@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from gossamer.crawl.catalog import catalog as shipped_catalog
-from gossamer.crawl.compiling import find_wiring
+from gossamer.crawls.catalog import catalog as shipped_catalog
+from gossamer.crawls.compiling import find_wiring
 from gossamer.documents.document import Document
 from gossamer.documents.page import Page
 from gossamer.engine.catalog import Catalog

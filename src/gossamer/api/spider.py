@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl, workspace
 from gossamer.api.keywords import CrawlKeywords
 from gossamer.api.processors import Handler, LogIn, Method, Seeds
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.machine import collecting_seldom
-from gossamer.crawl.options import all_options
-from gossamer.crawl.seeds import read_seeds
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.machine import collecting_seldom
+from gossamer.crawls.options import all_options
+from gossamer.crawls.seeds import read_seeds
+from gossamer.crawls.summary import Summary
 from gossamer.documents.page import unknown_label
 from gossamer.engine.sheet import build, nearest, properties
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
@@ -279,7 +279,7 @@ class Spider:
         return {**({"cookies": "keep"} if len(self.logins) or self.sessions.count else {}), **self.options}
 
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
-        """A crawl of this spider that somebody else runs; `more`: further arguments of :class:`~gossamer.crawl.crawl.Crawl`."""
+        """A crawl of this spider that somebody else runs; `more`: further arguments of :class:`~gossamer.crawls.crawl.Crawl`."""
         return make_crawl(self._made(seeds, options), **more)
 
     def _made(self, seeds: Iterable[str | Request], options: Mapping[str, Any]) -> Made:

@@ -22,7 +22,7 @@ from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.bench.commands import ALONE, BenchedCrawl, begun, cpu_of_children, crawled
 from gossamer.bench.peers import nginx
 from gossamer.bench.report import BenchReport
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.recovery import write_members

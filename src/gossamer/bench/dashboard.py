@@ -22,9 +22,9 @@ from gossamer.bench.commands import begun
 from gossamer.bench.report import BenchReport
 from gossamer.bench.shown_crawls import AGENTS, UNITS, make_crawls
 from gossamer.bench.web import PLAIN, simulated
-from gossamer.crawl.control.client import Control
-from gossamer.crawl.control.messages import Pause, Status
-from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.messages import Pause, Status
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.engine import processes
 from gossamer.values.errors import GossamerError, UsageError
 

@@ -185,7 +185,7 @@ async def _drain(inlet: In[str]) -> None:
 
 def run() -> BenchReport:
     """Measure everything and make the report."""
-    from gossamer.crawl.machine import loop_factory
+    from gossamer.crawls.machine import loop_factory
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_measure())

@@ -19,11 +19,11 @@ import msgspec
 from gossamer.bench.commands import ALONE, begun, cpu_of_children
 from gossamer.bench.report import BenchReport
 from gossamer.bench.web import PLAIN, SEED, at, simulated
-from gossamer.crawl.compiling import shipped
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.compiling import shipped
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import changed, write
 from gossamer.values.errors import UsageError

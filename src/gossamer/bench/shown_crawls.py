@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from gossamer.crawl.control.host_facts import HostKnown, HostNow, HostsNow, KeptOfHost
-from gossamer.crawl.control.instances import UnitInstance, UnitInstances
-from gossamer.crawl.control.messages import ReadGraph, ReadHost, ReadHosts, ReadUnit, Status
-from gossamer.crawl.control.picture import GraphPicture, PictureConnector, PictureSetting, PictureUnit
-from gossamer.crawl.control.server import ControlServer
-from gossamer.crawl.control.standing import AgentStanding, ConnectorFigures, CrawlStanding, UnitFigures
-from gossamer.crawl.control.wire import Answered, ControlRequest, NotDone, told
+from gossamer.crawls.control.host_facts import HostKnown, HostNow, HostsNow, KeptOfHost
+from gossamer.crawls.control.instances import UnitInstance, UnitInstances
+from gossamer.crawls.control.messages import ReadGraph, ReadHost, ReadHosts, ReadUnit, Status
+from gossamer.crawls.control.picture import GraphPicture, PictureConnector, PictureSetting, PictureUnit
+from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.control.standing import AgentStanding, ConnectorFigures, CrawlStanding, UnitFigures
+from gossamer.crawls.control.wire import Answered, ControlRequest, NotDone, told
 from gossamer.query.engine import ParquetWriter
 from gossamer.storage.tables.places import CRAWL_FILE, TABLES
 from gossamer.values.agents import agent_name

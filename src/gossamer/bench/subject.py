@@ -23,10 +23,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.machine import loop_factory, tune_collector
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.machine import loop_factory, tune_collector
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.values.task import Task
 from gossamer.values.url import host_of

@@ -23,15 +23,15 @@ from gossamer.cli.options import (
 )
 from gossamer.cli.saying import say_json
 from gossamer.cli.telling import tell, unwritten
-from gossamer.crawl.machine import allow_open_files, loop_factory, tune_collector
+from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collector
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
     from gossamer.agents.crawl import DividedCrawl
     from gossamer.agents.growth import GrowingCrawl
-    from gossamer.crawl.crawl import Crawl
-    from gossamer.crawl.options import CrawlOptions
-    from gossamer.crawl.summary import Summary
+    from gossamer.crawls.crawl import Crawl
+    from gossamer.crawls.options import CrawlOptions
+    from gossamer.crawls.summary import Summary
     from gossamer.engine.wiring import Wiring
 
     AnyCrawl = Crawl | DividedCrawl | GrowingCrawl
@@ -123,9 +123,9 @@ def crawl(
     address, behind = parted(dashboard)
     check_dashboard(address)
     with Leaving() as leaving:
-        from gossamer.crawl.builder import hostless
-        from gossamer.crawl.compiling import find_wiring
-        from gossamer.crawl.seeds import with_schemes
+        from gossamer.crawls.builder import hostless
+        from gossamer.crawls.compiling import find_wiring
+        from gossamer.crawls.seeds import with_schemes
 
         wiring = find_wiring(wiring_name) if wiring_name else None
         seeds = [*behind, *seed, *more, *read_seed_files(seed_files, hostless(wiring))]
@@ -221,7 +221,7 @@ def _tell_urls(job: "AnyCrawl") -> None:
     """Have a line told for each URL. Several agents keep their records to themselves, so that is said instead."""
     from gossamer.agents.growth import GrowingCrawl
     from gossamer.cli.progress import url_teller
-    from gossamer.crawl.crawl import Crawl
+    from gossamer.crawls.crawl import Crawl
     from gossamer.storage.logs import LOG_PATH
 
     if isinstance(job, GrowingCrawl):
@@ -276,7 +276,7 @@ async def run_interruptible(
 
 def _print_undone(job: "AnyCrawl", summary: "Summary") -> None:
     """What was not done, why, and the command that would do it; then the warnings once more."""
-    from gossamer.crawl.summary import option_name
+    from gossamer.crawls.summary import option_name
 
     lost = summary.outcomes.get("gone_after_retries", 0)
     if lost:

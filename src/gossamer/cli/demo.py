@@ -18,10 +18,10 @@ import msgspec
 from gossamer.cli.crawl import run_interruptible
 from gossamer.cli.leaving import Leaving
 from gossamer.cli.saying import say_json
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.machine import loop_factory
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import Summary
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.machine import loop_factory
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import Summary
 from gossamer.engine.files import scratch
 from gossamer.engine.sheet import build, show_bytes, show_seconds
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside

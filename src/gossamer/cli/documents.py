@@ -7,8 +7,8 @@ import mimetypes
 from pathlib import Path
 
 from gossamer.analysis.inspecting import answer_of
-from gossamer.crawl.fetching import Fetching
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.fetching import Fetching
+from gossamer.crawls.options import CrawlOptions
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical
 from gossamer.values.visit import Response

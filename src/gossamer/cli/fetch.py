@@ -16,10 +16,10 @@ from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, say_json
 from gossamer.cli.telling import shown, tell
-from gossamer.crawl.fetching import Fetching
-from gossamer.crawl.identity import token_of, user_agent
-from gossamer.crawl.machine import loop_factory
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.fetching import Fetching
+from gossamer.crawls.identity import token_of, user_agent
+from gossamer.crawls.machine import loop_factory
+from gossamer.crawls.options import CrawlOptions
 from gossamer.documents.charset import sniff, to_utf8
 from gossamer.engine.sheet import show_bytes
 from gossamer.values import body as bodies

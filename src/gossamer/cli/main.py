@@ -11,7 +11,7 @@ from gossamer._version import __version__
 from gossamer.cli.leaving import interruptible, own_process
 from gossamer.cli.saying import guard_terminal
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
-from gossamer.crawl.machine import load_without_collecting
+from gossamer.crawls.machine import load_without_collecting
 from gossamer.engine.subjects import Command, found_at, subjects
 
 #: Command -> where it is. Loaded only when called, so that the command starts at once.

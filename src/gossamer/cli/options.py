@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from gossamer.crawl.options import CrawlOptions, all_options, headings
+from gossamer.crawls.options import CrawlOptions, all_options, headings
 from gossamer.engine.sheet import Property, build, nearest, properties, written
 from gossamer.values.errors import UsageError
 
@@ -183,7 +183,7 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 
 
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
-    from gossamer.crawl.seeds import is_bare, read_seeds
+    from gossamer.crawls.seeds import is_bare, read_seeds
     from gossamer.values.url import plain_host
 
     for number, line in enumerate(text.split("\n"), 1):

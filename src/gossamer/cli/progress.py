@@ -1,6 +1,6 @@
 """Progress of a crawl on standard error: a live panel on a terminal, one line every ten seconds elsewhere.
 
-Place in the flow: both show the value that `status` shows (:mod:`gossamer.crawl.control.standing`), in the words of
+Place in the flow: both show the value that `status` shows (:mod:`gossamer.crawls.control.standing`), in the words of
 :mod:`gossamer.cli.showing`.
 """
 
@@ -15,7 +15,7 @@ from gossamer.cli.telling import beneath, has_gone, tell_plain
 
 if TYPE_CHECKING:
     from gossamer.cli.crawl import AnyCrawl
-    from gossamer.crawl.control.standing import CrawlStanding
+    from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.values.visit import Record
 
 #: Seconds between lines where nobody looks at a terminal.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.main import all_commands, commands, find_command
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.options import all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.options import all_options
 from gossamer.engine import ends as ports
 from gossamer.engine import errors as flow_errors
 from gossamer.engine.component import Component

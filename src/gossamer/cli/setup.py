@@ -65,10 +65,10 @@ def about(directory: str | None, config: str | None, **given: Any) -> int:
     output = given.pop("output", None)
     options = read_options(given, config)
     from gossamer.analysis.about import about_page
-    from gossamer.crawl.catalog import catalog
-    from gossamer.crawl.compiling import compile_wiring
-    from gossamer.crawl.directory import kept_wiring
-    from gossamer.crawl.identity import contact_of
+    from gossamer.crawls.catalog import catalog
+    from gossamer.crawls.compiling import compile_wiring
+    from gossamer.crawls.directory import kept_wiring
+    from gossamer.crawls.identity import contact_of
     from gossamer.engine.planning import plan
 
     wiring = compile_wiring([], options, kept_wiring(directory) if directory else None)

@@ -1,6 +1,6 @@
 """A standing in words: the one text of `status`, of the live panel, and of the lines of a crawl that nobody watches.
 
-Place in the flow: :mod:`gossamer.crawl.control.standing` makes the value; here each part of it becomes a few words, and
+Place in the flow: :mod:`gossamer.crawls.control.standing` makes the value; here each part of it becomes a few words, and
 callers choose among them by the room that they have.
 """
 
@@ -15,9 +15,9 @@ from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
-    from gossamer.crawl.control.problems import Problem
-    from gossamer.crawl.control.standing import AgentStanding, CrawlStanding, ExchangeStanding, MasterStanding
-    from gossamer.crawl.control.waits import DataSet, Wait
+    from gossamer.crawls.control.problems import Problem
+    from gossamer.crawls.control.standing import AgentStanding, CrawlStanding, ExchangeStanding, MasterStanding
+    from gossamer.crawls.control.waits import DataSet, Wait
 
 #: Characters of a name in a list: a URL may have thousands.
 NAME = 60

@@ -14,13 +14,13 @@ import msgspec
 from gossamer.analysis.logs import KINDS, CrawlLog, Entry, LogChoice
 from gossamer.cli.saying import empty_terminal, say_json, say_lines
 from gossamer.cli.telling import shown
-from gossamer.crawl.control.client import Control, NotRunning
-from gossamer.crawl.control.messages import Status
+from gossamer.crawls.control.client import Control, NotRunning
+from gossamer.crawls.control.messages import Status
 from gossamer.engine.sheet import show_bytes, show_seconds
 from gossamer.storage.json_lines import printable
 
 if TYPE_CHECKING:
-    from gossamer.crawl.control.standing import CrawlStanding
+    from gossamer.crawls.control.standing import CrawlStanding
 
 #: What limits are shown in.
 _SHOWN_IN = {"max_time": show_seconds, "max_bytes": show_bytes, "min_free_disk": show_bytes}
@@ -63,15 +63,15 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
                     return
                 time.sleep(interval)
     except NotRunning:
-        from gossamer.crawl.control.at_rest import standing_at_rest
-        from gossamer.crawl.directory import read_wiring
+        from gossamer.crawls.control.at_rest import standing_at_rest
+        from gossamer.crawls.directory import read_wiring
 
         _print(standing_at_rest(path), as_json=as_json, screen=False)
         read_wiring(path)  # the figures need no wiring, but a crawl whose wiring is damaged does not go on
 
 
 def _ask(control: Control, units: bool) -> "CrawlStanding":
-    from gossamer.crawl.control.standing import CrawlStanding
+    from gossamer.crawls.control.standing import CrawlStanding
 
     found: CrawlStanding = control.told(Status(units), CrawlStanding)
     return found

@@ -1,6 +1,6 @@
 """`gossamer pause | continue | stop | checkpoint | set | rewire | block | ask DIR`: steer a crawl that runs in another process.
 
-Each asks over the crawl's control socket (:mod:`gossamer.crawl.control`) and prints what was done. Where no crawl runs,
+Each asks over the crawl's control socket (:mod:`gossamer.crawls.control`) and prints what was done. Where no crawl runs,
 the exit status is 2 and one line says how to go on.
 """
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from gossamer.cli.saying import say_json, say_lines
-from gossamer.crawl.control.client import Control, NotRunning, NotSupervised, check_is_crawl
-from gossamer.crawl.control.messages import (
+from gossamer.crawls.control.client import Control, NotRunning, NotSupervised, check_is_crawl
+from gossamer.crawls.control.messages import (
     MAX_CHANGE,
     BlockHosts,
     Change,
@@ -27,8 +27,8 @@ from gossamer.crawl.control.messages import (
     Undo,
     Unsuspend,
 )
-from gossamer.crawl.control.server import offered_request
-from gossamer.crawl.control.wire import ControlRequest, Listed, Malformed, Told
+from gossamer.crawls.control.server import offered_request
+from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.engine.sheet import written
 from gossamer.values.errors import UsageError
 
@@ -126,7 +126,7 @@ def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> N
 
 
 def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) -> list[str]:
-    from gossamer.crawl.control import resting
+    from gossamer.crawls.control import resting
 
     if lists:
         return resting.checkpoints(directory)
@@ -214,7 +214,7 @@ def block(directory: str, names: Sequence[str]) -> None:
     try:
         _do(directory, BlockHosts(list(names)))
     except NotRunning:
-        from gossamer.crawl.control import resting
+        from gossamer.crawls.control import resting
 
         print(resting.block(path, names))
 

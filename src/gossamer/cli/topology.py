@@ -56,9 +56,9 @@ def topology(
     """
     # What follows imports every part that the wiring names; help does not.
     from gossamer.agents.crawlers import compile_with_crawlers
-    from gossamer.crawl.catalog import catalog
-    from gossamer.crawl.compiling import find_wiring
-    from gossamer.crawl.seeds import read_seeds
+    from gossamer.crawls.catalog import catalog
+    from gossamer.crawls.compiling import find_wiring
+    from gossamer.crawls.seeds import read_seeds
     from gossamer.engine import drawing
     from gossamer.engine.planning import plan
     from gossamer.engine.wiring import to_toml

@@ -170,8 +170,8 @@ def reprocess(
     Triples are replaced if the crawl keeps them, or with --rdf; otherwise they stay as they are.
     """
     from gossamer.analysis.reprocess import reprocess as prepare
-    from gossamer.crawl.compiling import find_wiring
-    from gossamer.crawl.machine import loop_factory
+    from gossamer.crawls.compiling import find_wiring
+    from gossamer.crawls.machine import loop_factory
 
     run = prepare(
         directory,

@@ -12,9 +12,9 @@ import click
 
 from gossamer.analysis.robots import Asking
 from gossamer.cli.telling import given_urls, shown, tell
-from gossamer.crawl.identity import contact_of
-from gossamer.crawl.machine import loop_factory
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.identity import contact_of
+from gossamer.crawls.machine import loop_factory
+from gossamer.crawls.options import CrawlOptions
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.frontier.robots.rules import MAX_BYTES, Decision, PathForm, Rules, parse
 from gossamer.parsing.links import parameters_of

@@ -14,6 +14,7 @@ import click
 from rich.text import Text
 
 from gossamer.cli import showing
+from gossamer.cli.saying import leave_terminal, seen
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.query.samples import combined, read_samples, speeds
 from gossamer.storage.tables.row_tables import FINE
@@ -22,7 +23,7 @@ from gossamer.values.identity import utc_text
 
 if TYPE_CHECKING:
     from gossamer.analysis.watching import CrawlWatch
-    from gossamer.crawl.control.standing import CrawlStanding
+    from gossamer.crawls.control.standing import CrawlStanding
 
 #: Bars of a plot, from nothing to the most.
 BARS = " ▁▂▃▄▅▆▇█"
@@ -180,6 +181,7 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
     from rich.live import Live
     from rich.text import Text
 
+    leave_terminal()  # moving about on it takes what the guard of a terminal escapes
     console = Console()
     # What cannot be looked at at all is refused before the screen is taken.
     now, past, due = looking.look(), past_speeds(looking.directory), time.monotonic() + FINE
@@ -195,6 +197,9 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
             lines = overview(now, past, console.width, time.time())
             if told:
                 lines.insert(0, Text(told, "bold red"))
+            for line in lines:
+                if not line.plain.isprintable():
+                    line.plain = seen(line.plain)
             live.update(Group(*lines), refresh=True)
             time.sleep(interval)
 

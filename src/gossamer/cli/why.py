@@ -14,7 +14,7 @@ from gossamer.values.url import canonical
 
 if TYPE_CHECKING:
     from gossamer.analysis.why import Story
-    from gossamer.crawl.trap_review import Suspicions
+    from gossamer.crawls.trap_review import Suspicions
     from gossamer.storage.archive.reading import ArchivedRecord
 
 
@@ -104,8 +104,8 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
     gossamer traps mycrawl --confirm 1f0c2ab39d
     gossamer resume mycrawl --release all
     """
-    from gossamer.crawl.control.client import check_is_crawl
-    from gossamer.crawl.trap_review import suspicions_of
+    from gossamer.crawls.control.client import check_is_crawl
+    from gossamer.crawls.trap_review import suspicions_of
 
     path = Path(directory)
     check_is_crawl(path)
@@ -117,9 +117,9 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
 
 
 def _decide(path: Path, confirm: list[str], release: list[str]) -> str:
-    from gossamer.crawl.control.client import Control, NotRunning
-    from gossamer.crawl.control.messages import Decide
-    from gossamer.crawl.trap_review import decide_at_rest
+    from gossamer.crawls.control.client import Control, NotRunning
+    from gossamer.crawls.control.messages import Decide
+    from gossamer.crawls.trap_review import decide_at_rest
 
     try:
         with Control(path) as control:

@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 
 from gossamer.analysis.replaying import REPLAY
-from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.dashboard import describing, of_crawl, rewiring
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS, Access

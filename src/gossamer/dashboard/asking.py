@@ -1,16 +1,16 @@
 """What a person may have done to a crawl from the browser: control messages by the words of the commands, a closed list.
 
 Place in the flow: :mod:`app` takes a word and a body; what it comes to is a message that `gossamer` would send too
-(:mod:`gossamer.crawl.control.messages`). Names of files, code and URLs to load are in none of them.
+(:mod:`gossamer.crawls.control.messages`). Names of files, code and URLs to load are in none of them.
 """
 
 from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.control.client import Control, NotRunning
-from gossamer.crawl.control.instances import UnitInstances
-from gossamer.crawl.control.messages import (
+from gossamer.crawls.control.client import Control, NotRunning
+from gossamer.crawls.control.instances import UnitInstances
+from gossamer.crawls.control.messages import (
     BlockHosts,
     Change,
     CheckChange,
@@ -26,10 +26,10 @@ from gossamer.crawl.control.messages import (
     Undo,
     Unsuspend,
 )
-from gossamer.crawl.control.picture import GraphPicture, graph_picture
-from gossamer.crawl.control.wire import ControlRequest
-from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.old_wirings import completed
+from gossamer.crawls.control.picture import GraphPicture, graph_picture
+from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.old_wirings import completed
 from gossamer.storage.recovery import members_of
 from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
@@ -104,7 +104,7 @@ def graph_of(directory: Path, agent: str = "") -> GraphPicture:
             return told
     except NotRunning:
         # What follows imports every part that the wiring names.
-        from gossamer.crawl.catalog import catalog
+        from gossamer.crawls.catalog import catalog
         from gossamer.engine.planning import plan
 
         return graph_picture(plan(completed(read_wiring(directory)), catalog()), at_work(members_of(directory)))
@@ -122,10 +122,10 @@ def instances_of(directory: Path, name: str) -> UnitInstances:
 
 
 def _at_rest(directory: Path, request: BlockHosts | Checkpoint | Decide) -> str:
-    from gossamer.crawl.control import resting
+    from gossamer.crawls.control import resting
 
     if isinstance(request, Decide):
-        from gossamer.crawl.trap_review import decide_at_rest
+        from gossamer.crawls.trap_review import decide_at_rest
 
         decide_at_rest(directory, request.confirm, request.release)
         return "this holds from now on; a resumed crawl fetches the URLs of released families"

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from gossamer.analysis.watching import CrawlWatch
-from gossamer.crawl.control.host_facts import HostNow
-from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawls.control.host_facts import HostNow
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.dashboard.sites import is_own
 from gossamer.query.host_list import HostList, HostPage
 from gossamer.query.samples import combined, read_samples

@@ -9,10 +9,10 @@ from gossamer._version import __version__
 from gossamer.analysis.hosts import HostPicture
 from gossamer.analysis.replaying import REPLAY, ReplayAsked
 from gossamer.analysis.why import Story
-from gossamer.crawl.control.instances import UnitInstances
-from gossamer.crawl.control.picture import GraphPicture
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.trap_review import Suspicions
+from gossamer.crawls.control.instances import UnitInstances
+from gossamer.crawls.control.picture import GraphPicture
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.trap_review import Suspicions
 from gossamer.dashboard.asking import ORDERS
 from gossamer.dashboard.crawls import ListedHosts
 from gossamer.dashboard.exporting import Exports, ExportWish, NamedExport

@@ -19,9 +19,9 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from gossamer.crawl.control.client import Control, NotRunning, check_is_crawl, holder
-from gossamer.crawl.options import all_options
-from gossamer.crawl.seeds import default_directory, read_seeds
+from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl, holder
+from gossamer.crawls.options import all_options
+from gossamer.crawls.seeds import default_directory, read_seeds
 from gossamer.dashboard.crawls import key_of
 from gossamer.engine import processes
 from gossamer.engine.errors import SettingError
@@ -166,7 +166,7 @@ def restore(directory: Path, body: bytes) -> JobDone:
         UsageError: no checkpoint is named, or there is none of this name.
         GossamerError: a crawl runs, or the checkpoint cannot be read.
     """
-    from gossamer.crawl.control import resting
+    from gossamer.crawls.control import resting
 
     try:
         name = msgspec.json.decode(body, type=Restore).name

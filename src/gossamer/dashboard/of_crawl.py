@@ -10,10 +10,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from gossamer.crawl.control.host_facts import HostNow
-from gossamer.crawl.control.instances import UnitInstances
-from gossamer.crawl.control.standing import CrawlStanding
-from gossamer.crawl.trap_review import Suspicions, suspicions_of
+from gossamer.crawls.control.host_facts import HostNow
+from gossamer.crawls.control.instances import UnitInstances
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.trap_review import Suspicions, suspicions_of
 from gossamer.dashboard import asking, jobs, rewiring
 from gossamer.dashboard.crawls import Crawls, ListedHosts
 from gossamer.dashboard.exporting import Exporter, Exports

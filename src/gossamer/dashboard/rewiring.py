@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 import tomli_w
 
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.control.client import Control
-from gossamer.crawl.control.messages import MAX_CHANGE, CheckRewire, Rewire
-from gossamer.crawl.control.wire import ControlRequest
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.messages import MAX_CHANGE, CheckRewire, Rewire
+from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.subjects import offered
 from gossamer.engine.transports import GROUP
 from gossamer.values.errors import UsageError

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
-from gossamer.crawl.listening import listening_socket
+from gossamer.crawls.listening import listening_socket
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls
 from gossamer.dashboard.guarding import Guard, keys_file, read_keys

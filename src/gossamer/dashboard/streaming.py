@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
 import msgspec
 
-from gossamer.crawl.control.standing import CrawlStanding
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.dashboard.crawls import ShownCrawl
 from gossamer.values.errors import GossamerError
 from gossamer.values.outcome import Outcome

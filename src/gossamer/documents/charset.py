@@ -37,7 +37,7 @@ def media_type_of(response: Response, relation: str = "") -> str:
     head = beginning(response.document, _HEAD)  # of a large document, a page of it: the rest is read apart
     mime = of_sitemap(head) if relation in SITEMAPS else sniff_media_type(head, response.content_type, nosniff=nosniff)
     if mime in XML_TYPES:
-        from gossamer.documents.xml import type_of_xml  # its parser: most crawls meet no XML
+        from gossamer.documents.xhtml import type_of_xml  # its parser: most crawls meet no XML
 
         mime = type_of_xml(head, mime)
     return mime

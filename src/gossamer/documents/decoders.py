@@ -184,7 +184,7 @@ class _Zstd(Decoder):
     member = (b"\x28\xb5\x2f\xfd", *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16)))
 
     def __init__(self) -> None:
-        from gossamer.values.body import zstd
+        from gossamer.values.zstd import zstd
 
         self.ended = self.has_more = False
         self._object = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: MAX_WINDOW_LOG})

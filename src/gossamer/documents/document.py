@@ -240,7 +240,7 @@ class Document:
         text = charset.to_utf8(self.content, self.charset)
         if self.mime != XHTML:
             return text
-        from gossamer.documents.xml import as_html  # most crawls meet none
+        from gossamer.documents.xhtml import as_html  # most crawls meet none
 
         return as_html(text)
 

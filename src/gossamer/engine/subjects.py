@@ -64,7 +64,7 @@ class Subject(NamedTuple):
     options: str = ""
     """A :class:`~gossamer.engine.sheet.Sheet`: options of `crawl`, of configuration files and of `gossamer.crawl()`."""
     wire: str = ""
-    """A function that gets the :class:`~gossamer.crawl.builder.Builder` of each crawl and changes its wiring."""
+    """A function that gets the :class:`~gossamer.crawls.builder.Builder` of each crawl and changes its wiring."""
     commands: Mapping[str, Command] = MappingProxyType({})
     components: Mapping[str, str] = MappingProxyType({})
     """Components by the names that wirings use, as `package.module:Class`."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawl.builder import Builder
-from gossamer.crawl.options import part_of
+from gossamer.crawls.builder import Builder
+from gossamer.crawls.options import part_of
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.labs.options import FocusOptions

@@ -23,7 +23,7 @@ from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.contract import IDENTITY_PATTERN, MAX_CRAWLER, MAX_FRAME, RefusalReason, RuntimeRefused
 from gossamer.mobile.crawler import VERSION, VERSIONS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.judging import Installed
-from gossamer.values.body import zstd
+from gossamer.values.zstd import zstd
 
 #: What the bytes of a crawler begin with.
 MAGIC = b"GSMC"

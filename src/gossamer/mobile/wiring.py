@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawl.builder import Builder
-from gossamer.crawl.compiling import normal_seeds
-from gossamer.crawl.options import CrawlOptions, part_of
+from gossamer.crawls.builder import Builder
+from gossamer.crawls.compiling import normal_seeds
+from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build

@@ -28,5 +28,5 @@ SUBJECT = Subject(
     providers={
         "structured-data": "gossamer.rdf.processors:StructuredDataProcessor",
     },
-    tables={"triples": "gossamer.rdf.processors:TRIPLES"},
+    tables={"triples": "gossamer.rdf.tables:TRIPLES"},
 )

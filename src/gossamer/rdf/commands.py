@@ -20,9 +20,9 @@ from gossamer.cli.fetch import OPTIONS
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes
 from gossamer.cli.telling import tell, tell_plain
-from gossamer.crawl.identity import token_of, user_agent
-from gossamer.crawl.machine import loop_factory
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.identity import token_of, user_agent
+from gossamer.crawls.machine import loop_factory
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import parse
 from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import StructuredData

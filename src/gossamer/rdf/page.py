@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.documents import charset
 from gossamer.documents.document import Document
-from gossamer.documents.xml import NotXhtml, numbered
+from gossamer.documents.xhtml import NotXhtml, numbered
 from gossamer.rdf.attributes import HostLanguage
 from gossamer.rdf.elements import Element, NotXml, head_elements, html_elements, xml_elements
 from gossamer.rdf.filtering import DROPPED, Sign, dropping, everything, sign_of

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from gossamer.crawl.options import CHANGES_GRAPH
+from gossamer.crawls.options import CHANGES_GRAPH
 from gossamer.engine.sheet import Sheet, setting
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawl.builder import Builder
-from gossamer.crawl.documents import behind_process
-from gossamer.crawl.options import CrawlOptions, part_of
+from gossamer.crawls.builder import Builder
+from gossamer.crawls.documents import behind_process
+from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine import sheet
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import SettingError, WiringError

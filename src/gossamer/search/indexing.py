@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawl.directory import read_wiring
+from gossamer.crawls.directory import read_wiring
 from gossamer.documents.text import TextChoice
 from gossamer.query.archived import ArchivedTexts
 from gossamer.query.convert import convert

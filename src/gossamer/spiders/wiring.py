@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gossamer.crawl.compiling import normal_seeds
-from gossamer.crawl.seeds import read_seeds
+from gossamer.crawls.compiling import normal_seeds
+from gossamer.crawls.seeds import read_seeds
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.values.request import Request

@@ -14,7 +14,6 @@ import base64
 import hashlib
 import io
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO, Self, final
@@ -227,16 +226,3 @@ class _SpoolReader(io.RawIOBase):
 
     def tell(self) -> int:
         return self._place
-
-
-# Zstandard (RFC 8878), from the standard library where that has it (Python 3.14), otherwise from its backport.
-#
-# Place in the flow: bodies that servers send in this coding, and messages between machines, pass through it. Both are one
-# module by the same authors; :data:`zstd` is the one that the Python at hand has.
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-__all__ = ["zstd"]

@@ -13,10 +13,10 @@ from gossamer.agents.orders import AgentOrders, agent_wiring, part_of
 from gossamer.agents.roster import Roster, is_divided
 from gossamer.agents.shares import LEAST_BYTES, Borrower, lent
 from gossamer.agents.supervised import LONGEST_WAIT, MOST_VAIN, Restarts
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import MOST_AGENTS, CrawlOptions, all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import MOST_AGENTS, CrawlOptions, all_options
 from gossamer.engine.errors import SettingError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build

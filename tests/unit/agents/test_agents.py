@@ -3,9 +3,9 @@
 import pytest
 
 from gossamer.agents.wiring import with_agents
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.options import CrawlOptions
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import WiringError
 from gossamer.engine.planning import plan
 from gossamer.engine.wiring import ComponentPlan, Wiring, with_settings

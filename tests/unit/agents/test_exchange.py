@@ -11,7 +11,7 @@ import pytest
 from gossamer.agents.digests import AgentDigests
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.wiring import with_agents
-from gossamer.crawl.catalog import catalog
+from gossamer.crawls.catalog import catalog
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.planning import plan

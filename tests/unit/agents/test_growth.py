@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from gossamer.agents.growth import AGAIN, BUSY, CALM, EACH, LASTING, WORTH, Growth, Load, bounded, together, why_fixed
-from gossamer.crawl import machine
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.machine import AGENT_MEMORY, room_for_agents
-from gossamer.crawl.options import all_options
+from gossamer.crawls import machine
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.machine import AGENT_MEMORY, room_for_agents
+from gossamer.crawls.options import all_options
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
 from gossamer.frontier.sheet import FrontierSheet

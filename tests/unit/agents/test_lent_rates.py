@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from gossamer.agents.agent import LentRates
-from gossamer.crawl.figures import UnitsAtWork
+from gossamer.crawls.figures import UnitsAtWork
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.http_options import HttpSheet
 from gossamer.frontier.politeness.provider import HostPoliteness

@@ -25,7 +25,7 @@ from gossamer.agents.marshaler import (
 from gossamer.agents.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
 from gossamer.agents.recent_urls import RecentUrlsSheet, RecentUrlTable
 from gossamer.agents.ring import Ring
-from gossamer.crawl.catalog import catalog
+from gossamer.crawls.catalog import catalog
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.errors import SettingError

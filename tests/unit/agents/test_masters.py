@@ -28,9 +28,9 @@ from gossamer.agents.ring import Ring
 from gossamer.agents.roster import Roster
 from gossamer.agents.shared_state import SHARED, SharedFile
 from gossamer.agents.wiring import with_agents
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.options import CrawlOptions, all_options
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.errors import WiringError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build

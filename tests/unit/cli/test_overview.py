@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 
 from gossamer.cli.watch import BARS, overview
-from gossamer.crawl.control.problems import problems_of
-from gossamer.crawl.control.standing import (
+from gossamer.crawls.control.problems import problems_of
+from gossamer.crawls.control.standing import (
     AgentStanding,
     CrawlStanding,
     FailingHost,
@@ -14,7 +14,7 @@ from gossamer.crawl.control.standing import (
     SlowHost,
     agent_standing,
 )
-from gossamer.crawl.control.waits import Wait
+from gossamer.crawls.control.waits import Wait
 
 
 def standing(name: str = "mycrawl") -> CrawlStanding:

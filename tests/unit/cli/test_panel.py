@@ -12,8 +12,8 @@ import pytest
 
 from gossamer.cli.progress import line_of, panel_lines
 from gossamer.cli.showing import Panel, cut, fitted, shown_wait, size_of
-from gossamer.crawl.control.standing import CrawlStanding, FailingHost, SlowHost
-from gossamer.crawl.control.waits import DataSet, Wait
+from gossamer.crawls.control.standing import CrawlStanding, FailingHost, SlowHost
+from gossamer.crawls.control.waits import DataSet, Wait
 
 AT = 1_700_000_000.0
 

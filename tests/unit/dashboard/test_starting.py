@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.crawl.options import all_options
+from gossamer.crawls.options import all_options
 from gossamer.dashboard.jobs import CONSOLE, NOT_OF_A_FORM, offered_options, start
 from gossamer.engine.sheet import properties
 from gossamer.storage.tables.places import CRAWL_FILE

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from gossamer.documents.document import Document
-from gossamer.documents.xml import MAX_MADE, XHTML, as_html, type_of_xml
+from gossamer.documents.xhtml import MAX_MADE, XHTML, as_html, type_of_xml
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Visit

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gossamer._moved import MOVED
-from gossamer.crawl.options import CrawlOptions, all_options, merged_options, part_of
+from gossamer.crawls.options import CrawlOptions, all_options, merged_options, part_of
 from gossamer.engine.errors import UnknownName, WiringError
 from gossamer.engine.sheet import build, properties
 from gossamer.engine.subjects import SHIPPED, Subject, found_at, installed, shipped, subjects

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.compiling import compile_wiring
-from gossamer.crawl.options import all_options
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.values.errors import UsageError
 

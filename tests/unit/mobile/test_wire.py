@@ -37,7 +37,7 @@ from gossamer.mobile.wire import (
     to_bytes,
     unpacked,
 )
-from gossamer.values.body import zstd
+from gossamer.values.zstd import zstd
 
 PROGRAM = MobileProgram(seeds=("http://a.test/",), store="keywords($list) >= 2")
 CRAWLER = MobileCrawler(PROGRAM, CrawlerFacts(keywords={"list": ("a", "b")}), id="7")

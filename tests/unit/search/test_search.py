@@ -12,7 +12,7 @@ import pytest
 import tantivy
 
 from gossamer.cli.main import main
-from gossamer.crawl.compiling import shipped
+from gossamer.crawls.compiling import shipped
 from gossamer.engine.wiring import with_settings, write
 from gossamer.query.database import Database
 from gossamer.query.engine import has_index, index_path

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.crawl.control import resting
+from gossamer.crawls.control import resting
 from gossamer.engine import processes
 from gossamer.engine.process_limits import VARIABLE
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

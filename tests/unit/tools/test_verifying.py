@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.crawl.control.standing import ledgers_of
-from gossamer.crawl.crawl import Crawl
-from gossamer.crawl.options import all_options
-from gossamer.crawl.summary import ENDED
+from gossamer.crawls.control.standing import ledgers_of
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.options import all_options
+from gossamer.crawls.summary import ENDED
 from gossamer.engine.sheet import build
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.store import RocksStore

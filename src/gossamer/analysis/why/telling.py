@@ -14,13 +14,13 @@ import msgspec
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.why.traces import MOST_VISITS, LeadingLink, RobotsWord, Story, Tables, normalised, visits_of
 from gossamer.analysis.why.verdicts import Verdicts, discovery, verdicts_of
-from gossamer.crawl.catalog import catalog
-from gossamer.crawl.control.client import Control, NotRunning, check_is_crawl
-from gossamer.crawl.control.messages import Why
-from gossamer.crawl.control.url_facts import Known, known_of
-from gossamer.crawl.control.waits import held_at_rest
-from gossamer.crawl.directory import read_wiring
-from gossamer.crawl.old_wirings import completed
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
+from gossamer.crawls.control.messages import Why
+from gossamer.crawls.control.url_facts import Known, known_of
+from gossamer.crawls.control.waits import held_at_rest
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.old_wirings import completed
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import show_count
@@ -104,7 +104,7 @@ def _known(directory: Path, url: str) -> Known:
             asked: Known = control.told(Why(url), Known)
             return asked
     except NotRunning:
-        from gossamer.crawl.control.standing import ledgers_of
+        from gossamer.crawls.control.standing import ledgers_of
 
         found = []
         for ledger in ledgers_of(directory):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gossamer.analysis.why.traces import Judged, LeadingLink, RobotsWord
-from gossamer.crawl.control.url_facts import Known
+from gossamer.crawls.control.url_facts import Known
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider

@@ -22,7 +22,7 @@ import msgspec
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from gossamer.crawl.listening import listening_socket
+from gossamer.crawls.listening import listening_socket
 from gossamer.engine.confinement import Walls
 from gossamer.mobile.confined.keeper import ProcessLimits, walls_here
 from gossamer.mobile.judging import allowed_processors

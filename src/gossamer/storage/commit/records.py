@@ -14,7 +14,7 @@ from gossamer.values.visit import Record
 # A copy of the records for one more subscriber: stands in the records arrow, and hands each record on twice.
 #
 # Place in the flow: behind the commit, where a wiring has more than one subscriber of records; each has a connector of its
-# own, so none takes items from another. :func:`gossamer.crawl.subscribing.with_subscriber` puts it there.
+# own, so none takes items from another. :func:`gossamer.crawls.subscribing.with_subscriber` puts it there.
 
 
 class CopyRecords(Filter[NoSettings]):

@@ -1,6 +1,6 @@
 """`samples`: how a crawl stood, every ten seconds. Plots of a crawl are drawn from it, also when the crawl has ended.
 
-Place in the flow: :mod:`gossamer.crawl.pulse` takes the samples; the numbers are those that `status` shows at that instant.
+Place in the flow: :mod:`gossamer.crawls.pulse` takes the samples; the numbers are those that `status` shows at that instant.
 """
 
 from collections.abc import Iterable
@@ -242,7 +242,7 @@ LINKS = Table(
 
 # `copies`: documents that several agents of a crawl keep. The table `pages` takes its `duplicate_of` from it.
 #
-# Place in the flow: :mod:`gossamer.crawl.pulse` writes the claims that the ledgers keep
+# Place in the flow: :mod:`gossamer.crawls.pulse` writes the claims that the ledgers keep
 # (:mod:`gossamer.agents.digests`).
 
 

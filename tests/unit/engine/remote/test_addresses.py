@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.machine import loop_factory
+from gossamer.crawls.machine import loop_factory
 from gossamer.engine.remote.addresses import stop_listening
 
 Loops = Callable[[], asyncio.AbstractEventLoop]

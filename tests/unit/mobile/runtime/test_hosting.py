@@ -19,7 +19,7 @@ from gossamer.mobile.runtime.store import JourneyNote, folder_of, kept_journeys
 from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerLimits, OwnerSheet, SenderRules
 from gossamer.mobile.wire import to_bytes
-from gossamer.values.body import zstd
+from gossamer.values.zstd import zstd
 
 pytestmark = pytest.mark.slow
 

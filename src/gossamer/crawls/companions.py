@@ -1,0 +1,185 @@
+"""Tables beside a crawl: closed row logs become Parquet and index, in a process of their own, now and then and at the end.
+
+And what has to be done for them while the crawl's own process has its stores open: writing down what is known of hosts.
+
+The process is :mod:`gossamer.query`; the crawl's own never imports it. When it fails or is killed nothing is lost: rows stay in
+their logs, where `gossamer query` finds them, and the next one goes on.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from gossamer.crawls.followers import Following
+from gossamer.crawls.mirrors import MirrorFolder
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.plan import CrawlPlan
+from gossamer.engine import processes
+from gossamer.engine.clock import Clock, SystemClock
+from gossamer.engine.running import RunningGraph
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.tables.log import TableLog
+from gossamer.storage.tables.manifest import failure_of, note_failure, unmade
+from gossamer.storage.tables.row_tables import HOST_NOTES, host_row
+from gossamer.storage.tables.segments import closed_segments, segments
+
+
+def write_hosts(running: RunningGraph) -> None:
+    """Write down what the ledgers know of hosts, for the table of that name. Call it when everything is committed."""
+    logs = [provider for provider in running.providers.values() if isinstance(provider, TableLog)]
+    for ledger in running.providers.values():
+        if isinstance(ledger, RocksLedger) and logs:
+            log, now = logs[0], ledger.clock.now()
+            log.add(HOST_NOTES.name, (host_row(state, now) for state in ledger.hosts()))
+            ends = log.ends()
+            with ledger.group() as group:
+                for file, end in ends.items():
+                    group.written(file, end)
+            log.committed(ends)
+
+
+#: Seconds between two looks for closed row logs. A segment takes minutes to fill, and whoever asks meanwhile reads logs.
+INTERVAL = 60.0
+
+
+class TableMaker:
+    """Makes the tables of one crawl directory."""
+
+    def __init__(self, directory: Path, report: Callable[[str], None], clock: Clock | None = None) -> None:
+        self._directory = directory
+        self._report = report
+        self._clock = clock or SystemClock()
+        self._child: asyncio.subprocess.Process | None = None
+        self._is_aborted = False
+
+    def __repr__(self) -> str:
+        return f"<TableMaker {self._directory}>"
+
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Make tables of what is closed, now and then, while the block runs."""
+        task = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            await self._clock.sleep(INTERVAL)
+            if closed_segments(self._directory):
+                await self.make()
+
+    async def finish(self) -> str:
+        """The crawl has ended and everything is committed: make all tables and the index. Returns why that failed, and notes it."""
+        if self._is_aborted or not (segments(self._directory) or failure_of(self._directory)):
+            return ""
+        why = await self.make("--ended")
+        with contextlib.suppress(OSError):  # a disk that takes no note takes no table: the next run tries again
+            note_failure(self._directory, why)
+        return why
+
+    def abort(self) -> None:
+        """Let go of what is being made: rows stay in their logs. Safe to call at any time."""
+        self._is_aborted = True
+        if self._child is not None and self._child.returncode is None:
+            self._child.kill()
+
+    async def make(self, *options: str) -> str:
+        """Make tables of what is closed, in a process of their own; `--ended`: of everything. Tells what fails, and returns it."""
+        self._child = child = await processes.begun(
+            "gossamer.query", str(self._directory), *options, stdin=asyncio.subprocess.DEVNULL
+        )
+        try:
+            told, said = await child.communicate()
+        except asyncio.CancelledError:
+            child.kill()
+            await child.wait()
+            raise
+        if self._is_aborted:
+            self._report("tables and index are not complete; the next run, and `gossamer query`, go on with them")
+        elif child.returncode:
+            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+            why = last or f"its process ended with {child.returncode}"
+            self._report(f"{unmade(why)}; `gossamer query` reads them, and the next run tries again")
+            return why
+        elif told:
+            self._report(told.decode("utf-8", "replace").strip())
+        return ""
+
+
+# What is made of a crawl beside its run, by processes of their own: tables, the followers of its rows, and a mirror.
+#
+# Place in the flow: a crawl, of one agent or of several, has one object of this. It checks these processes before it touches
+# anything, registers them when it makes its directory, starts them with its work, lets them have the rest when everything is
+# committed, and finishes them when its own files are closed.
+
+
+class Companions:
+    """The processes beside one crawl."""
+
+    def __init__(
+        self, plan: CrawlPlan, options: CrawlOptions, report: Callable[[str], None], *, has_tables: bool
+    ) -> None:
+        """Check them. Touches nothing.
+
+        Args:
+            plan: what the crawl will be.
+            options: say what follows it, and where its mirror is.
+            report: takes lines for people.
+            has_tables: make tables; without, rows stay in their logs, and no mirror is written.
+
+        Raises:
+            UsageError: the options do not fit, or a file or folder that is to be written is somebody else's.
+        """
+        self._tables = TableMaker(plan.directory, report) if has_tables else None
+        self._following = Following(plan.directory, options, report, triples=plan.keeps_triples)
+        self._following.check(overwrite=options.overwrite)
+        self._mirror = MirrorFolder(plan.directory, options, report)
+        self._mirror.check()
+
+    def __repr__(self) -> str:
+        return f"<Companions {self._tables!r}, {self._following!r}, {self._mirror!r}>"
+
+    @property
+    def makes_tables(self) -> bool:
+        """Whether rows become tables; without, :meth:`finish` does nothing."""
+        return self._tables is not None
+
+    def register(self) -> None:
+        """Note them in the directory, for this run and every later one.
+
+        Raises:
+            UsageError: what the options name cannot be read or written.
+            OSError: they cannot be noted.
+        """
+        self._following.register()
+        self._mirror.register()
+
+    async def start(self) -> None:
+        """Feed the followers of the crawl from now on."""
+        await self._following.start()
+
+    def making_tables(self) -> AbstractAsyncContextManager[None]:
+        """While the block runs, make tables of what is closed, now and then."""
+        return self._tables.watching() if self._tables else contextlib.nullcontext()
+
+    def abort(self) -> None:
+        """Let go of the tables that are being made. Safe to call at any time."""
+        if self._tables is not None:
+            self._tables.abort()
+
+    async def feed_rest(self) -> None:
+        """Everything is committed: wait until its followers have it. Safe to call when nothing was started."""
+        await self._following.finish()
+
+    async def finish(self) -> str:
+        """Make the last tables, and write the mirror; returns why tables could not be made, empty where they were."""
+        if self._tables is None:
+            return ""
+        why = await self._tables.finish()
+        await self._mirror.finish()
+        return why

@@ -1,0 +1,354 @@
+"""Options to wiring: a plain crawl is a wiring that its options filled in (row C4).
+
+An option is a line of :data:`SETTINGS` where its value becomes one or more settings of named units, and otherwise a small function
+in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.crawls import identity
+from gossamer.crawls.builder import Builder, with_protocols
+from gossamer.crawls.documents import with_documents
+from gossamer.crawls.identity import contact_of, put_hosts, token_of, user_agent
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.robots_cache import READING_GATES, share_robots
+from gossamer.engine import wiring as wirings
+from gossamer.engine.errors import SettingError, WiringError
+from gossamer.engine.sheet import build
+from gossamer.engine.subjects import found_at, subjects
+from gossamer.engine.wiring import Wiring
+from gossamer.fetcher.cookies import CookieJar
+from gossamer.fetcher.file import root_of
+from gossamer.fetcher.proxy import absolute, addresses
+from gossamer.fetcher.secrets import fill
+from gossamer.frontier.politeness.retries import WAITS
+from gossamer.parsing.component import ProcessSheet
+from gossamer.parsing.filter_expressions import by_gate
+from gossamer.parsing.links import LinksSheet, normaliser
+from gossamer.values.addresses import place_of
+from gossamer.values.errors import UsageError
+from gossamer.values.url import endpoint_of, scheme_of, site_of
+from gossamer.values.url_normalization import chosen
+
+#: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
+SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
+    "scope": (("scope", "scope"),),
+    "depth": (("ledger", "depth"),),
+    "include": (("patterns", "include"),),
+    "exclude": (("patterns", "exclude"),),
+    "only": (("constraints", "only"),),
+    "never": (("constraints", "never"),),
+    "max_pages": (("frontier", "max_pages"),),
+    "sitemaps": (("commit", "sitemaps"),),
+    "max_pages_per_host": (("commit", "max_per_host"),),
+    "max_time": (("frontier", "max_time"),),
+    "max_agents": (("frontier", "max_agents"),),
+    "total_time": (("frontier", "total_time"),),
+    "max_bytes": (("frontier", "max_bytes"),),
+    "until": (("expressions", "until"),),
+    "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
+    "max_links": (("links", "max_links"),),
+    "concurrency": (("frontier", "concurrency"),),
+    "per_host": (("politeness", "per_host"),),
+    "min_free_disk": (("frontier", "min_free_disk"),),
+    "linger": (("frontier", "linger"), ("frontier", "stay")),
+    "delay": (("politeness", "delay"),),
+    "domain_delay": (("politeness", "domain_delay"),),
+    "ip_delay": (("politeness", "ip_delay"),),
+    "rate": (("politeness", "rate"),),
+    "bandwidth": (("politeness", "bandwidth"), ("http", "bandwidth")),
+    "text": (("process", "text"),),
+    "resolve": (("dns", "resolve"),),
+    "allow_network": (("dns", "allow_networks"),),
+    "cookies": (("http", "cookies"),),
+    "http2": (("http", "http2"),),
+    "ca_file": (("http", "ca_file"),),
+}
+
+#: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.wiring`).
+_TRAVERSALS = {"opic": "priority"}
+
+#: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
+OPTIONAL = frozenset({"ftp", "gopher", "file"})
+
+#: Where the shipped wirings lie, as files of the package.
+WIRINGS = Path(__file__).parent / "wirings"
+
+
+def shipped(name: str) -> Wiring:
+    """A wiring that ships with the package.
+
+    Raises:
+        WiringError: there is none of that name; lists those that are.
+    """
+    known = sorted(path.stem for path in WIRINGS.glob("*.toml"))
+    if name not in known:
+        raise WiringError(f"there is no shipped wiring {name!r}; known: {', '.join(known)}")
+    return wirings.parse((WIRINGS / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+
+
+def find_wiring(name: str) -> Wiring:
+    """A wiring by file name, or by the name of a shipped one."""
+    if name.endswith(".toml") or "/" in name or Path(name).exists():
+        return wirings.read(Path(name))
+    return shipped(name)
+
+
+def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | None = None) -> Wiring:
+    """The wiring of a crawl: `base` (the shipped default) with seeds and options filled in.
+
+    Raises:
+        WiringError: an option that was given sets a unit that the wiring does not have.
+    """
+    builder = Builder(base or shipped("default"), seeds, options)
+    given = msgspec.structs.asdict(options)
+    defaults = msgspec.structs.asdict(CrawlOptions())
+    for option, settings in SETTINGS.items():
+        if given[option] != defaults[option]:
+            _fill(builder, option, settings, given[option])
+    for option, rule in RULES.items():
+        if given[option] != defaults[option]:
+            rule(builder)
+    for rule in ALWAYS:
+        rule(builder)
+    return builder.wiring
+
+
+def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], given: Any) -> None:
+    for unit, setting in settings:
+        if unit not in OPTIONAL or builder.has(unit):
+            builder.set(option, unit, {setting: given})
+
+
+# -- options that are more than a setting
+
+
+def with_fetchers(wiring: Wiring, number: int) -> Wiring:
+    """The wiring with a worker for each of so many requests in flight: more would idle, fewer would make slots wait.
+
+    Raises:
+        WiringError: it has no such unit.
+    """
+    if "fetch" not in wiring.components:
+        raise WiringError(f"--concurrency sets unit 'fetch', but {wiring.source} has none")
+    plan = msgspec.structs.replace(wiring.components["fetch"], workers=number)
+    return msgspec.structs.replace(wiring, components={**wiring.components, "fetch": plan})
+
+
+def _concurrency(builder: Builder) -> None:
+    builder.wiring = with_fetchers(builder.wiring, builder.options.concurrency)
+
+
+def _agents(builder: Builder) -> None:
+    """As many as a person says, and nobody joins by himself; unless the person says how many may."""
+    number, most = builder.options.agents, builder.options.max_agents
+    if most is None:
+        builder.set_where_present("frontier", {"max_agents": number})
+    elif number is not None and most < number:
+        raise UsageError(f"--max-agents {most} is less than --agents {number}; leave one of them out")
+
+
+def _normalise(builder: Builder) -> None:
+    builder.set("normalise", "links", {"normalise": normal_steps(builder.options.normalise)})
+
+
+def _noise(builder: Builder) -> None:
+    word = builder.options.noise
+    builder.set("noise", "noise", {"drop": False} if word == "keep" else {"file": word})
+
+
+def _filter(builder: Builder) -> None:
+    builder.set("filter", "expressions", by_gate(builder.options.filter))
+
+
+def _until(builder: Builder) -> None:
+    """A wiring that was written before there were goals has nobody ask for them."""
+    wiring = builder.wiring
+    for name, plan in wiring.components.items():
+        if plan.use == "commit" and "goals" not in plan.providers:
+            asked = msgspec.structs.replace(plan, providers={**plan.providers, "goals": {"visits": ["expressions"]}})
+            wiring = msgspec.structs.replace(wiring, components={**wiring.components, name: asked})
+    builder.wiring = wiring
+
+
+def _traps(builder: Builder) -> None:
+    if builder.options.traps == "report":
+        builder.set("traps", "traps", {"cut": False})
+
+
+def _no_warc(builder: Builder) -> None:
+    builder.put("no_warc", "archive", "no-archive")
+
+
+def _strategy(builder: Builder) -> None:
+    """Another traversal. A random walk may come where it was: neither URL-seen nor content-seen (Hunyadi 2007, 2.1)."""
+    builder.put("strategy", "traversal", _TRAVERSALS.get(builder.options.strategy, builder.options.strategy))
+    if builder.options.strategy == "random-walk":
+        builder.set("strategy", "commit", {"again": True})
+        builder.set("strategy", "url-seen", {"again": True})
+        builder.wiring = _without_content_seen(builder.wiring)
+
+
+def _robots(builder: Builder) -> None:
+    if builder.options.robots == "ignore":
+        builder.put("robots", "robots", "ignore-robots")
+
+
+def _proxy(builder: Builder) -> None:
+    """Files of proxies are found wherever the crawl goes on; what cannot be read is refused before anything is touched."""
+    entries = absolute(builder.options.proxy)
+    addresses(entries)
+    builder.set("proxy", "http", {"proxy": list(entries)})
+    builder.set("proxy", "frontier", {"proxied": bool(entries)})
+
+
+def _retries(builder: Builder) -> None:
+    builder.set("retries", "politeness", {"retries": list(WAITS[: builder.options.retries])})
+
+
+# -- what holds whatever is given
+
+
+def _subjects(builder: Builder) -> None:
+    """What subjects add to the crawl, or leave alone: each looks at its own options, and at what an earlier run has wired."""
+    for one in subjects():
+        if one.wire:
+            found_at(one.wire)(builder)
+
+
+def _documents(builder: Builder) -> None:
+    builder.wiring = with_protocols(with_documents(builder.wiring, builder.options))
+
+
+def _header(builder: Builder) -> None:
+    """The person's own fields in requests; those that look secret go to their sites alone."""
+    options = builder.options
+    if plain := identity.plain(options.header):
+        builder.set("header", "http", {"header": plain})
+    if found := identity.credentials(options.auth, options.header, builder.seeds, options.header_for):
+        builder.set("auth" if options.auth else "header", "http", {"credentials": found})
+
+
+def _cookie_file(builder: Builder) -> None:
+    """The cookies that requests begin with. A crawl that goes on finds the file wherever it is started."""
+    if not builder.options.cookie_file:
+        return
+    path = Path(builder.options.cookie_file).absolute()
+    fill(CookieJar(), path, 0.0)  # what cannot be read is refused before anything is touched
+    builder.set("cookie_file", "http", {"cookie_file": str(path)})
+
+
+def _seeds(builder: Builder) -> None:
+    if not builder.seeds:
+        return
+    seeds = normal_seeds(builder.wiring, builder.seeds)
+    sites = dict.fromkeys(map(site_of, seeds))
+    hosts = sorted({place_of(host, port) for host, port in map(endpoint_of, filter(None, sites)) if host})
+    builder.set("seeds", "seeds", {"urls": seeds})
+    builder.set_where_present("scope", {"seeds": seeds})
+    if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):
+        builder.set_where_present("file", {"roots": roots})
+    builder.set_where_present("dns", {"seed_hosts": hosts})
+
+
+def _identity(builder: Builder) -> None:
+    """The user agent, and the token that robots.txt knows it by. A wiring that has one keeps it unless another is given."""
+    options, providers = builder.options, builder.wiring.providers
+    known = providers["http"].settings.get("user_agent") if "http" in providers else ""
+    if known and not (options.user_agent or contact_of(options)):
+        return
+    agent = user_agent(options)
+    builder.set_where_present("http", {"user_agent": agent})
+    if "robots" in providers and providers["robots"].use in READING_GATES:
+        builder.set_where_present("robots", {"agent": token_of(agent)})
+    if token_of(agent) != ProcessSheet().agent:
+        builder.set_where_present("process", {"agent": token_of(agent)})
+    if "archive" in providers and providers["archive"].use == "warc":
+        told = {"user_agent": agent, "contact": contact_of(options), "robots": options.robots}
+        builder.set_where_present("archive", told)
+
+
+def _permission(builder: Builder) -> None:
+    """Off this machine a crawl needs a contact, and robots.txt unless its hosts are one's own (design question 15)."""
+    options = builder.options
+    named = contact_of(options) or options.user_agent
+    if named and (options.robots == "obey" or options.i_own_these_hosts):
+        builder.set_where_present("dns", {"only_loopback": False})
+
+
+#: Option -> what it does, where that is more than settings that take its value; in this order.
+RULES: dict[str, Callable[[Builder], None]] = {
+    "concurrency": _concurrency,
+    "agents": _agents,
+    "normalise": _normalise,
+    "noise": _noise,
+    "filter": _filter,
+    "until": _until,
+    "traps": _traps,
+    "no_warc": _no_warc,
+    "strategy": _strategy,
+    "robots": _robots,
+    "robots_cache": share_robots,
+    "retries": _retries,
+    "proxy": _proxy,
+}
+
+#: What is done for every crawl, after its options: it depends on several of them, or on none.
+ALWAYS: tuple[Callable[[Builder], None], ...] = (
+    *(_documents, _header, _cookie_file, _seeds, _identity, _permission),
+    _subjects,
+    put_hosts,
+)
+
+
+def normal_steps(words: Sequence[str]) -> list[str]:
+    """What links are normalised by, from the words of `--normalise`.
+
+    Raises:
+        SettingError: there is no such word.
+    """
+    try:
+        return list(chosen(words))
+    except ValueError as error:
+        raise SettingError(f"--normalise: {error}") from None
+
+
+def normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
+    """Seeds in the normal form that links have, so that a link to a seed is known to be one."""
+    plan = wiring.components.get("links")
+    if plan is None or plan.use != "links":
+        return list(seeds)
+    normalise = normaliser(build(LinksSheet, plan.settings))
+    return list(dict.fromkeys(normalise(seed) for seed in seeds))
+
+
+def _without_content_seen(wiring: Wiring) -> Wiring:
+    if "content-seen" not in wiring.components:
+        return wiring
+    components = dict(wiring.components)
+    ports = components.pop("content-seen").ports
+    kept = {
+        name: msgspec.structs.replace(
+            plan,
+            ports={role: ports["inbox"] if end == ports["outbox"] else end for role, end in plan.ports.items()},
+        )
+        for name, plan in components.items()
+    }
+    connectors = {name: plan for name, plan in wiring.connectors.items() if name != ports["outbox"]}
+    used = {name for plan in kept.values() for name in provider_names(plan.providers)}
+    used |= {name for plan in wiring.providers.values() for name in provider_names(plan.providers)}
+    providers = {name: plan for name, plan in wiring.providers.items() if name in used}
+    return msgspec.structs.replace(wiring, components=kept, connectors=connectors, providers=providers)
+
+
+def provider_names(roles: Mapping[str, Any]) -> set[str]:
+    """The providers that bound roles name, whatever their form."""
+    found: set[str] = set()
+    for bound in roles.values():
+        for names in [bound] if isinstance(bound, str) else bound.values():
+            found |= {names} if isinstance(names, str) else set(names)
+    return found

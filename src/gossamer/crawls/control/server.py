@@ -1,0 +1,219 @@
+"""The crawl's side of control: a socket beside the crawl, on its own event loop, that can hold nothing up.
+
+A request is read with a limit and a deadline, answered by one call of a coroutine, and its answer written with a deadline.
+Whoever is not our user, is not understood or is too slow is dropped; the crawl does not notice.
+"""
+
+import asyncio
+import contextlib
+import functools
+import operator
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.crawls.control import agent_messages, messages, wire
+from gossamer.crawls.control.wire import (
+    Answered,
+    ControlRequest,
+    Malformed,
+    NotDone,
+    decoded,
+    folders,
+    forget,
+    is_ours,
+    note,
+    socket_name,
+    tag_of,
+)
+from gossamer.engine.errors import FlowError, WiringError
+from gossamer.engine.remote.addresses import listening_unix_socket, remove_unix_socket, stop_listening
+from gossamer.values.errors import GossamerError
+
+# Which request some bytes are: one that ships, or one that an installed package offers.
+#
+# Place in the flow: the control server reads each request here. Requests that ship are declared in :mod:`messages`, for
+# people, and in :mod:`agent_messages`, for a supervisor. A package offers its own by an entry point of the group
+# :data:`GROUP`, and `gossamer ask` sends these.
+
+#: Everything that ships and can be asked; a package may have declared requests of its own before.
+REQUESTS: tuple[type[ControlRequest], ...] = tuple(
+    one for one in ControlRequest.__subclasses__() if one.__module__ in (messages.__name__, agent_messages.__name__)
+)
+
+#: The entry point group by which installed packages offer requests of their own, by their tags.
+GROUP = "gossamer.control"
+
+_SHIPPED = frozenset(map(tag_of, REQUESTS))
+
+_requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
+
+
+class _Tagged(msgspec.Struct, frozen=True):
+    """Any request, as far as its name."""
+
+    do: str
+
+
+_tags = msgspec.json.Decoder(_Tagged)
+
+
+def read_request(body: bytes) -> ControlRequest:
+    """A request from its bytes: one that ships, or one of an installed package.
+
+    Raises:
+        Malformed: it is none; says what is wrong.
+    """
+    named: _Tagged = decoded(_tags, body)
+    own = None if named.do in _SHIPPED else offered_request(named.do)
+    decoder = _requests if own is None else msgspec.json.Decoder(own)
+    request: ControlRequest = decoded(decoder, body)
+    return request
+
+
+def offered_request(name: str) -> type[ControlRequest] | None:
+    """The request that an installed package offers under this name; None where none does.
+
+    Raises:
+        Malformed: what it offers is no request of this name, or cannot be loaded.
+    """
+    from gossamer.engine.subjects import offered
+
+    entry = next(iter(offered(GROUP, name)), None)
+    if entry is None:
+        return None
+    try:
+        found = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise Malformed(f"request {name!r} cannot be loaded from {entry.value}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, ControlRequest)) or tag_of(found) != name:
+        raise Malformed(f"{entry.value} is no request called {name!r}")
+    return found
+
+
+#: Connections at once: a few watchers, and who steers.
+MAX_CLIENTS = 32
+
+#: Seconds that a client may stay silent between requests: longer than the pause of any watcher.
+IDLE = 120.0
+
+#: Seconds for the rest of a request whose first byte is there, and for an answer to be taken.
+PATIENCE = 5.0
+
+Steer = Callable[[ControlRequest], Awaitable[Answered]]
+
+
+class ControlServer:
+    """Serves one crawl. A crawl that cannot have a socket runs without, and says so."""
+
+    def __init__(
+        self,
+        directory: Path,
+        steer: Steer,
+        report: Callable[[str], None],
+        *,
+        max_clients: int = MAX_CLIENTS,
+        patience: float = PATIENCE,
+        is_ours: Callable[[socket.socket], bool] = is_ours,
+    ) -> None:
+        """`is_ours` says whether a connection's other end belongs to our user."""
+        self._max_clients = max_clients
+        self._patience = patience
+        self._is_ours = is_ours
+        self._directory = directory
+        self._steer = steer
+        self._report = report
+        self._server: asyncio.Server | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+        self._answering: set[asyncio.Task[None]] = set()
+        self._inode = 0
+        self.path: Path | None = None
+        """Where it listens."""
+
+    def __repr__(self) -> str:
+        return f"<ControlServer {self.path}: {len(self._clients)} clients>"
+
+    async def start(self) -> None:
+        """Listen. What a killed crawl left behind is replaced."""
+        reasons = []
+        for folder in folders():
+            path = folder / socket_name(self._directory)
+            try:
+                bound, self._inode = listening_unix_socket(path)
+            except WiringError as error:
+                reasons.append(str(error))
+                continue
+            self._server = await asyncio.start_unix_server(self._serve, sock=bound)
+            self.path = path
+            note(self._directory, folder)
+            return
+        self._report(f"this crawl cannot be steered: {reasons[0] if reasons else 'no folder for a socket'}")
+
+    async def stop(self) -> None:
+        """Listen no more; who is being answered gets the answer."""
+        if self._server is None or self.path is None:
+            return
+        await stop_listening(self._server)
+        remove_unix_socket(self.path, self._inode)
+        forget(self._directory)
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=self._patience)
+        for task in (left := [*self._answering, *self._clients]):
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        try:
+            if len(self._clients) <= self._max_clients and self._is_of_ours(writer):
+                await self._converse(reader, writer)
+        except asyncio.CancelledError:
+            pass  # the crawl ends: nobody waits for this task but `stop`
+        except (Malformed, TimeoutError, asyncio.IncompleteReadError, OSError):
+            pass  # not understood, too slow, or gone: the connection ends
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+            self._clients.discard(task)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            async with asyncio.timeout(IDLE):
+                first = await reader.readexactly(1)
+            async with asyncio.timeout(self._patience):
+                header = first + await reader.readexactly(wire.HEADER - 1)
+                body = await reader.readexactly(wire.read_length(header, wire.MAX_REQUEST))
+            # Once understood, a request is carried out and answered even if the crawl ends meanwhile: it may be why.
+            answering = asyncio.create_task(self._answer(body, writer))
+            self._answering.add(answering)
+            answering.add_done_callback(self._answering.discard)
+            await asyncio.shield(answering)
+
+    async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
+        answer: Answered
+        try:
+            answer = await self._steer(read_request(body))
+        except Malformed as error:
+            answer = NotDone(str(error))
+        except (GossamerError, FlowError) as error:
+            answer = NotDone(str(error), error.exit_code)
+        except Exception as error:
+            # A fault of ours must not end the crawl that it came from.
+            answer = NotDone(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
+        writer.write(wire.encode(answer))
+        async with asyncio.timeout(self._patience):
+            await writer.drain()
+
+    def _is_of_ours(self, writer: asyncio.StreamWriter) -> bool:
+        connection = writer.get_extra_info("socket")
+        # A duplicate: the event loop shows its socket behind a cover that answers no such question.
+        with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+            return self._is_ours(duplicate)

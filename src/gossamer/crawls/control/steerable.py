@@ -1,0 +1,178 @@
+"""What may be asked of a crawl that runs, as protocols: of a crawl, of one of several agents, of a master.
+
+Place in the flow: requests (:mod:`~gossamer.crawls.control.messages`) and what carries them out see no more of a crawl than this.
+A crawl of one agent has all of :class:`Steerable`, and one of several has :class:`Settable`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from gossamer.engine.graph import Graph
+from gossamer.engine.wiring import Difference, Wiring
+from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.crawls.control.instances import UnitInstances
+    from gossamer.crawls.control.standing import CrawlStanding
+    from gossamer.crawls.live import Suspensions
+    from gossamer.storage.ledger.ledger import RocksLedger
+
+U = TypeVar("U")
+
+
+class HasGraph(Protocol):
+    """A crawl as the steering log sees it: the graph says which settings are secret."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all its processes as it stands, with every unit's sheet."""
+        ...
+
+
+class Others(Protocol):
+    """Who lets agents join a crawl, and leave it."""
+
+    def check_number(self, number: int) -> None:
+        """Refuse a number of agents that the crawl cannot have, by a UsageError or a WiringError."""
+        ...
+
+    def resize(self, number: int) -> None:
+        """Let it have so many, in some seconds."""
+        ...
+
+    def why_alone(self) -> str:
+        """Why nobody joins by himself; empty where somebody may."""
+        ...
+
+
+class Settable(HasGraph, Protocol):
+    """What changes of settings need of a crawl, whether it has one agent or several."""
+
+    @property
+    def others(self) -> Others | None:
+        """Who lets agents join; None where nobody can."""
+        ...
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of one unit, in whichever process it runs, now and for every later run."""
+        ...
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph, now and for every later run."""
+        ...
+
+
+class Steerable(Settable, Protocol):
+    """What requests need of a crawl."""
+
+    @property
+    def directory(self) -> Path:
+        """Where it keeps everything."""
+        ...
+
+    @property
+    def ledger(self) -> "RocksLedger":
+        """What it must not forget."""
+        ...
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class in the crawl's own process: a package's request reaches its own units so."""
+        ...
+
+    async def standing(self, *, units: bool) -> "CrawlStanding":
+        """How it stands; also every unit's and connector's figures."""
+        ...
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit. Raises UsageError: there is no such unit."""
+        ...
+
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`."""
+        ...
+
+    def go_on(self) -> None:
+        """Ask again."""
+        ...
+
+    @property
+    def suspensions(self) -> "Suspensions":
+        """Its components that take up nothing now."""
+        ...
+
+    def stop(self) -> None:
+        """End when what is in flight is finished."""
+        ...
+
+    def abort(self) -> None:
+        """End at once."""
+        ...
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What a change of the graph would come to; changes nothing."""
+        ...
+
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back."""
+        ...
+
+
+@runtime_checkable
+class SteerableAgent(Protocol):
+    """What a supervisor asks of an agent."""
+
+    def news(self, *, first: bool = False) -> msgspec.Struct:
+        """What it has come to; `first` says that the supervisor has just taken it over."""
+        ...
+
+    def finish(self) -> None:
+        """End as one that has nothing left."""
+        ...
+
+    def take_turns(
+        self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
+    ) -> None:
+        """Addresses that it may ask, or no longer."""
+        ...
+
+    def take_rates(self, shares: Mapping[str, float]) -> None:
+        """How much of rates of the whole crawl it may use, as multiples of the even part."""
+        ...
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of one unit."""
+        ...
+
+
+@runtime_checkable
+class SteerableMaster(Protocol):
+    """What a supervisor asks of a master alone."""
+
+    def master_standing(self) -> msgspec.Struct:
+        """How it stands."""
+        ...
+
+
+def as_master(crawl: object) -> SteerableMaster:
+    """What is steered as a master.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(crawl, SteerableMaster):
+        raise UsageError("this is no master")
+    return crawl
+
+
+def as_agent(crawl: object) -> SteerableAgent:
+    """The crawl as one of several agents.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(crawl, SteerableAgent):
+        raise UsageError("this process is not one of several agents of a crawl")
+    return crawl

@@ -1,0 +1,262 @@
+"""Why a crawl waits, and until when: one list of reasons for `status`, progress and JSON.
+
+Place in the flow: :mod:`~gossamer.crawls.control.standing` asks here, of a crawl at work or of a ledger at rest. Each part of a
+crawl knows what it makes wait; here it is only gathered.
+"""
+
+import heapq
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.frontier.politeness.host_state import Held, HeldBy, HostNote, why_held
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.storage.commit.component import Commit
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.ledger.waiting import Owed
+from gossamer.storage.tables.places import TABLES
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.task import SetAside
+
+if TYPE_CHECKING:
+    from gossamer.agents.agent import AgentRun
+    from gossamer.crawls.crawl import Crawl
+
+
+# How large the main data sets of a crawl are, and how fast they grow.
+#
+# Place in the flow: :mod:`~gossamer.crawls.control.standing` asks here. The stores know their sizes; only tables and
+# sieves are directories of files, which are walked over, and seldom.
+
+#: Where rows lie that are not tables yet, and the seen set of a crawl in bulk: inside the states of agents.
+ROWS, SIEVES = "*/rows", "*/sieve"
+
+#: Names of the data sets that are walked over.
+WALKED = ("tables", "sieve")
+
+#: The end of the names of archive files, whatever their compression.
+_ARCHIVED = ".warc"
+
+
+class DataSet(msgspec.Struct, frozen=True):
+    """One of the main data sets."""
+
+    name: str
+    """`seen`, `frontier`, `ledger`, `archive` or `tables`; of a crawl in bulk also `sieve`, where its seen set lies."""
+    bytes: int
+    """On the disk, and an estimate of what a store holds in memory until it writes it there."""
+    growth: float = 0.0
+    """Bytes a second over the last minute; 0 at rest."""
+    items: int = 0
+    """URLs, of `seen` and `frontier`; 0 of the others."""
+
+
+def sizes_of(ledger: RocksLedger) -> dict[str, int]:
+    """Bytes of all data sets that know their own size: no directory is looked at."""
+    families = ledger.sizes()
+    archive = sum(end for file, end in ledger.committed_ends().items() if _ARCHIVED in file.rpartition("/")[2])
+    return {
+        "seen": families.get("seen", 0),
+        "frontier": families.get("frontier", 0) + families.get("requests", 0),
+        "ledger": sum(families.values()),
+        "archive": archive,
+    }
+
+
+def walked_sizes(directory: Path) -> dict[str, int]:
+    """Bytes of the data sets that are directories: their files are walked over."""
+    state = directory / STATE_DIRECTORY
+    found = {"tables": _bytes_below([directory / TABLES, *state.glob(ROWS)])}
+    sieves = list(state.glob(SIEVES))
+    return {**found, "sieve": _bytes_below(sieves)} if sieves else found
+
+
+def disk_free(directory: Path) -> int:
+    """Bytes that we may still write on the disk of a directory; 0 where nobody knows."""
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return 0
+
+
+def _bytes_below(places: Iterable[Path]) -> int:
+    total = 0
+    for path in chain.from_iterable(place.rglob("*") for place in places):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue  # whoever makes such files has just removed it
+    return total
+
+
+def data_sets(sizes: Mapping[str, int], growth: Mapping[str, float], *, discovered: int, queued: int) -> list[DataSet]:
+    """Sizes and growth by name as one list."""
+    items = {"seen": discovered, "frontier": queued}
+    return [DataSet(name, size, round(growth.get(name, 0.0), 1), items.get(name, 0)) for name, size in sizes.items()]
+
+
+#: Tasks for later that are counted: reading one takes some microseconds, and somebody looks every second.
+MOST_COUNTED = 1_000
+
+#: Hosts or URLs that a reason names.
+NAMED = 3
+
+#: Families of what was set aside that are looked at for their hosts: reading one takes some microseconds too.
+MOST_FAMILIES = 100
+
+#: Seconds of a usual delay from which on it is worth a word: a crawl that asks each second does not wait.
+WORTH_A_WORD = 2.0
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """One reason why something waits."""
+
+    why: str
+    """`paused`, `disk_full`, `network_down`, `retries` (pages that are tried again), `unreachable`, `dns_failed`, `refusals`,
+    `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `crawlers` (URLs that are lent),
+    `set_aside`."""
+    urls: int = 0
+    hosts: int = 0
+    until: float = 0.0
+    """When the first of them goes on, in seconds since the epoch; 0 where nobody knows."""
+    names: list[str] = []
+    """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first. Of `set_aside` hosts, or domains
+    as `*.example.org`, with most of it."""
+    seconds: float = 0.0
+    """Of `slow_pages`: for how long the slowest has been under way."""
+    reason: str = ""
+    """Of `delay`: why it is no shorter, in one word."""
+    is_more: bool = False
+    """There are more URLs than were counted."""
+
+
+def waits_of(crawl: "Crawl | AgentRun", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
+    """Why a running crawl waits, the weightiest reason first; empty while nothing does."""
+    frontier, now = crawl.units.frontier, crawl.ledger.clock.now()
+    return [
+        *([Wait("paused", urls=queued)] if frontier.is_paused else ()),
+        *_disk(crawl),
+        *_network(crawl, now),
+        *_retries(crawl.ledger.owed(MOST_COUNTED)),
+        *_hosts(crawl, now, is_idle=not in_flight),
+        *_look_ups(int(frontier.metrics.snapshot()["lookups"])),
+        *_slow(crawl),
+        *lent_waits(crawl.ledger.counters()),
+        *_set_aside(set_aside, crawl.ledger.aside()),
+    ]
+
+
+def waits_at_rest(
+    owed: Owed, hosts: Iterable[HostState], now: float, set_aside: int, families: Iterable[SetAside] = ()
+) -> list[Wait]:
+    """What a crawl that rests would wait for if it went on at `now` (seconds since the epoch)."""
+    return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside, families)]
+
+
+def _disk(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
+    waiting = sum(int(unit.metrics.snapshot()["waits_for_disk"]) for unit in crawl.units.components(Commit))
+    if waiting:
+        yield Wait("disk_full")
+
+
+def _network(crawl: "Crawl | AgentRun", now: float) -> Iterator[Wait]:
+    for unit in crawl.providers(HostPoliteness):
+        probe = unit.network_probe
+        if probe is not None:
+            yield Wait("network_down", until=now + probe)
+
+
+def _retries(owed: Owed) -> Iterator[Wait]:
+    if owed.urls:
+        is_more = owed.urls >= MOST_COUNTED
+        yield Wait("retries", owed.urls, owed.hosts, owed.until, list(owed.names), is_more=is_more)
+
+
+def _hosts(crawl: "Crawl | AgentRun", now: float, *, is_idle: bool) -> list[Wait]:
+    held = (one for unit in crawl.providers(HostPoliteness) for one in unit.held())
+    return _gathered(held, now, with_delays=is_idle)
+
+
+def _gathered(held: Iterable[Held], now: float, *, with_delays: bool = False) -> list[Wait]:
+    """Hosts by reason, the reasons that people should know of first."""
+    sums: dict[str, list[Held]] = {}
+    counts: dict[str, int] = {}
+    for one in held:
+        counts[one.why] = counts.get(one.why, 0) + 1
+        few = sums.setdefault(one.why, [])
+        few.append(one)
+        if len(few) > 8 * NAMED:
+            few[:] = _first(few)
+    found = []
+    for why in HeldBy:
+        if why in sums:
+            first = _first(sums.pop(why))
+            found.append(
+                Wait(str(why), hosts=counts[why], until=now + first[0].seconds, names=[one.host for one in first])
+            )
+    usual = _first(one for few in sums.values() for one in few)
+    if with_delays and usual and usual[0].seconds >= WORTH_A_WORD:
+        hosts, until = sum(counts[why] for why in sums), now + usual[0].seconds
+        found.append(
+            Wait("delay", hosts=hosts, until=until, names=[one.host for one in usual], reason=str(usual[0].why))
+        )
+    return found
+
+
+def _first(held: Iterable[Held]) -> list[Held]:
+    return heapq.nsmallest(NAMED, held, key=lambda one: one.seconds)
+
+
+def lent_waits(counters: Mapping[str, int]) -> Iterator[Wait]:
+    """URLs of lent hosts, with the number of mobile crawlers that are away."""
+    urls, crawlers = counters.get("lent", 0), counters.get("crawlers_away", 0)
+    if urls or crawlers:
+        yield Wait("crawlers", urls=urls, hosts=crawlers)
+
+
+def _look_ups(number: int) -> Iterator[Wait]:
+    if number:
+        yield Wait("look_ups", hosts=number)
+
+
+def _slow(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
+    slow = crawl.figures.pulse.slow_pages
+    if slow:
+        yield Wait(
+            "slow_pages", len(slow), names=[page.url for page in slow[:NAMED]], seconds=round(slow[0].seconds, 1)
+        )
+
+
+def _set_aside(number: int, families: Iterable[SetAside]) -> Iterator[Wait]:
+    """What waits behind everything else; of the first families those are named that have most."""
+    if number:
+        counts = Counter[str]()
+        for row in islice(families, MOST_FAMILIES):
+            counts[row.family.owner] += row.count
+        yield Wait("set_aside", number, names=[owner for owner, _ in counts.most_common(NAMED)])
+
+
+_notes = msgspec.msgpack.Decoder(HostNote)
+
+
+def held_at_rest(hosts: Iterable[HostState], now: float) -> Iterator[Held]:
+    """Hosts that wait for longer than their usual delay at `now` (seconds since the epoch), by the notes that the ledger keeps.
+
+    A note that cannot be read says nothing.
+    """
+    for state in hosts:
+        if not state.note:
+            continue
+        try:
+            note = _notes.decode(state.note)
+        except msgspec.MsgspecError:
+            continue
+        passed = now - note.written
+        why, until = why_held(note.pace, note.circuit, note.circuits, passed)
+        if why is not None:
+            yield Held(state.host, until - passed, why)

@@ -1,0 +1,404 @@
+"""One crawl from options to summary: checked, started, watched, stopped. What command line and Python API share.
+
+Order matters here: everything that can be refused is refused before the directory is touched (no half-made directory).
+:mod:`crawl_plan` says what a crawl will be, :mod:`crawl_work` how its work ends, :mod:`figures` what it has done, and
+:mod:`live_changes` changes it while it runs.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from gossamer.agents.leases import LeaseUrls
+from gossamer.agents.merging import FileExchange
+from gossamer.crawls.companions import Companions, write_hosts
+from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.damage import bring_back, refuse_without_ledger, restored_lines
+from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_work
+from gossamer.crawls.figures import RunFigures, UnitsAtWork
+from gossamer.crawls.live import LiveChanges, Suspensions, read_changes
+from gossamer.crawls.machine import loop_factory
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.plan import CrawlPlan
+from gossamer.crawls.processes import Fleet
+from gossamer.crawls.pulse import Sampler
+from gossamer.crawls.seeds import check_addresses
+from gossamer.crawls.subscribing import setting_aside
+from gossamer.crawls.summary import ENDED, RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
+from gossamer.crawls.work import CrawlWork, HandingOver, RunLines
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.clock import Clock
+from gossamer.engine.connector import Statistics
+from gossamer.engine.files import scratch
+from gossamer.engine.graph import Graph
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.wiring import Difference, Wiring
+from gossamer.frontier.traps.provider import LearntTraps
+from gossamer.storage.commit.records import Tally
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.recovery import ensure_crawl_id, refuse_divided
+from gossamer.values.errors import UsageError
+from gossamer.values.visit import Record
+
+if TYPE_CHECKING:
+    from gossamer.crawls.control.instances import UnitInstances
+    from gossamer.crawls.control.standing import CrawlStanding
+    from gossamer.crawls.control.steerable import Others
+    from gossamer.crawls.control.wire import Answered, ControlRequest
+
+U = TypeVar("U")
+
+
+class Crawl:
+    """A crawl that is ready to run. Making it checks everything and touches nothing."""
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        options: CrawlOptions | None = None,
+        *,
+        wiring: Wiring | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        catalog: Catalog | None = None,
+        report: Callable[[str], None] = lambda line: None,
+        tables: bool = True,
+        subscribers: Sequence[str] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        """Check everything. `subscribers` are names of the catalog that get every record too; they belong to the program that
+        runs the crawl: the wiring that is kept does not have them, so that others can go on with the crawl. `clock` is what every
+        unit goes by: the machine's, unless a simulated one is given.
+        """
+        self.options = options or CrawlOptions()
+        self._clock = clock
+        self.plan = CrawlPlan(seeds, self.options, wiring, settings or {}, catalog, subscribers)
+        """What it will be."""
+        self.seeds, self.directory = self.plan.seeds, self.plan.directory
+        self._lines = RunLines(self.directory, report, lambda: self.working)
+        self._place = CrawlPlace(self.directory, self.options)
+        self.exchange = FileExchange(self.directory, self.options, self.plan.graph.wiring, self.report)
+        self._check_place()
+        self._companions = Companions(self.plan, self.options, report, has_tables=tables)
+        self._work = CrawlWork(self.report, self._companions.abort)
+        self.running: RunningGraph | None = None
+        self.fleet: Fleet | None = None
+        self._figures: RunFigures | None = None
+        self._changes: LiveChanges | None = None
+        self.suspensions = Suspensions(lambda: self.graph_at_work)
+        """Its components that take up nothing now."""
+        self.handing_over = HandingOver(self)
+        """The way to rest, where several agents are to go on."""
+        self.others: Others | None = None
+        """Who lets other agents join. None where they cannot: a program runs it, in a process of its own."""
+        self.told: Callable[[Record], None] | None = None
+        """Called with the record of each URL as soon as it is committed; to be set before the run."""
+        self.last_lines: tuple[str, ...] = ()
+        """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
+        self.connector_statistics: dict[str, Statistics] = {}
+        """What every connector passed; filled in at the end of the run."""
+
+    def __repr__(self) -> str:
+        return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
+
+    def _check_place(self) -> None:
+        self._place.check()
+        if self.options.is_divided and not self.exchange.is_on:
+            raise UsageError(
+                "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
+                "`gossamer crawl`"
+            )
+        if self.options.resume:
+            refuse_divided(self.directory)
+            if not self.options.accept_loss:
+                refuse_without_ledger(self.directory)
+            refuse_unfinished_work(self.directory, self.plan.graph, accept=self.options.accept_loss)
+        elif self.options.accept_loss:
+            raise UsageError(
+                "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
+            )
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all processes: the one that runs, or the one that will."""
+        return self.running.whole if self.running is not None else self.plan.graph
+
+    @property
+    def wiring(self) -> Wiring:
+        """The wiring of :attr:`graph`, which gives the same crawl when it is planned again."""
+        return self.graph.wiring
+
+    @property
+    def kept(self) -> Wiring:
+        """The wiring by which a later run goes on: without the program's own subscribers."""
+        return self.plan.kept(self.graph)
+
+    # -- the run
+
+    async def run(self) -> Summary:
+        """Crawl to the end, or to :meth:`stop`."""
+        began = time.monotonic()
+        with scratch() as folder:
+            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
+            self.fleet = Fleet(self.kept, self.plan.catalog, folder, self.directory, self.report)
+            self.running = RunningGraph(
+                self.plan.graph,
+                clock=self._clock,
+                report=self.report,
+                meeting=folder,
+                aside=setting_aside(self.directory),
+            )
+            self.running.history = read_changes(self.directory, self.wiring)
+            self._figures = RunFigures(self.directory, self.units, self._work, began)
+            self._changes = LiveChanges(self.plan, self.running, self.fleet, self._place)
+            return await self._run(self.running, self.fleet)
+
+    async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
+        await check_addresses(self.seeds, self.graph, self.options, self.report)
+        made = self._place.make(self.kept, self.graph, self._note)
+        if self.options.accept_loss:
+            for line in begin_anew(self.directory, self.graph):
+                self.report(line)
+        has_begun = is_vain = False
+        try:
+            await running.start()
+            has_begun = True
+            await self._begin(running, fleet)
+            async with self._companions.making_tables():
+                work = fleet.watch_over(running.work())
+                await self._work.until_done(work, running, self.units.frontier, self._attended())
+            if self.handing_over.is_done:
+                return self.figures.summary()
+            if not self._work.is_aborted:
+                await self.exchange.end(self.units)
+            summary = self.figures.last_summary()
+            is_vain = made and came_to_nothing(summary) and not self.exchange.is_on
+            self._tell_end(summary, is_kept=not is_vain)
+            if not self._work.is_aborted:
+                Sampler(self).take(ended=summary.state)
+                write_hosts(running)
+            self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
+        finally:
+            self.connector_statistics = running.statistics()
+            await running.stop()
+            await fleet.stop()
+            await self._companions.feed_rest()
+            if is_vain:
+                self.report(self._place.told_vain)
+            self._place.settle(made, has_begun and not is_vain)
+        if self._companions.makes_tables and not self._work.is_aborted and not is_vain:
+            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            summary = summary.with_failure(await self._companions.finish())
+            # What the tables cost belongs to the crawl.
+            summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
+        return summary
+
+    async def _begin(self, running: RunningGraph, fleet: Fleet) -> None:
+        """The units are up: the directory is brought to where they go on, and what works beside them begins."""
+        if self.options.resume:
+            # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
+            self._note()
+            self._place.write(self.kept, self.graph)
+        ensure_crawl_id(self.directory, self.ledger.clock.now())
+        restored, accepted = bring_back(running, self.directory, accept=self.options.accept_loss)
+        for line in restored_lines(restored, accepted, self.directory):
+            self.report(line)
+        if accepted.again:
+            self.units.frontier.recount()
+        self.figures.begin()
+        for lease in self.units.components(LeaseUrls):
+            lease.lapsed = fleet.end
+        await fleet.start()
+        self.ledger.put_meta(ENDED, b"")
+        await self.exchange.begin(self.units)
+        await self._companions.start()
+        self._tell_records()
+
+    def _note(self) -> None:
+        """Note what follows the crawl, for this run and every later one."""
+        self._companions.register()
+        self.exchange.register()
+
+    @contextlib.asynccontextmanager
+    async def _attended(self) -> AsyncIterator[None]:
+        """While the block runs, the crawl can be steered from outside, its pulse is taken, and so are samples."""
+        control = ControlServer(self.directory, self._steer, self.report)
+        try:
+            await control.start()
+            async with self.figures.pulse.beating(), Sampler(self).sampling(), self.exchange.writing(self.units):
+                yield
+        finally:
+            await control.stop()
+
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        """Do what is asked from outside: few crawls are, so what it takes is imported then."""
+        from gossamer.crawls.control.steering import answer
+
+        return await answer(self, request)
+
+    # -- what it tells
+
+    def report(self, line: str) -> None:
+        """Tell a line; one of while the crawl was at work is said once more at the end."""
+        self._lines.tell(line)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """The lines that were told while the crawl was at work; they are said once more at the end."""
+        return self._lines.warnings
+
+    def _tell_records(self) -> None:
+        """Let the tally tell each record; a wiring may have none, or have it in another process."""
+        if self.told is None:
+            return
+        tallies = self.units.components(Tally)
+        for tally in tallies:
+            tally.told = self.told
+        if not tallies:
+            self.report("this wiring has no tally in the main process, so no line for each URL is told")
+
+    def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
+        if summary.set_aside:
+            from gossamer.crawls.trap_review import told
+
+            confirmed = {family.key for unit in self.providers(LearntTraps) for family in unit.confirmed}
+            rows = (row for row in self.ledger.aside() if row.family.key not in confirmed)
+            self.report(told(rows, self.directory))
+        ending = RunEnding(self.directory, self.seeds, has_lingered=self.units.frontier.has_lingered)
+        self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
+        for line in self.last_lines:
+            self.report(line)
+
+    # -- steering
+
+    @property
+    def working(self) -> bool:
+        """Units are at work, so that there is progress to show, and the graph can be changed."""
+        return self._work.is_going and self.running is not None and self.running.has_begun
+
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end."""
+        return self._work.is_stopping
+
+    @property
+    def state_at_work(self) -> str:
+        """`running`, `paused` or `stopping`."""
+        return "stopping" if self.is_stopping else "paused" if self.handing_over.is_paused else "running"
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self.suspensions.end()
+        self._work.stop()
+
+    def finish(self) -> None:
+        """End as a crawl does that has nothing left: others go on with it."""
+        self.suspensions.end()
+        self._work.finish()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._work.abort()
+
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
+        self.handing_over.pause()
+
+    def go_on(self) -> None:
+        """Go on after :meth:`pause`."""
+        self.handing_over.go_on()
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit, at once and for every later run.
+
+        Raises:
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
+            UsageError: the change cannot be kept; nothing has changed.
+        """
+        await self._live.set(unit, settings)
+        self.units.frontier.signal("tasks")
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph while it runs, and for every later run; returns what has changed.
+
+        Raises:
+            FlowError: the change does not fit; nothing has changed.
+            UsageError: it cannot be kept; nothing has changed.
+        """
+        return await self._live.rewire(change)
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        return self._live.foreseen(change)
+
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back. Raises as :meth:`rewire`."""
+        return await self._live.undo()
+
+    @property
+    def _live(self) -> LiveChanges:
+        assert self._changes is not None, "it does not run yet"
+        return self._changes
+
+    # -- what stands now, of a crawl that runs or has run
+
+    def glance(self) -> "CrawlStanding":
+        """How it stands, by what is in memory: cheap enough for every redraw of a terminal."""
+        from gossamer.crawls.control.standing import glance_at
+
+        return glance_at(self, os.getpid())
+
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full; each row of the log says why."""
+        return self.figures.troubled
+
+    async def standing(self, *, units: bool) -> "CrawlStanding":
+        """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
+        from gossamer.crawls.control.standing import standing_of
+
+        elsewhere = await self.fleet.figures() if units and self.fleet is not None else []
+        alone = self.others.why_alone() if self.others is not None else "a program runs it, in a process of its own"
+        return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere, alone=alone)
+
+    async def instances(self, name: str) -> "UnitInstances":
+        """The instances of a unit, in whichever process. Raises UsageError: there is no such unit."""
+        from gossamer.crawls.control.instances import instances_of
+
+        return instances_of(name, self.graph_at_work, await self.fleet.figures() if self.fleet is not None else [])
+
+    @property
+    def graph_at_work(self) -> RunningGraph:
+        """The graph that runs."""
+        assert self.running is not None, "it does not run yet"
+        return self.running
+
+    @property
+    def figures(self) -> RunFigures:
+        """What it has done, and how it stands."""
+        assert self._figures is not None, "it does not run yet"
+        return self._figures
+
+    @property
+    def units(self) -> UnitsAtWork:
+        """The units of its own process."""
+        return UnitsAtWork(self.graph_at_work)
+
+    @property
+    def ledger(self) -> RocksLedger:
+        """What keeps what the crawl must not forget."""
+        return self.units.ledger
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class at work in the main process."""
+        return self.units.providers(kind)
+
+
+def run(crawl: Crawl) -> Summary:
+    """Run a crawl on an event loop of its own, uvloop where it exists."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(crawl.run())

@@ -1,0 +1,145 @@
+"""What a crawl makes of its documents, as options: requisites, languages, details, near-duplicates, disowned links.
+
+Called by :mod:`gossamer.crawls.compiling`; each option here sets more than one unit, or adds one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gossamer.crawls.options import CrawlOptions
+from gossamer.engine import wiring as wirings
+from gossamer.engine.errors import WiringError
+from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
+from gossamer.storage.tables.log import TableLogSheet
+from gossamer.values.visit import HTML_TYPES
+
+
+def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
+    """A copy whose process stage, filters and what stands behind it do what the options say.
+
+    Raises:
+        WiringError: an option that was given needs a unit that the wiring does not have.
+    """
+    if options.page_requisites or options.mirror:
+        for unit in ("html", "css", "scope"):
+            wiring = _set(wiring, "page-requisites", unit, {"requisites": True})
+    if options.language:
+        wiring = _set(wiring, "language", "process", {"languages": list(options.language)})
+    if options.follow_nofollow:
+        wiring = _set(wiring, "follow-nofollow", "process", {"obey_nofollow": False})
+        wiring = _set(wiring, "follow-nofollow", "nofollow", {"follow": True})
+    if options.rdf:
+        wiring = with_structured_data(wiring)
+    compares = options.near_duplicates
+    if compares == "auto":
+        compares = "report" if options.details == "full" else "off"
+    if options.details == "full" or compares != "off":
+        wiring = _set(wiring, "details", "process", {"details": "full"})
+    if options.details == "full":
+        wiring = _set(wiring, "details", "html", {"anchors": True})
+    return wiring if compares == "off" else with_near_duplicates(wiring, skip=compares == "skip")
+
+
+def with_structured_data(wiring: Wiring) -> Wiring:
+    """A copy whose process stage reads the structured data of pages, and whose log keeps the triples.
+
+    Raises:
+        WiringError: the wiring has no component `process`, or no provider `log`.
+    """
+    name, process = "structured-data", wiring.components.get("process")
+    if process is None:
+        raise WiringError(f"--rdf needs unit 'process', but {wiring.source} has none")
+    bound = process.providers.get("processors", {})
+    if not isinstance(bound, Mapping):
+        raise WiringError(
+            f"--rdf needs the processors of unit 'process' by media type, but {wiring.source} names one for all"
+        )
+    processors = dict(bound)
+    for mime in sorted(HTML_TYPES):
+        before = processors.get(mime, [])
+        names = [before] if isinstance(before, str) else list(before)
+        processors[mime] = names if name in names else [*names, name]
+    process = msgspec.structs.replace(process, providers={**process.providers, "processors": processors})
+    wiring = msgspec.structs.replace(
+        wiring,
+        components={**wiring.components, "process": process},
+        providers={name: ProviderPlan(use=name), **wiring.providers},
+    )
+    log = wiring.providers.get("log")
+    tables = list(log.settings.get("tables", TableLogSheet().tables)) if log else []
+    return _set(wiring, "rdf", "log", {"tables": [*dict.fromkeys((*tables, "triples"))]})
+
+
+def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:
+    """A copy in which every page passes a comparison of fingerprints behind the process stage, in the process that has the ledger.
+
+    Raises:
+        WiringError: the wiring has no component `process` with an outbox.
+    """
+    if "near-duplicates" in wiring.components:
+        return _set(wiring, "near-duplicates", "near-duplicates", {"skip": skip})
+    stage = ComponentPlan(
+        use="near-duplicates", providers={"index": "fingerprints"}, settings={"skip": True} if skip else {}
+    )
+    wiring, is_home = behind_process(wiring, "near-duplicates", "compared", stage)
+    is_kept = "ledger" in wiring.providers and is_home
+    index = (
+        ProviderPlan("ledger-fingerprints", {"ledger": "ledger"}) if is_kept else ProviderPlan("memory-fingerprints")
+    )
+    return msgspec.structs.replace(wiring, providers={**wiring.providers, "fingerprints": index})
+
+
+def behind_process(wiring: Wiring, name: str, outbox: str, stage: ComponentPlan) -> tuple[Wiring, bool]:
+    """A copy with one more stage behind the process stage, and whether that stands in the main process.
+
+    Args:
+        wiring: has no stage of that name.
+        name: what the stage is called, and the option that asks for it.
+        outbox: what the connector behind it is called.
+        stage: its use, providers and settings.
+
+    Raises:
+        WiringError: the wiring has no component `process` with an outbox.
+    """
+    process = wiring.components.get("process")
+    if process is None or "outbox" not in process.ports:
+        raise WiringError(f"--{name} needs unit 'process', but {wiring.source} has none")
+    taker = _first_at_home(wiring, process)
+    before = wiring.components[taker].ports["inbox"] if taker else process.ports["outbox"]
+    components = {
+        other: _taking(plan, before, outbox) if before == plan.ports.get("inbox") else plan
+        for other, plan in wiring.components.items()
+    }
+    components[name] = msgspec.structs.replace(
+        stage,
+        ports={"inbox": before, "outbox": outbox},
+        workers=process.workers,
+        process=MAIN_PROCESS if taker else process.process,
+    )
+    connectors = {**wiring.connectors, outbox: ConnectorPlan(address="fused:")}
+    return msgspec.structs.replace(wiring, components=components, connectors=connectors), bool(taker)
+
+
+def _first_at_home(wiring: Wiring, plan: ComponentPlan) -> str:
+    """The first stage behind this one that stands in the main process; empty where there is none."""
+    by_inbox = {other.ports["inbox"]: name for name, other in wiring.components.items() if "inbox" in other.ports}
+    for _ in wiring.components:
+        taker = by_inbox.get(plan.ports.get("outbox", ""), "")
+        if not taker or wiring.components[taker].process == MAIN_PROCESS:
+            return taker
+        plan = wiring.components[taker]
+    return ""
+
+
+def _taking(plan: ComponentPlan, before: str, behind: str) -> ComponentPlan:
+    ports = {role: behind if end == before else end for role, end in plan.ports.items()}
+    return msgspec.structs.replace(plan, ports=ports)
+
+
+def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiring:
+    try:
+        return wirings.with_settings(wiring, unit, values)
+    except WiringError as error:
+        raise WiringError(f"--{option} sets unit {unit!r}, but {error}") from None

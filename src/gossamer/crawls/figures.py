@@ -1,0 +1,213 @@
+"""The figures of one run: its summary at any moment and at its end, its pulse, and what is worth a look.
+
+Place in the flow: the counters are the ledger's, the limits the frontier's; :mod:`crawl` asks here at the end, and
+:mod:`~gossamer.crawls.control.standing` while the crawl runs.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from gossamer.crawls.control.waits import sizes_of, walked_sizes
+from gossamer.crawls.pulse import WATCHED, Counts, Pulse
+from gossamer.crawls.summary import (
+    Summary,
+    cpu_seconds,
+    cuts_of,
+    has_documents,
+    peak_rss,
+    unique_documents,
+    urls_elsewhere,
+)
+from gossamer.crawls.work import CrawlWork
+from gossamer.engine.clock import SystemClock
+from gossamer.engine.errors import WiringError
+from gossamer.engine.running import RunningGraph
+from gossamer.fetcher.contract import ProxyHealth
+from gossamer.fetcher.http import HttpModule
+from gossamer.frontier.component import Frontier
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.seams import JUDGED, RELEVANT
+from gossamer.frontier.traps.provider import LearntTraps
+from gossamer.parsing.contract import SessionsStanding
+from gossamer.spiders.running import SpiderHandlers
+from gossamer.storage.commit.records import Tally
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.seen.memory import MemoryFlights
+from gossamer.values.outcome import Outcome
+
+# The units of a crawl that work in its own process, found by what they are.
+#
+# Place in the flow: what steers, counts and shows a crawl (:mod:`crawl`, :mod:`figures`, :mod:`control`) asks here.
+
+U = TypeVar("U")
+
+
+class UnitsAtWork:
+    """Components and providers of a running graph."""
+
+    def __init__(self, running: RunningGraph) -> None:
+        self.running = running
+        """The graph."""
+
+    def __repr__(self) -> str:
+        return f"<UnitsAtWork of {self.running!r}>"
+
+    @property
+    def frontier(self) -> Frontier:
+        """The component that hands out.
+
+        Raises:
+            WiringError: the wiring has none.
+        """
+        for component in self.components(Frontier):
+            return component
+        raise WiringError("the wiring has no component of class Frontier; a crawl needs one")
+
+    @property
+    def ledger(self) -> RocksLedger:
+        """What keeps what the crawl must not forget.
+
+        Raises:
+            WiringError: the wiring has none.
+        """
+        for ledger in self.providers(RocksLedger):
+            return ledger
+        raise WiringError("the wiring has no ledger; a crawl needs one")
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class."""
+        return [unit for unit in self.running.providers.values() if isinstance(unit, kind)]
+
+    def components(self, kind: type[U]) -> list[U]:
+        """The components of this class."""
+        found = (runner.component for runner in self.running.runners.values())
+        return [component for component in found if isinstance(component, kind)]
+
+
+#: What one agent of several has, as the catalog calls it: it keeps what the others get.
+_OUTBOXES = frozenset({"outbox", "mass-mail", "file-outbox"})
+
+
+class RunFigures:
+    """What a run has done, and how it stands."""
+
+    def __init__(self, directory: Path, units: UnitsAtWork, work: CrawlWork, began: float) -> None:
+        """`began` is a monotonic instant."""
+        self._directory = directory
+        self._units = units
+        self._work = work
+        self._began = began
+        self.pages_before = 0
+        """Pages of earlier runs."""
+        self.pulse = Pulse(self._count, lambda: sizes_of(units.ledger), lambda: walked_sizes(directory), SystemClock())
+        """What the crawl does over the last seconds; by the machine's clock, since people look at it."""
+
+    def __repr__(self) -> str:
+        return f"<RunFigures of {self._directory}>"
+
+    def begin(self) -> None:
+        """The pages that are counted so far are of earlier runs."""
+        self.pages_before = self._counters().get("pages", 0)
+
+    def summary(self) -> Summary:
+        """The summary as of now; its state is that of a crawl that would end here."""
+        counters, frontier, cut_by = self._counters(), self._units.frontier, self._work.cut_by
+        queued = len(frontier.queues) + urls_elsewhere(counters)
+        limit = frontier.limit or cut_by
+        state = self._state(counters, queued, limit)
+        ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
+        set_aside = self._set_aside(counters)
+        seconds = time.monotonic() - self._began
+        pages = counters.get("pages", 0)
+        here = pages - self.pages_before
+        return Summary(
+            crawl=str(self._directory),
+            state=state,
+            pages=pages,
+            fetched=counters.get("fetched", 0),
+            unique_documents=unique_documents(counters),
+            bytes=counters.get("bytes", 0),
+            outcomes={name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")},
+            discovered=counters.get("discovered", 0),
+            queued=queued,
+            hosts=counters.get("hosts", 0),
+            seconds=round(seconds, 3),
+            pages_per_second=round(here / seconds, 2) if seconds else 0.0,
+            cpu_seconds=cpu_seconds(),
+            peak_rss_bytes=peak_rss(),
+            set_aside=set_aside,
+            cuts=cuts_of(counters, ended_by, queued, set_aside),
+            limit=limit if state == "limit" else "",
+            raised=counters.get("raised", 0),
+            needs_browser=counters.get("needs_browser", 0),
+            judged=counters.get(JUDGED, 0),
+            relevant=counters.get(RELEVANT, 0),
+            goal=frontier.goal if state == "limit" else "",
+        )
+
+    def last_summary(self) -> Summary:
+        """The summary of the end: it also says what waits, which takes a look at every host that has tasks."""
+        summary = self.summary()
+        counters = self._counters()
+        if summary.state == "limit" and not (has_documents(counters) or self._had_no_part(counters, summary.queued)):
+            summary = msgspec.structs.replace(summary, state="incomplete")
+        return msgspec.structs.replace(summary, waiting=self._units.frontier.waiting() if summary.queued else None)
+
+    def _state(self, counters: Mapping[str, int], queued: int, limit: str) -> str:
+        if self._work.is_stopping:
+            return "stopped"
+        if limit:
+            return "limit"
+        if self._had_no_part(counters, queued):
+            return "finished"
+        lost = queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") or not has_documents(counters)
+        return "incomplete" if lost else "finished"
+
+    def _had_no_part(self, counters: Mapping[str, int], queued: int) -> bool:
+        """Whether this is one agent of several, and nothing of what is known so far is its part."""
+        uses = {plan.use for plan in self._units.running.whole.wiring.providers.values()}
+        return not (queued or counters.get("fetched") or uses.isdisjoint(_OUTBOXES))
+
+    def _set_aside(self, counters: Mapping[str, int]) -> int:
+        """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""
+        confirmed = [family for unit in self._units.providers(LearntTraps) for family in unit.confirmed]
+        return counters.get("set_aside", 0) - sum(self._units.ledger.set_aside(family).count for family in confirmed)
+
+    def _counters(self) -> Mapping[str, int]:
+        return self._units.ledger.counters()
+
+    def _count(self) -> Counts:
+        counters = self._counters()
+        flights = [url for unit in self._units.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
+        return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights, time.process_time())
+
+    # -- what is worth a look
+
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full; each row of the log says why."""
+        return self._counters().get("troubled", 0)
+
+    def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
+        """The hosts that answer slowest, with their mean seconds an answer."""
+        tallies = self._units.components(Tally)
+        return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
+
+    def proxies(self) -> list[ProxyHealth]:
+        """How the proxies do."""
+        return [one for unit in self._units.providers(HttpModule) for one in unit.proxies()]
+
+    def sessions(self, count: int) -> SessionsStanding | None:
+        """How the sessions of the spider do; None where there are none."""
+        for unit in self._units.providers(SpiderHandlers):
+            if unit.pool.count:
+                return SessionsStanding(unit.pool.count, unit.pool.retired, unit.pool.most, unit.pool.health(count))
+        return None
+
+    def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
+        """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
+        return [one for unit in self._units.providers(HostPoliteness) for one in unit.slowed(count)][:count]

@@ -1,0 +1,423 @@
+"""Options of a crawl that runs: what a new value comes to in its units, or why it cannot have one.
+
+Place in the flow: `gossamer set DIR OPTION=VALUE` asks here for the settings, and changes them. An option that only names settings
+of units takes them from :data:`~gossamer.crawls.compiling.SETTINGS`, others from :data:`RULES` below; one that cannot change
+says why where it is declared (:mod:`gossamer.crawls.options`).
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.crawls import identity
+from gossamer.crawls.builder import with_protocols
+from gossamer.crawls.compiling import OPTIONAL, SETTINGS, normal_steps
+from gossamer.crawls.directory import CrawlPlace
+from gossamer.crawls.identity import token_of, user_agent
+from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.plan import CrawlPlan
+from gossamer.crawls.processes import Fleet
+from gossamer.engine.errors import FlowError, WiringError
+from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
+from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import build, nearest, properties
+from gossamer.engine.wiring import MAIN_PROCESS, TABLES, ChangedEntry, Difference, Wiring
+from gossamer.expressions.contract import GATES
+from gossamer.fetcher.proxy import absolute, addresses
+from gossamer.frontier.limits import USUAL
+from gossamer.frontier.politeness.retries import WAITS
+from gossamer.parsing.filter_expressions import by_gate
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import UsageError
+
+# Single units of a crawl that are suspended, and go on.
+#
+# Place in the flow: `gossamer pause DIR --unit NAME` and the dashboard ask for it
+# (:mod:`~gossamer.crawls.control.messages`), and a running :mod:`crawl` keeps one of these. Items for a suspended component
+# wait in its connectors, and so do those who send them once these are full. Nothing of it is kept: a crawl that goes on has
+# no suspended units.
+
+#: Seconds for what a component has in hand. It may be one that waits for another suspended one, so that it never ends.
+PATIENCE = 10.0
+
+
+class Suspensions:
+    """The components of one process that take up nothing now."""
+
+    def __init__(self, running: Callable[[], RunningGraph]) -> None:
+        """`running` is the graph of the process, once it runs."""
+        self._running = running
+        self._suspended: dict[str, asyncio.Task[None]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Suspensions: {', '.join(self._suspended) or 'none'}>"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The components that are suspended."""
+        return frozenset(self._suspended)
+
+    async def suspend(self, name: str) -> bool:
+        """Let a component take up nothing more. Returns, after some seconds at most, whether it has nothing in hand any more.
+
+        Raises:
+            UsageError: there is no such component in this process.
+        """
+        running = self._running()
+        _check(running.whole, name)
+        if name not in self._suspended:
+            self._suspended[name] = asyncio.create_task(running.suspend(name))
+        done, _ = await asyncio.wait([self._suspended[name]], timeout=PATIENCE)
+        return bool(done)
+
+    def unsuspend(self, name: str) -> None:
+        """Let a component go on, if it is suspended. Raises UsageError: there is no such component in this process."""
+        _check(self._running().whole, name)
+        if name in self._suspended:
+            self._go_on(name)
+
+    def end(self) -> None:
+        """Let all go on: a crawl that is to end finishes what is in flight."""
+        for name in list(self._suspended):
+            self._go_on(name)
+
+    def _go_on(self, name: str) -> None:
+        running = self._running()
+        del self._suspended[name]
+        if name in running.whole.components:  # the graph may have changed
+            running.resume(name)
+
+
+def _check(graph: Graph, name: str) -> None:
+    if name in graph.providers:
+        raise UsageError(f"{name} is a provider, which works for components; suspend one of these")
+    if name not in graph.components:
+        raise UsageError(f"no component {name!r} runs here{nearest(name, graph.components)}")
+    process = graph.components[name].plan.process
+    if process != MAIN_PROCESS:
+        raise UsageError(
+            f"{name} runs in process {process!r}; only components of the crawl's own process can be suspended"
+        )
+
+
+Units = Mapping[str, ComponentNode | ProviderNode]
+
+Settings = dict[str, dict[str, Any]]
+"""Unit -> setting -> value."""
+
+
+def option_of(key: str) -> str:
+    """The option that a person means by this key.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    option, known = key.replace("-", "_"), [prop.name for prop in properties(all_options())]
+    if option not in known:
+        raise UsageError(f"there is no option {key!r}{nearest(option, known)}; or write UNIT.SETTING")
+    return option
+
+
+def settings_of(key: str, value: str, units: Units) -> Settings:
+    """The settings that a new value of an option comes to in a running crawl.
+
+    Args:
+        key: the option as a person wrote it, with `-` or `_`.
+        value: as a person wrote it.
+        units: those of the crawl.
+
+    Raises:
+        UsageError: there is no such option, or it cannot change; says why.
+        SettingError: the value does not do.
+    """
+    option = option_of(key)
+    [reason] = [prop.reason for prop in properties(all_options()) if prop.name == option]
+    if reason:
+        raise UsageError(f"option {key!r} cannot change while a crawl runs: {reason}")
+    options = build(all_options(), {option: value})
+    made = RULES[option](options, units) if option in RULES else _named(option, getattr(options, option), units)
+    for unit in made:
+        if unit not in units:
+            raise UsageError(f"option {key!r} sets unit {unit!r}, which this crawl does not have")
+    return made
+
+
+def _named(option: str, value: Any, units: Units) -> Settings:
+    """The settings that are named for an option."""
+    made: Settings = {}
+    for unit, setting in SETTINGS[option]:
+        if unit in OPTIONAL and unit not in units:
+            continue
+        made.setdefault(unit, {})[setting] = value
+    return made
+
+
+# -- options that are more than a setting
+
+
+def _retries(options: CrawlOptions, units: Units) -> Settings:
+    """Where nothing is tried again, nothing is left that could be waited for without end."""
+    found: Settings = {"politeness": {"retries": list(WAITS[: options.retries])}}
+    frontier = units.get("frontier")
+    if (
+        not options.retries
+        and isinstance(frontier, ComponentNode)
+        and getattr(frontier.sheet, "linger", 0) == "forever"
+    ):
+        found["frontier"] = {"linger": USUAL}
+    return found
+
+
+def _normalise(options: CrawlOptions, units: Units) -> Settings:
+    return {"links": {"normalise": normal_steps(options.normalise)}}
+
+
+def _noise(options: CrawlOptions, units: Units) -> Settings:
+    word = options.noise
+    return {"noise": {"drop": word != "keep", "file": "" if word in ("drop", "keep") else word}}
+
+
+def _traps(options: CrawlOptions, units: Units) -> Settings:
+    return {"traps": {"cut": options.traps == "cut"}}
+
+
+def _filter(options: CrawlOptions, units: Units) -> Settings:
+    given = by_gate([text for text in options.filter if text.strip()])
+    return {"expressions": {gate: list(given.get(gate, ())) for gate in GATES}}
+
+
+def _until(options: CrawlOptions, units: Units) -> Settings:
+    commits = [node.plan for node in units.values() if isinstance(node, ComponentNode) and node.plan.use == "commit"]
+    if not any("goals" in plan.providers for plan in commits):
+        raise UsageError("until: this crawl's wiring has no goals; stop it, and give --until to gossamer resume")
+    return {"expressions": {"until": options.until}}
+
+
+def _language(options: CrawlOptions, units: Units) -> Settings:
+    return {"process": {"languages": [word for word in options.language if word]}}
+
+
+def _follow_nofollow(options: CrawlOptions, units: Units) -> Settings:
+    follows = options.follow_nofollow
+    return {"process": {"obey_nofollow": not follows}, "nofollow": {"follow": follows}}
+
+
+def _page_requisites(options: CrawlOptions, units: Units) -> Settings:
+    return {unit: {"requisites": options.page_requisites} for unit in ("html", "css", "scope")}
+
+
+def _proxy(options: CrawlOptions, units: Units) -> Settings:
+    entries = absolute(options.proxy)
+    addresses(entries)
+    made: Settings = {"http": {"proxy": list(entries)}}
+    if "frontier" in units and getattr(units["frontier"].sheet, "proxied", False) is not bool(entries):
+        made["frontier"] = {"proxied": bool(entries)}
+    return made
+
+
+def _header(options: CrawlOptions, units: Units) -> Settings:
+    if identity.plain(options.header) != options.header:
+        raise UsageError(
+            "header: a field that looks secret goes to the hosts of the seeds alone; "
+            "stop the crawl, and give it to gossamer resume"
+        )
+    return {"http": {"header": list(options.header)}}
+
+
+def _user_agent(options: CrawlOptions, units: Units) -> Settings:
+    if not options.user_agent:
+        raise UsageError("user-agent: give a product token, as Gossamer/1.0")
+    return _agent(options.user_agent, units)
+
+
+def _contact(options: CrawlOptions, units: Units) -> Settings:
+    if not options.contact:
+        raise UsageError("contact: give the URL of a page, or a mail address, as me@example.org")
+    own = user_agent(CrawlOptions())
+    if "http" in units and token_of(getattr(units["http"].sheet, "user_agent", own)) != token_of(own):
+        raise UsageError("contact: this crawl has a user agent of its own, which says whom to write to; set user-agent")
+    return _agent(user_agent(options), units)
+
+
+def _agent(agent: str, units: Units) -> Settings:
+    known = getattr(units["robots"].sheet, "agent", "") if "robots" in units else ""
+    if known and token_of(agent) != known:
+        raise UsageError(
+            f"user-agent: robots.txt was read for {known!r}, so its product token stays while the crawl runs; "
+            "stop it, and give the other one to gossamer resume"
+        )
+    return {"http": {"user_agent": agent}}
+
+
+#: Option -> its settings, where they are more than :data:`~gossamer.crawls.compiling.SETTINGS` says.
+RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
+    "retries": _retries,
+    "normalise": _normalise,
+    "noise": _noise,
+    "traps": _traps,
+    "filter": _filter,
+    "until": _until,
+    "language": _language,
+    "follow_nofollow": _follow_nofollow,
+    "page_requisites": _page_requisites,
+    "proxy": _proxy,
+    "header": _header,
+    "user_agent": _user_agent,
+    "contact": _contact,
+}
+
+
+# The changes of a crawl's graph that can be taken back, kept for its later runs.
+#
+# Place in the flow: a crawl writes them before its wiring whenever one of both changes, and reads them when it goes on. Who
+# edits `crawl.toml` in between may make a change unfit to be taken back: then it is left out, with all that came before it.
+
+#: Where they stand inside a crawl directory. A plan may hold a password: the file is its owner's alone.
+CHANGES = "state/rewired.json"
+
+#: Changes that are kept, the last ones: some megabytes at most.
+KEPT = 1_000
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    table: str
+    name: str
+    before: msgspec.Raw = msgspec.Raw(b"null")
+    after: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def write_changes(directory: Path, changes: Sequence[Difference]) -> None:
+    """Keep the changes, the first one first. Where there are none and never were, nothing is written.
+
+    Raises:
+        OSError: they cannot be written; what stood there stands there.
+    """
+    path = directory / CHANGES
+    if not changes and not path.exists():
+        return
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(msgspec.json.encode([change.entries for change in changes[-KEPT:]]))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def read_changes(directory: Path, wiring: Wiring) -> list[Difference]:
+    """The changes that led to this wiring and can be taken back one after the other, the first one first.
+
+    A file that is no list of changes counts as none: nothing but the undo depends on it.
+    """
+    try:
+        kept = msgspec.json.decode((directory / CHANGES).read_bytes(), type=list[list[_Entry]])
+        changes = [Difference(tuple(map(_entry, entries))) for entries in kept]
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError, KeyError):
+        return []
+    fitting: list[Difference] = []
+    for change in reversed(changes):
+        try:
+            before = change.opposite.applied(wiring)
+        except WiringError:
+            if fitting:
+                break
+            continue  # a kill came between this change and the wiring, or somebody has edited that one
+        fitting.append(change)
+        wiring = before
+    return fitting[::-1]
+
+
+def _entry(one: _Entry) -> ChangedEntry:
+    kind: Any = TABLES[one.table] | None
+    before, after = (msgspec.json.decode(side, type=kind) for side in (one.before, one.after))
+    return ChangedEntry(one.table, one.name, before, after)
+
+
+# Changes of a crawl at work: settings and graph, at once in every process, and for every later run; or not at all.
+#
+# Place in the flow: :mod:`crawl` is steered (:mod:`~gossamer.crawls.control.steering`), and what changes it is carried out here:
+# first in the running graph, then in child processes, last in the directory.
+
+
+class LiveChanges:
+    """What may change a crawl while it runs."""
+
+    def __init__(self, plan: CrawlPlan, running: RunningGraph, fleet: Fleet, place: CrawlPlace) -> None:
+        self._plan = plan
+        self._running = running
+        self._fleet = fleet
+        self._place = place
+
+    def __repr__(self) -> str:
+        return f"<LiveChanges of {self._plan.directory}>"
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit.
+
+        Raises:
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
+            UsageError: the change cannot be kept; nothing has changed.
+        """
+        before = msgspec.to_builtins(self._running.whole.sheet(unit))
+        self._running.set(unit, settings)
+        new = msgspec.to_builtins(self._running.whole.sheet(unit))
+        try:
+            await self._tell_children(unit, {name: new[name] for name in settings})
+            self._keep()
+        except (FlowError, UsageError):
+            old = {name: before[name] for name in settings}
+            self._running.set(unit, old)
+            await self._tell_children(unit, old)
+            raise
+
+    async def _tell_children(self, unit: str, settings: dict[str, Any]) -> None:
+        graph = self._running.whole
+        for process in graph.wiring.processes[1:]:
+            part = graph.part(process)
+            if unit in part.components or unit in part.providers:
+                await self._fleet.give(process, unit, settings)
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph; returns what has changed.
+
+        Raises:
+            FlowError: the change does not fit; nothing has changed.
+            UsageError: it cannot be kept; nothing has changed.
+        """
+        done = await self._running.apply(lambda wiring: with_protocols(change(wiring)), self._plan.planned)
+        try:
+            self._keep()
+        except UsageError:
+            await self._running.undo(self._plan.planned)
+            raise
+        return done
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        return self._running.foreseen(lambda wiring: with_protocols(change(wiring)), self._plan.planned)
+
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back. Raises as :meth:`rewire`."""
+        last = self._running.history[-1:]
+        done = await self._running.undo(self._plan.planned)
+        try:
+            self._keep()
+        except UsageError:
+            await self._running.apply(last[0].applied, self._plan.planned)
+            raise
+        return done
+
+    def _keep(self) -> None:
+        """Write the wiring that runs by now: a resumed crawl goes by it."""
+        graph, directory = self._running.whole, self._plan.directory
+        try:
+            write_changes(directory, self._running.history)
+            self._place.write(kept := self._plan.kept(graph), graph)
+            self._fleet.keep(kept)
+        except OSError as error:
+            raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror}") from None

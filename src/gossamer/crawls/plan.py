@@ -1,0 +1,120 @@
+"""What a crawl will be: its options compiled, its graph planned, its seeds read, everything checked that options and wiring say.
+
+Place in the flow: :mod:`crawl` makes one before it touches anything, and asks it again whenever the running graph is to change.
+"""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.agents.crawlers import compile_with_crawlers
+from gossamer.crawls.builder import hostless, with_directory, with_durability, with_told_tls
+from gossamer.crawls.catalog import catalog as shipped_catalog
+from gossamer.crawls.directory import kept_wiring
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.processes import check_bodies_cross, check_children_can_import, with_pre_filters
+from gossamer.crawls.seeds import check_schemes, default_directory, read_seeds, users_of
+from gossamer.crawls.subscribing import with_subscribers, without_subscribers
+from gossamer.engine.catalog import Catalog
+from gossamer.engine.graph import Graph
+from gossamer.engine.planning import plan
+from gossamer.engine.wiring import Wiring
+from gossamer.frontier.stages import SeedsSheet
+from gossamer.storage.tables.log import TableLogSheet
+from gossamer.storage.tables.places import TRIPLES
+from gossamer.values.errors import UsageError
+
+
+class CrawlPlan:
+    """A crawl as its options and its wiring say it: where, from which seeds, by which graph."""
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        options: CrawlOptions,
+        wiring: Wiring | None,
+        settings: Mapping[str, Mapping[str, Any]],
+        catalog: Catalog | None,
+        subscribers: Sequence[str],
+    ) -> None:
+        """Compile and check; touches nothing.
+
+        Raises:
+            UsageError: there is nothing to crawl, or the options do not fit.
+            FlowError: the graph cannot be.
+        """
+        if users := users_of(seeds):
+            options = msgspec.structs.replace(options, auth=(*users, *options.auth))
+        self._options = options
+        if options.resume:
+            wiring = wiring or kept_wiring(options.output)
+        self._hostless = hostless(wiring)
+        given = read_seeds(seeds, self._hostless)
+        compiled = compile_with_crawlers(given, options, wiring, settings)
+        self.directory = _directory(options, compiled)
+        if options.release:
+            compiled = self._released(compiled)
+        self.catalog = catalog or shipped_catalog()
+        compiled = with_pre_filters(with_directory(compiled, str(self.directory)))
+        self._subscribers = tuple(subscribers)
+        self.graph = self.planned(with_subscribers(with_told_tls(with_durability(compiled)), self._subscribers))
+        """The graph of all processes, as it begins."""
+        self.seeds = self._seeds(given)
+        """Canonical URLs, each once."""
+        if not self.seeds:
+            raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
+        check_schemes(self.seeds, self.graph)
+
+    def __repr__(self) -> str:
+        return f"<CrawlPlan of {', '.join(self.seeds)} into {self.directory}>"
+
+    def planned(self, wiring: Wiring) -> Graph:
+        """The graph of a wiring of this crawl.
+
+        Raises:
+            FlowError: it cannot be.
+        """
+        graph = plan(wiring, self.catalog)
+        check_bodies_cross(graph)
+        check_children_can_import(graph, self.catalog)
+        return graph
+
+    def kept(self, graph: Graph) -> Wiring:
+        """The wiring by which a later run goes on with `graph`: without the program's own subscribers."""
+        return without_subscribers(graph.wiring, self._subscribers)
+
+    @property
+    def keeps_triples(self) -> bool:
+        """Whether rows of the table `triples` are written."""
+        sheets = (node.sheet for node in self.graph.providers.values())
+        return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
+
+    def _seeds(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the graph; what was read already is not read again, for seeds may be many."""
+        return tuple(
+            url
+            for node in self.graph.components.values()
+            if isinstance(node.sheet, SeedsSheet)
+            for url in (given if node.sheet.urls == given else read_seeds(node.sheet.urls, self._hostless))
+        )
+
+    def _released(self, wiring: Wiring) -> Wiring:
+        from gossamer.crawls.trap_review import with_released
+
+        if not self._options.resume:
+            raise UsageError("--release fetches what an earlier run has set aside; give it to `gossamer resume DIR`")
+        return with_released(wiring, self.directory, self._options.release)
+
+
+def _directory(options: CrawlOptions, wiring: Wiring) -> Path:
+    if options.output:
+        return Path(options.output)
+    stores = [node.settings.get("directory") for node in wiring.providers.values()]
+    kept = next((text for text in stores if text), None)
+    if kept is not None:
+        return Path(str(kept))
+    seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
+    return Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))

@@ -1,0 +1,300 @@
+"""What a crawl does over the last seconds: speed, growth, and pages that take long. Sampled once a second, never for each page.
+
+Place in the flow: the crawl's process takes the pulse while it works; `status` and progress read it. What is remembered is bounded:
+eleven samples of the counters, seven of the sizes, and the pages that have been under way for longest.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.agents.digests import AgentDigests
+from gossamer.crawls.control.waits import disk_free
+from gossamer.engine.clock import Clock, SystemClock
+from gossamer.storage.tables.log import TableLog
+from gossamer.storage.tables.row_tables import COARSE, COPIES, FINE, SAMPLES, SampleRow, copy_row
+from gossamer.values.errors import GossamerError
+from gossamer.values.identity import utc_text
+from gossamer.values.outcome import ERRORS
+
+if TYPE_CHECKING:
+    from gossamer.agents.agent import AgentRun
+    from gossamer.crawls.crawl import Crawl
+
+#: Seconds between two samples, and the seconds over which the speed is told.
+BEAT, SPAN = 1.0, 10.0
+
+#: Seconds between two samples of the sizes, and the seconds over which their growth is told: stores grow in leaps.
+MEASURE, GROWTH_SPAN = 10.0, 60.0
+
+#: Seconds between two looks at what must be walked over.
+SURVEY = 60.0
+
+#: Pages under way that are watched: those that began first are the slow ones.
+WATCHED = 32
+
+#: Seconds after which a page that is under way is slow: most answers are there in one.
+SLOW = 10.0
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """What is sampled each time."""
+
+    pages: int
+    fetched: int
+    flights: Sequence[str]
+    """What has been under way for longest, the oldest first."""
+    cpu: float = 0.0
+    """Seconds of CPU that the process has used."""
+
+
+class SlowPage(msgspec.Struct, frozen=True):
+    """A page that has been under way for long."""
+
+    url: str
+    seconds: float
+    """How long at least."""
+
+
+class Pulse:
+    """Samples of a crawl."""
+
+    def __init__(
+        self,
+        count: Callable[[], Counts],
+        measure: Callable[[], Mapping[str, int]],
+        survey: Callable[[], Mapping[str, int]],
+        clock: Clock,
+    ) -> None:
+        """Nothing is sampled yet.
+
+        Args:
+            count: gives the counters as they stand.
+            measure: gives the bytes of each data set; it must look at no directory.
+            survey: gives those of data sets that are directories; called in a thread, once a minute.
+            clock: the clock by which samples are taken.
+        """
+        self._count = count
+        self._measure = measure
+        self._survey = survey
+        self._surveyed: Mapping[str, int] = {}
+        self._clock = clock
+        self._counts: deque[tuple[float, Counts]] = deque(maxlen=round(SPAN / BEAT) + 1)
+        self._sizes: deque[tuple[float, Mapping[str, int]]] = deque(maxlen=round(GROWTH_SPAN / MEASURE) + 1)
+        self._since: dict[str, float] = {}
+
+    def __repr__(self) -> str:
+        return f"<Pulse of {len(self._counts)} samples, {len(self._since)} pages watched>"
+
+    @contextlib.asynccontextmanager
+    async def beating(self) -> AsyncIterator[None]:
+        """Take samples while the block runs."""
+        tasks = [asyncio.create_task(self._go_on()), asyncio.create_task(self._look_around())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _go_on(self) -> None:
+        while True:
+            self.beat()
+            await self._clock.sleep(BEAT)
+
+    async def _look_around(self) -> None:
+        while True:
+            # A crawl of seconds ends before its directories are worth a look.
+            await self._clock.sleep(MEASURE)
+            self._surveyed = await asyncio.to_thread(self._survey)
+            await self._clock.sleep(SURVEY - MEASURE)
+
+    def beat(self) -> None:
+        """Take a sample."""
+        now, counts = self._clock.monotonic(), self._count()
+        self._counts.append((now, counts))
+        self._since = {url: self._since.get(url, now) for url in counts.flights}
+        if not self._sizes or now - self._sizes[-1][0] >= MEASURE:
+            self._sizes.append((now, {**self._measure(), **self._surveyed}))
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each data set: those that know their own size as they are now, the others as they were a minute ago at most."""
+        return {**self._measure(), **self._surveyed}
+
+    @property
+    def speeds(self) -> tuple[float, float]:
+        """Pages and fetched answers a second over the last ten seconds, or since the beginning."""
+        if not self._counts:
+            return 0.0, 0.0
+        before, first = self._counts[0]
+        now, last = self._clock.monotonic(), self._count()
+        passed = now - before
+        if passed <= 0:
+            return 0.0, 0.0
+        return (last.pages - first.pages) / passed, (last.fetched - first.fetched) / passed
+
+    @property
+    def busy(self) -> float:
+        """Share of a core that the process used over the last ten seconds, or since the beginning."""
+        if len(self._counts) < 2:
+            return 0.0
+        (before, first), (now, last) = self._counts[0], self._counts[-1]
+        return (last.cpu - first.cpu) / (now - before) if now > before else 0.0
+
+    @property
+    def growth(self) -> Mapping[str, float]:
+        """Bytes a second by which each data set grew over the last minute; empty before the second sample."""
+        if len(self._sizes) < 2:
+            return {}
+        (before, first), (now, last) = self._sizes[0], self._sizes[-1]
+        return {name: (size - first[name]) / (now - before) for name, size in last.items() if name in first}
+
+    @property
+    def slow_pages(self) -> list[SlowPage]:
+        """Pages that have been under way for longer than :data:`SLOW` seconds, the slowest first; at most :data:`WATCHED`."""
+        now = self._clock.monotonic()
+        slow = [SlowPage(url, now - since) for url, since in self._since.items() if now - since >= SLOW]
+        return sorted(slow, key=lambda page: -page.seconds)
+
+
+# Documents that several agents keep: claims that the ledger of an agent knows become rows of the table `copies`.
+#
+# Place in the flow: the run of an agent writes them with each sample and at its end; a row counts when the group that
+# forgets its claim is kept, so that a kill neither loses nor doubles one.
+
+
+def write_copies(crawl: "Crawl | AgentRun") -> None:
+    """Write the claims that are in no table yet. Those that cannot be written are counted by the log, and are written later.
+
+    Args:
+        crawl: at work. One that has no other agents has no claims.
+    """
+    for digests in crawl.providers(AgentDigests):
+        for log in crawl.providers(TableLog)[:1]:
+            _write(crawl, digests, log)
+
+
+def _write(crawl: "Crawl | AgentRun", digests: AgentDigests, log: TableLog) -> None:
+    for claims in digests.unwritten():
+        try:
+            log.add(COPIES.name, map(copy_row, claims))
+            ends = log.ends()
+            with crawl.ledger.group() as group:
+                digests.written(claims, group)
+                for file, end in ends.items():
+                    group.written(file, end)
+        except (OSError, GossamerError):
+            log.take_back()
+            log.metrics.count("copies_late")
+            return
+        log.committed(ends)
+
+
+async def claim_again(run: "AgentRun") -> None:
+    """Let an agent claim the documents that it has not claimed: it was alone when it met them, or another agent lost its ledger."""
+    for digests in run.providers(AgentDigests):
+        await digests.claim_again(run.ledger.documents())
+
+
+# Samples of a crawl: how it stands, every ten seconds, as rows of the table `samples`.
+#
+# Place in the flow: :mod:`crawl` takes them while it works, and one when its work is done. The numbers are those of
+# :mod:`~gossamer.crawls.control.standing`, without what takes a look at each host: a sample costs some hundred microseconds.
+
+
+class Sampler:
+    """Takes the samples of a crawl, and writes them beside its other rows, as it does copies that agents have of one document."""
+
+    def __init__(self, crawl: "Crawl | AgentRun", clock: Clock | None = None) -> None:
+        """`clock` says when a sample is due: the machine's, unless another is given, since people look at the plots."""
+        self._crawl = crawl
+        self._clock = clock or SystemClock()
+        self._kept = 0
+        """The number of the last five minutes, since the epoch, of which a sample is kept for good."""
+
+    def __repr__(self) -> str:
+        return f"<Sampler of {self._crawl.directory}>"
+
+    @contextlib.asynccontextmanager
+    async def sampling(self) -> AsyncIterator[None]:
+        """Take samples while the block runs."""
+        task = asyncio.create_task(self._go_on())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _go_on(self) -> None:
+        while True:
+            await self._clock.sleep(FINE)
+            self.take()
+            write_copies(self._crawl)
+
+    def take(self, ended: str = "") -> None:
+        """Take a sample and write it; `ended` is the state in which the run ends.
+
+        One that cannot be written is counted by the log as `samples_lost`: the crawl goes on without it.
+        """
+        logs = self._crawl.providers(TableLog)
+        if not logs:
+            return
+        log, now = logs[0], self._crawl.ledger.clock.now()
+        is_kept = bool(ended) or int(now // COARSE) != self._kept
+        row = sample_of(self._crawl, log.sheet.agent, now, every=COARSE if is_kept else FINE, ended=ended)
+        try:
+            log.add(SAMPLES.name, [row])
+            ends = log.ends()
+            with self._crawl.ledger.group() as group:
+                for file, end in ends.items():
+                    group.written(file, end)
+        except (OSError, GossamerError):
+            log.take_back()
+            log.metrics.count("samples_lost")
+            return
+        log.committed(ends)
+        if is_kept:
+            self._kept = int(now // COARSE)
+
+
+def sample_of(crawl: "Crawl | AgentRun", agent: str, now: float, *, every: int, ended: str = "") -> SampleRow:
+    """How a running crawl stands, as a row.
+
+    Args:
+        crawl: the crawl.
+        agent: who takes the sample.
+        now: seconds since the epoch.
+        every: as in the table.
+        ended: the state in which the run ends; empty while it goes on.
+    """
+    summary, frontier, pulse = crawl.figures.summary(), crawl.units.frontier, crawl.figures.pulse
+    speed, _ = pulse.speeds
+    return SampleRow(
+        taken_at=utc_text(now),
+        agent=agent,
+        every=every,
+        state=ended or crawl.state_at_work,
+        pages=summary.pages,
+        fetched=summary.fetched,
+        unique_documents=summary.unique_documents,
+        bytes=summary.bytes,
+        errors=sum(count for name, count in summary.outcomes.items() if name in ERRORS),
+        raised=summary.raised,
+        discovered=summary.discovered,
+        queued=summary.queued,
+        set_aside=summary.set_aside,
+        in_flight=int(frontier.metrics.snapshot()["in_flight"]),
+        hosts=summary.hosts,
+        seconds=summary.seconds,
+        pages_per_second=0.0 if ended else round(speed, 2),
+        cpu_seconds=summary.cpu_seconds,
+        peak_rss_bytes=summary.peak_rss_bytes,
+        disk_free=disk_free(crawl.directory),
+        outcomes=summary.outcomes,
+        sizes={name: int(size) for name, size in pulse.sizes.items()},
+    )

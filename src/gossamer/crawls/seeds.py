@@ -1,0 +1,269 @@
+"""Seeds, judged before a crawl touches anything: a module serves the scheme, and the address is allowed (design question 8)."""
+
+import asyncio
+import datetime
+import re
+import ssl
+from collections.abc import Callable, Container, Sequence
+from pathlib import Path
+from typing import Any
+
+from gossamer.crawls.builder import hostless, served
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.options import CrawlOptions
+from gossamer.engine.graph import Graph
+from gossamer.engine.planning import plan
+from gossamer.engine.wiring import Wiring
+from gossamer.fetcher.contract import Endpoint
+from gossamer.fetcher.dns import GuardedResolver
+from gossamer.frontier.sheet import FrontierSheet
+from gossamer.mobile.manager.lent import LentSheet
+from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UsageError
+from gossamer.values.hosts import HostTable
+from gossamer.values.url import canonical, endpoint_of, host_of, is_machine, plain_host, scheme_of, site_of, user_of
+
+# What a person wrote as seeds: canonical URLs of them, and the directory of a crawl that was given none.
+#
+# Place in the flow: commands and the API read seeds here before a crawl is compiled (:mod:`~gossamer.crawls.compiling`).
+
+
+def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
+    """Canonical URLs of seeds, each once, in order.
+
+    Args:
+        texts: as a person wrote them.
+        hostless: schemes that are served though their URLs name no host, beside `file`.
+
+    Raises:
+        UsageError: one of them is not a URL, or names no host where one is needed; says what would be right.
+    """
+    seeds: dict[str, None] = {}
+    for text in texts:
+        if plain_host(text):  # there is nothing to read, as of most of many
+            seeds[text] = None
+            continue
+        try:
+            url = canonical(text.strip())
+        except UnreadableUrl as error:
+            raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
+        if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
+            raise UsageError(f"seed {url!r} names no host; write it as https://example.org/")
+        seeds[url] = None
+    return tuple(seeds)
+
+
+def users_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """What seeds such as `https://USER:PASSWORD@example.org/` say of who asks, as entries of `--auth`.
+
+    Raises:
+        UsageError: a site has two users, or is of a scheme that knows none.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        user = user_of(text.strip()) if "@" in text else ""
+        if not user:
+            continue
+        site = site_of(canonical(text.strip()))
+        if scheme_of(site) not in ("http", "https"):
+            raise UsageError(f"seed {site}: only http and https have users; write it without USER:PASSWORD@")
+        if found.setdefault(site, user) != user:
+            raise UsageError(f"seeds name two users of {site}; leave one out, or make two crawls")
+    return tuple(f"{site}={user}" for site, user in found.items())
+
+
+def _likely(text: str) -> str:
+    """What somebody probably meant who wrote this for a URL."""
+    if not text or "://" in text:
+        return "; write it in full, as https://example.org/"
+    path = Path(text)
+    meant = path.resolve().as_uri() if path.is_absolute() or path.exists() else f"http://{text}"
+    return f"; did you mean {meant}?"
+
+
+def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
+    """`./crawl-HOST-DATE`, after the first seed."""
+    host = "none"
+    if seeds:
+        host = host_of(seeds[0]) if is_machine(host_of(seeds[0])) else scheme_of(seeds[0])
+    return f"crawl-{host}-{today.isoformat()}"
+
+
+#: Sites of seeds whose names are looked up before a crawl begins, one after the other: a person sees at once that one is wrong.
+_LOOKED_UP = 16
+
+
+def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
+    """Refuse seeds that no protocol module of the graph serves.
+
+    Raises:
+        UsageError: one of them; says what the wiring has.
+        WiringError: a scheme has several modules.
+    """
+    schemes = served(graph.wiring)
+    for url in seeds:
+        if scheme_of(url) not in schemes:
+            known = ", ".join(sorted(schemes)) or "none"
+            raise UsageError(f"seed {url}: no protocol module serves {scheme_of(url)}:; this wiring has {known}")
+
+
+async def check_addresses(
+    seeds: Sequence[str], graph: Graph, options: CrawlOptions, report: Callable[[str], None]
+) -> None:
+    """Refuse seeds that this crawl must not ask; report those whose names lead nowhere.
+
+    Raises:
+        UsageError: one must not be asked; says what to do about it.
+    """
+    sheets = [node.sheet for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)]
+    proxied = any(sheet.proxied for sheet in sheets)
+    unresolved = {scheme for sheet in sheets for scheme in sheet.unresolved}
+    lent = [HostTable(node.sheet.runtimes) for node in graph.providers.values() if isinstance(node.sheet, LentSheet)]
+    for resolver in resolvers(graph):
+        await resolver.start()
+        try:
+            for url in _one_each(seeds):
+                if scheme_of(url) in unresolved:
+                    continue  # its name is that of no machine
+                if any(table.get(host_of(url)) for table in lent):
+                    continue  # nobody asks it from here
+                try:
+                    await _check(url, resolver, proxied=proxied)
+                except AddressRefused as error:
+                    raise UsageError(f"seed {url}: {error}{_remedy(resolver, options)}") from None
+                except ResolutionFailed as error:
+                    if not proxied:
+                        report(f"seed {url}: {error}")
+        finally:
+            await resolver.stop()
+
+
+def _one_each(seeds: Sequence[str]) -> list[str]:
+    """A seed of each of the first sites: their names are looked up before the crawl begins, those of others when it asks them."""
+    first: dict[str, str] = {}
+    for url in seeds:
+        if len(first) == _LOOKED_UP:
+            break
+        first.setdefault(site_of(url), url)
+    return list(first.values())
+
+
+def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
+    """Resolvers as the crawl will have them, for the time before it starts."""
+    return [node.unit(node.sheet) for node in graph.providers.values() if issubclass(node.unit, GuardedResolver)]
+
+
+async def _check(url: str, resolver: GuardedResolver[Any], *, proxied: bool) -> None:
+    host, port = endpoint_of(url)
+    if not host:
+        return  # a file of this machine
+    if proxied and not resolver.sheet.only_loopback:
+        # Names are the proxy's to look up, and no name server's to know of. Where nobody may be asked off this machine, it
+        # has to be known what is on it.
+        resolver.judge(host, port)
+    else:
+        await resolver.resolve(host, port)
+
+
+def _remedy(resolver: GuardedResolver[Any], options: CrawlOptions) -> str:
+    """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
+    if not resolver.sheet.only_loopback:
+        return ""
+    if options.robots == "ignore" and not options.i_own_these_hosts:
+        return "; --robots ignore beyond this machine needs --i-own-these-hosts"
+    return (
+        "; beyond this machine a crawl says whom site owners can write to: "
+        "give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT"
+    )
+
+
+# Seeds as people type them, without a scheme: `example.org`, `localhost:8901/a`. The server decides which scheme they get.
+#
+# Place in the flow: the command line asks here before it makes a crawl. A connection is opened to the address that the
+# crawl's own resolver and guard allow, and a TLS handshake is tried on it; no request is sent.
+
+#: Seconds for a connection and its handshake: a person waits for it.
+PATIENCE = 5.0
+
+#: Errors of a handshake by which a server shows that it speaks something else than TLS.
+_NOT_TLS = frozenset(
+    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
+)
+
+_BARE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:?#@\\]+)(?P<port>:[0-9]{1,5})?(?:[/?#].*)?")
+
+
+def is_bare(text: str, hostless: Container[str] = ()) -> bool:
+    """Whether a text names a host without a scheme. A word alone is none, unless it is `localhost` or has a port.
+
+    `hostless`: schemes that are served though their URLs name no host, so that `echo:8` is no port of a host.
+    """
+    match = _BARE.fullmatch(text)
+    if match is None or Path(text).exists():
+        return False
+    host = match["host"]
+    if host.lower() in hostless:
+        return False
+    return bool(match["port"]) or "." in host.strip(".") or host == "localhost" or host.startswith("[")
+
+
+def with_schemes(
+    seeds: Sequence[str], options: CrawlOptions, wiring: Wiring | None, report: Callable[[str], None]
+) -> list[str]:
+    """Seeds of which each has a scheme: `https` where the server speaks TLS, otherwise `http`; the choice is reported.
+
+    A seed that cannot be asked here stays https: the crawl itself says why it is refused.
+    """
+    served = hostless(wiring)
+    if not any(is_bare(seed.strip(), served) for seed in seeds):
+        return list(seeds)
+    return asyncio.run(_with_schemes(seeds, options, wiring, report))
+
+
+async def _with_schemes(
+    seeds: Sequence[str], options: CrawlOptions, wiring: Wiring | None, report: Callable[[str], None]
+) -> list[str]:
+    found = []
+    for seed in seeds:
+        text = seed.strip()
+        if not is_bare(text, hostless(wiring)):
+            found.append(seed)
+            continue
+        [url] = read_seeds([f"https://{text}"])
+        if not options.proxy and not await _speaks_tls(url, plan(compile_wiring([url], options, wiring), catalog())):
+            [url] = read_seeds([f"http://{text}"])
+        report(f"seed {text}: read as {url}")
+        found.append(url)
+    return found
+
+
+async def _speaks_tls(url: str, graph: Graph) -> bool:
+    host, port = endpoint_of(url)
+    for resolver in resolvers(graph):
+        await resolver.start()
+        try:
+            endpoint = await resolver.resolve(host, port)
+        except (AddressRefused, ResolutionFailed):
+            return True
+        finally:
+            await resolver.stop()
+        return await _shakes_hands(endpoint, host)
+    return True
+
+
+async def _shakes_hands(endpoint: Endpoint, host: str) -> bool:
+    # The certificate is not judged here: one that is wrong is the crawl's to refuse, and no reason to speak plain HTTP.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    for address in (endpoint.address, *endpoint.others):
+        try:
+            async with asyncio.timeout(PATIENCE):
+                _, writer = await asyncio.open_connection(address, endpoint.port, ssl=context, server_hostname=host)
+        except ssl.SSLError as error:
+            return error.reason not in _NOT_TLS
+        except OSError:  # refused, reset, timed out: the next address may answer
+            continue
+        writer.close()
+        return True
+    return False

@@ -1,0 +1,250 @@
+"""The work of one run, from its begin until it is done, told to stop, torn off, or out of time.
+
+Place in the flow: :mod:`crawl` hands it the coroutine in which all units run; people and signals end it from outside, at any time.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gossamer.crawls.summary import option_name
+from gossamer.engine.running import RunningGraph
+from gossamer.frontier.component import Frontier
+from gossamer.storage.json_lines import note_line
+from gossamer.storage.ledger.opening import ProcessLock
+
+if TYPE_CHECKING:
+    from gossamer.crawls.control.standing import CrawlStanding
+    from gossamer.crawls.crawl import Crawl
+
+#: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (fault 116).
+GRACE = 8.0
+
+#: Seconds that a page in flight has to come in when the time of a crawl is up.
+BEYOND = 10.0
+
+#: Seconds between two looks at the limits of time, which may be changed while a crawl runs.
+LOOK_AT_LIMITS = 5.0
+
+
+class CrawlWork:
+    """What runs, and how it is brought to an end."""
+
+    def __init__(self, report: Callable[[str], None], torn: Callable[[], None]) -> None:
+        """Nothing runs yet.
+
+        Args:
+            report: takes lines for people.
+            torn: called when the work is torn off, so that what runs beside it ends too.
+        """
+        self._report = report
+        self._torn = torn
+        self._running: RunningGraph | None = None
+        self._work: asyncio.Future[None] | None = None
+        self._is_torn = False
+        self.is_stopping = False
+        """It was told to end."""
+        self.cut_by = ""
+        """The limit of time that cut what was in flight, by its setting's name; empty where none did."""
+
+    def __repr__(self) -> str:
+        state = "stopping" if self.is_stopping else "at work" if self.is_going else "at rest"
+        return f"<CrawlWork {state}>"
+
+    @property
+    def is_going(self) -> bool:
+        """Units are up, so that there is progress to show."""
+        return self._work is not None and not self._work.done()
+
+    @property
+    def is_aborted(self) -> bool:
+        """It was torn off before its end."""
+        return self._is_torn and self._work is not None and self._work.cancelled()
+
+    async def until_done(
+        self,
+        work: Coroutine[Any, Any, None],
+        running: RunningGraph,
+        frontier: Frontier,
+        beside: AbstractAsyncContextManager[None],
+    ) -> None:
+        """Wait for the end of the work, or for :meth:`abort`; `beside` is entered meanwhile."""
+        self._running = running
+        self._work = asyncio.ensure_future(work)
+        if self.is_stopping:
+            # It was told so while it started: it ends as soon as it has begun.
+            asyncio.get_running_loop().call_soon(self._tear if self._is_torn else self._drain)
+        watch = asyncio.create_task(self._cut_in_time(self._work, frontier))
+        try:
+            async with beside:
+                await self._work
+        except asyncio.CancelledError:
+            if not self.is_aborted:
+                raise
+        finally:
+            watch.cancel()
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+
+        Safe to call at any time.
+        """
+        self.is_stopping = True
+        if self._work is not None:
+            self._drain()
+
+    def finish(self) -> None:
+        """End as a crawl does that has nothing left: others have said that nothing more will come. Safe to call while it works."""
+        if self.is_going:
+            self._drain()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept. Safe to call at any time."""
+        self.is_stopping = True
+        self._tear()
+
+    def _tear(self) -> None:
+        self._is_torn = True
+        self._torn()
+        if self._work is not None:
+            self._work.cancel()
+
+    def _drain(self) -> None:
+        assert self._running is not None
+        self._running.drain()
+        asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self.is_going:
+            self._report(
+                f"the requests in flight did not end within {GRACE:g} s; their URLs are fetched again when the crawl goes on"
+            )
+            self.abort()
+
+    async def _cut_in_time(self, work: "asyncio.Future[None]", frontier: Frontier) -> None:
+        """What is in flight when the time is up has :data:`BEYOND` to come in; then it is cut. Limits may change meanwhile."""
+        while not work.done():
+            left = frontier.ends_at() + BEYOND - frontier.clock.monotonic()
+            if left <= 0.0:
+                self.cut_by = frontier.time_limit
+                self._report(
+                    f"the requests in flight {BEYOND:g} s after the end of {option_name(self.cut_by)} were cut; "
+                    "their URLs are fetched when the crawl goes on"
+                )
+                self._tear()
+                return
+            await frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
+
+
+# A crawl of one process comes to rest, so that several agents can go on with it: nothing is in flight, everything is committed.
+#
+# Place in the flow: :mod:`growing` asks for it. Until the crawl has come to rest, it can still end as any crawl does, and a
+# person's `pause` and `continue` mean what follows.
+
+#: Seconds that what is in flight may take. A crawl goes on where one answer takes longer: nothing is cut off for this.
+PATIENCE = 30.0
+
+#: Seconds between two looks.
+_LOOK = 0.05
+
+
+class BegunAlone(NamedTuple):
+    """What one process did of a run that several agents go on with."""
+
+    began: float
+    """The monotonic instant at which the run began."""
+    pages_before: int
+    """Pages of earlier runs."""
+    is_paused: bool
+    """A person has said so."""
+    standing: "CrawlStanding"
+    """How the crawl stood then."""
+    lock: ProcessLock
+    """That of the crawl's supervisor: nobody else may have the crawl in between."""
+
+
+class HandingOver:
+    """The way from work to rest."""
+
+    def __init__(self, crawl: "Crawl") -> None:
+        """The crawl works as ever."""
+        self._crawl = crawl
+        self._is_resting = False
+        self.is_paused = False
+        """A person has said so; whoever goes on with the crawl begins so."""
+        self.is_done = False
+        """The crawl has ended at rest, and others are to go on with it."""
+
+    def __repr__(self) -> str:
+        return f"<HandingOver {'done' if self.is_done else 'under way' if self._is_resting else 'not asked for'}>"
+
+    def pause(self) -> None:
+        """Ask for nothing more until :meth:`go_on`."""
+        self.is_paused = True
+        self._crawl.units.frontier.pause()
+
+    def go_on(self) -> None:
+        """Ask again, or let the others do so."""
+        self.is_paused = False
+        if not self._is_resting:
+            self._crawl.units.frontier.go_on()
+
+    async def rest(self) -> bool:
+        """End the crawl as soon as nothing is in flight, if it has more to do. False where it ended or goes on otherwise."""
+        crawl, frontier = self._crawl, self._crawl.units.frontier
+        self._is_resting = True
+        frontier.pause()
+        until = time.monotonic() + PATIENCE
+        while crawl.working and not crawl.is_stopping and time.monotonic() < until:
+            if not frontier.metrics.snapshot()["in_flight"]:
+                if frontier.limit or not len(frontier.queues):
+                    break  # it is about to end by itself
+                self.is_done = True
+                crawl.finish()
+                return True
+            await asyncio.sleep(_LOOK)
+        self._is_resting = False
+        if crawl.working and not self.is_paused:
+            frontier.go_on()
+        return False
+
+
+# The lines that a run tells people: to its terminal as they come, and into its log while it is at work.
+#
+# Place in the flow: a crawl, of one agent or of several, tells everything through one object of this. The command line says the
+# latest lines once more at the end, when the panel that covered them is gone.
+
+#: Lines that are said once more at the end of a crawl: the latest.
+WARNINGS = 10
+
+
+class RunLines:
+    """What one run has told."""
+
+    def __init__(self, directory: Path, report: Callable[[str], None], is_working: Callable[[], bool]) -> None:
+        """Nothing is told yet.
+
+        Args:
+            directory: of the crawl.
+            report: takes each line.
+            is_working: whether units are up now.
+        """
+        self._directory = directory
+        self._report = report
+        self._is_working = is_working
+        self.warnings: deque[str] = deque(maxlen=WARNINGS)
+        """The lines that were told while the crawl was at work; they are said once more at the end."""
+
+    def __repr__(self) -> str:
+        return f"<RunLines {len(self.warnings)} to be said once more>"
+
+    def tell(self, line: str) -> None:
+        """Tell a line; one of while the crawl was at work is noted, and said once more at the end."""
+        if self._is_working():
+            self.warnings.append(line)
+            note_line(self._directory, line)
+        self._report(line)
