@@ -1,6 +1,10 @@
 """A crawl with the sieve, wired as docs/sieve.md says, fetches the same pages as a plain one."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -81,3 +85,20 @@ def test_so_does_a_crawl_by_pages_of_few_tasks(tmp_path: Path) -> None:
         )
         summary = run(job)
     assert (summary.state, summary.outcomes) == ("finished", {"ok": 88, "client_error": 3})
+
+
+def test_a_crawl_whose_tasks_take_turns_in_a_trie_is_killed_and_goes_on_with_every_page(tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    line = [sys.executable, "-P", "-m", "gossamer"]
+    options = ["--strategy", "trie", "--delay", "0", "--per-host", "4", "--json", "-o", str(directory)]
+    with FakeWeb.tree(4, 4, latency=0.001) as web:
+        for number, point in enumerate(("before-commit:5", "after-commit:7", "archive-written:9")):
+            what = ["resume", str(directory)] if number else ["crawl", web.url("/"), *options]
+            done = subprocess.run([*line, *what], env={**os.environ, "GOSSAMER_CRASH": point}, capture_output=True)
+            assert done.returncode == -9, done.stderr
+        done = subprocess.run([*line, "resume", str(directory), "--json"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout)
+        assert (summary["state"], summary["queued"], summary["pages"]) == ("finished", 0, len(web.expected))
+    kept = (directory / "crawl.toml").read_text("utf-8")
+    assert 'use = "trie-queues"' in kept

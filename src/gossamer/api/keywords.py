@@ -155,8 +155,8 @@ class CrawlKeywords(TypedDict, total=False):
     """When only retries are left, wait this long for them, then end; with `forever`, never end. A resumed crawl makes
     the retries that are left."""
 
-    strategy: Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
-    """Choose which page is fetched next: breadth, depth, host-breadth, priority, opic or random-walk."""
+    strategy: Literal["breadth", "depth", "host-breadth", "priority", "opic", "trie", "random-walk"]
+    """Choose which page is fetched next: breadth, depth, host-breadth, priority, opic, trie or random-walk."""
 
     robots: Literal["obey", "ignore"]
     """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""

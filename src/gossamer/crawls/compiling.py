@@ -70,7 +70,7 @@ SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 #: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.wiring`).
-_TRAVERSALS = {"opic": "priority"}
+_TRAVERSALS = {"opic": "priority", "trie": "breadth"}
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.
 OPTIONAL = frozenset({"ftp", "gopher", "file"})

@@ -39,7 +39,7 @@ MOST_CRAWLERS = 64
 
 Scope = Literal["page", "prefix", "host", "domain", "any"]
 
-Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "random-walk"]
+Strategy = Literal["breadth", "depth", "host-breadth", "priority", "opic", "trie", "random-walk"]
 
 
 class CrawlOptions(Sheet, frozen=True):
@@ -324,7 +324,7 @@ class CrawlOptions(Sheet, frozen=True):
     strategy: Annotated[
         Strategy,
         setting(
-            "Choose which page is fetched next: breadth, depth, host-breadth, priority, opic or random-walk.",
+            "Choose which page is fetched next: breadth, depth, host-breadth, priority, opic, trie or random-walk.",
             restart=CHANGES_GRAPH,
         ),
     ] = "breadth"

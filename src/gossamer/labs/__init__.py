@@ -15,6 +15,7 @@ SUBJECT = Subject(
     providers={
         "url-trie": "gossamer.labs.trie.provider:TrieSeen",
         "bloom-seen": "gossamer.labs.bloom:BloomSeen",
+        "trie-queues": "gossamer.labs.trie.queues:TrieQueues",
         "diverse-queues": "gossamer.labs.diverse:DiverseQueues",
         "focus": "gossamer.labs.focused:Focus",
         "relevance-words": "gossamer.labs.focus:WordsRelevance",

@@ -28,6 +28,8 @@ def wire(builder: Builder) -> None:
         plan.use == "opic-ledger" for plan in builder.wiring.providers.values()
     ):
         builder.wiring = with_opic(builder.wiring)
+    if builder.options.strategy == "trie" and TRIE not in builder.wiring.providers:
+        builder.wiring = with_trie(builder.wiring)
     topic = part_of(builder.options, FocusOptions)
     if not (topic.topic or topic.topic_page or topic.relevance):
         if topic.tunnel != FocusOptions().tunnel:
@@ -48,6 +50,25 @@ def wire(builder: Builder) -> None:
 
 #: What the new providers are called in the wiring.
 LEDGER, QUEUES = "opic", "opic-queues"
+TRIE = "trie-queues"
+
+
+def with_trie(wiring: Wiring) -> Wiring:
+    """A copy of a wiring in which tasks of a host take turns at every branch of its paths.
+
+    Raises:
+        WiringError: the wiring has no frontier.
+    """
+    frontier = next((name for name, plan in wiring.components.items() if plan.use == "frontier"), None)
+    if frontier is None:
+        raise WiringError(f"{wiring.source}: no component uses 'frontier', so that no task can wait in a trie")
+    plan = wiring.components[frontier]
+    components = {
+        **wiring.components,
+        frontier: msgspec.structs.replace(plan, providers={**plan.providers, "queues": TRIE}),
+    }
+    providers = {**wiring.providers, TRIE: ProviderPlan("trie-queues", {"behind": plan.providers["queues"]})}
+    return msgspec.structs.replace(wiring, providers=providers, components=components)
 
 
 def with_opic(wiring: Wiring) -> Wiring:

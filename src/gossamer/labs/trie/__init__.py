@@ -4,5 +4,6 @@ and a queue.
 :mod:`keys <gossamer.labs.trie.chunks>` turns URLs into keys, :mod:`nodes <gossamer.labs.trie.nodes>` says what a node
 is and what a chunk of nodes looks like on the disk, :mod:`chunks <gossamer.labs.trie.chunks>` keeps chunks in files,
 :mod:`tree <gossamer.labs.trie.tree>` is the trie, :mod:`queue <gossamer.labs.trie.provider>` its marks and turns, and
-:mod:`provider <gossamer.labs.trie.provider>` the seen set of a crawl.
+:mod:`provider <gossamer.labs.trie.provider>` the seen set of a crawl. :mod:`queues
+<gossamer.labs.trie.queues>` lets the tasks of a crawl take turns (`--strategy trie`).
 """
