@@ -78,6 +78,8 @@ def credentials(
     Raises:
         UsageError: an entry of `auth` or `header_for` cannot be read; says how it is written, and nothing of a password.
     """
+    if not (auth or header or header_for):
+        return ()  # as of most crawls, whose seeds may be many
     own = list(dict.fromkeys(site_of(seed) for seed in seeds if scheme_of(seed) in ("http", "https")))
     secret = [field for field in header if _is_secret(field)]
     if header_for and not secret:
