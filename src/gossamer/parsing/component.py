@@ -177,7 +177,6 @@ class Process(Filter[ProcessSheet]):
             raise SettingError(f"isolated: there is no processor {strange[0]!r}{nearest(strange[0], known)}")
 
     async def stop(self) -> None:
-        """End the parser processes."""
         await self._parsers.close()
         self._marks.close()
 

@@ -237,7 +237,6 @@ class ConstraintFilter(Provider[ConstraintSheet]):
         return [self._judge(link.url) for link in links]
 
     def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
-        """The same of tasks."""
         if not (self._only or self._never):
             return [""] * len(tasks)
         # Under most hosts' names stands what was judged by their authority, which is the same.

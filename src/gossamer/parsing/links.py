@@ -91,7 +91,6 @@ MAX_LABEL = 63
 
 
 def as_it_is(url: str) -> str:
-    """Normalises nothing."""
     return url
 
 

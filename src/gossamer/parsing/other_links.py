@@ -109,7 +109,6 @@ class TextLinks(Provider[NoSettings]):
     divisible = True
 
     def process(self, document: Document) -> Iterable[Found]:
-        """The URLs, in order."""
         text = document.markup.decode()
         for match in _URL.finditer(text):
             url = _trimmed(match[0])

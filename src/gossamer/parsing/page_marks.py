@@ -68,7 +68,6 @@ class ReadingMarks:
         return self._strikes.get(digest, 0) if self._strikes else 0
 
     def end(self) -> None:
-        """Take the mark away."""
         if self._memory is not None:
             self._memory[:_DIGEST] = _NOTHING
 

@@ -153,7 +153,6 @@ class _Gathered:
         self._counts[name] = self._counts.get(name, 0) + number
 
     def findings(self) -> Findings:
-        """All of it."""
         self._found.bound(MAX_FOUND)
         self._document.leave_out(TOO_MANY_LINKS, self._found.left_out)
         return Findings(

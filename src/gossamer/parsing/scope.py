@@ -52,7 +52,6 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._draw()
 
     def changed(self, before: ScopeSheet) -> None:
-        """Draw the scope anew."""
         self._draw()
 
     def _draw(self) -> None:
@@ -150,7 +149,6 @@ class SchemeFilter(Provider[SchemeSheet]):
         self._starts = _starts(self.sheet)
 
     def changed(self, before: SchemeSheet) -> None:
-        """Take the new schemes."""
         self._starts = _starts(self.sheet)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:

@@ -75,7 +75,6 @@ class JsonLog(Provider[JsonLogSheet]):
         self._tables = logged_tables()
 
     async def stop(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -117,7 +116,6 @@ class JsonLog(Provider[JsonLogSheet]):
         self.metrics.count("lines", len(lines))
 
     def take_back(self) -> None:
-        """See the contract."""
         self._last.take_back()
         self._ends.clear()
 

@@ -110,9 +110,6 @@ class WarcLane:
         self.file: AppendFile | None = None
         self.place = Path()
 
-    def __repr__(self) -> str:
-        return f"<Lane in {self.place}>"
-
     def close(self) -> None:
         """Whatever follows gets a new file."""
         if self.file is not None:
@@ -127,9 +124,6 @@ class WarcFiles:
         self._archive = archive
         self._serial = 0
         self._places = [Path(archive.sheet.directory, WARC_DIRECTORY), *map(Path, archive.sheet.disks)]
-
-    def __repr__(self) -> str:
-        return f"<WarcFiles on {len(self._places)} disks>"
 
     def open(self, lane: WarcLane) -> AppendFile:
         """The file that takes what follows in a lane.

@@ -73,9 +73,6 @@ class ReplayIndex:
         """Records without a URL that can be asked for."""
         self._database: sqlite3.Connection | None = None
 
-    def __repr__(self) -> str:
-        return f"<ReplayIndex of {len(self.files)} files>"
-
     def __enter__(self) -> ReplayIndex:
         if not self.path.exists():
             self._make()
@@ -89,7 +86,6 @@ class ReplayIndex:
             self._database = None
 
     def __len__(self) -> int:
-        """URLs with a record."""
         return self._fact("urls")
 
     def place(self, url: str) -> RecordPlace | None:

@@ -319,5 +319,4 @@ class NoArchive(Provider[NoSettings]):
         """There is nothing to drop."""
 
     def ends(self) -> Mapping[str, int]:
-        """No file."""
         return {}

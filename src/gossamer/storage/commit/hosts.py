@@ -75,9 +75,6 @@ class HostNotes:
         self._politeness = politeness
         self._robots = robots
 
-    def __repr__(self) -> str:
-        return "<HostNotes>"
-
     def stage(self, group: Sequence[Ended], staged: Group, now: float) -> None:
         """Keep what these visits say of their hosts; `now` is in seconds since the epoch."""
         by_host: dict[str, list[Ended]] = {}

@@ -63,9 +63,6 @@ class TaskQueueing:
         self._limit = choosers.limit
         self._hosts = choosers.hosts
 
-    def __repr__(self) -> str:
-        return f"<Queueing into {self._staged!r}>"
-
     def queued(self, visit: Visit) -> Visit:
         """The visit with its tasks that are queued, each at its level."""
         rejected = dict(visit.rejected)
@@ -302,7 +299,6 @@ class _Room:
         self.left: float = inf if most is None else max(0, most - self._before)
 
     def take(self) -> None:
-        """One more is queued."""
         if not self._taken:
             after = self._staged.tally(self._what, self._name, 1)
             self._is_first = after == 1

@@ -49,7 +49,6 @@ class Tally(Consumer[NoSettings]):
         """Called with each record, where somebody wants to see every one."""
 
     def consume(self, record: Record) -> None:
-        """One more."""
         if self.told is not None:
             self.told(record)
         visit = record.visit
@@ -85,7 +84,6 @@ class Application(AsynchronousFilter[NoSettings]):
     optional = frozenset({"urls"})
 
     def on_records(self, record: Record) -> None:
-        """A committed visit."""
         raise NotImplementedError('an application is a program of its own; give this component process = "outside"')
 
     def take_urls(self, free: int) -> Iterable[Task]:

@@ -63,9 +63,6 @@ class HeldLane:
         """Serial -> tasks of the chunks that were read and are not finished."""
         self.spent = cursor.spent
 
-    def __repr__(self) -> str:
-        return f"<Lane {self.level}: {len(self.buffer)} buffered, {len(self.flying)} in flight>"
-
     def fill(self, serial: int, tasks: list[Task], room: int) -> int:
         """Buffer at most `room` tasks of the next chunk, from where the last reading ended; returns how many."""
         begin = serial << PLACE_BITS
@@ -122,7 +119,6 @@ class HeldLane:
         return Cursor(place, spent, tuple(sorted(behind))), chunks
 
     def end(self, ended: set[Place], cursor: Cursor | None, chunks: list[int]) -> None:
-        """These flights have ended."""
         self.flying = [place for place in self.flying if place not in ended]
         self.is_mixed = self.is_mixed and bool(self.flying)
         self.finished = frozenset(cursor.finished) if cursor is not None else frozenset()
@@ -147,9 +143,6 @@ class HeldHost:
         self.popped = 0
         self.leaving: HostLeaving | None = None
         self.until = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Held {self.name}: {list(self.lanes.values())}>"
 
     @property
     def is_flying(self) -> bool:
@@ -251,9 +244,6 @@ class QueueFlights:
 
     def __len__(self) -> int:
         return self._count
-
-    def __repr__(self) -> str:
-        return f"<QueueFlights: {self._count} in flight>"
 
     def count(self, identity: str) -> int:
         """How many flights there are of this identity."""

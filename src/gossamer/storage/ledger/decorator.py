@@ -49,7 +49,6 @@ class LedgerFront(Provider[NoSettings]):
 
     @property
     def depths(self) -> Depths:
-        """The limit of depth."""
         return self.behind.depths
 
     @property
@@ -62,7 +61,6 @@ class LedgerFront(Provider[NoSettings]):
         return self.behind.document(url)
 
     def host_states(self, names: Sequence[str]) -> list[HostState]:
-        """The states of hosts."""
         return self.behind.host_states(names)
 
     def hosts(self) -> Iterator[HostState]:

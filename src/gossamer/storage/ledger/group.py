@@ -71,9 +71,6 @@ class LedgerGroup:
         self._given_up: list[str] = []
         self._aside = AsideChanges(parts.aside)
 
-    def __repr__(self) -> str:
-        return f"<LedgerGroup {len(self._new)} new, {sum(self.changes.ended.values())} ended>"
-
     # -- what is met
 
     def offer(self, urls: Sequence[str]) -> list[str]:
@@ -373,7 +370,6 @@ class LedgerGroup:
         self._spaces.write(batch)
 
     def applied(self) -> None:
-        """The batch was written."""
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
         self._seen.dropped(self._given_up)

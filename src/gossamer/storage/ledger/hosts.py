@@ -48,9 +48,6 @@ class KeptLinks:
         self._store = store
         self._keys = keys
 
-    def __repr__(self) -> str:
-        return f"<KeptLinks in {self._store!r}>"
-
     def of(self, url: str) -> Links | None:
         """The links of a page; None where it was not visited.
 
@@ -97,9 +94,6 @@ class LedgerHosts:
         self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
         self.failing: dict[str, int] = {}
         """Errors of hosts that had some since this was opened, all runs together; of the hosts with the most."""
-
-    def __repr__(self) -> str:
-        return f"<Hosts in {self._store!r}>"
 
     def states(self, names: Sequence[str]) -> list[HostState]:
         """The states of hosts, in order; an empty one for a host of which nothing is kept."""
@@ -154,7 +148,6 @@ class LedgerHosts:
             batch.put("hosts", self._keys.host(name) + TALLIES[what], count.to_bytes(8))
 
     def applied(self, states: Mapping[str, HostState], tallies: Mapping[tuple[Tallied, str], int]) -> None:
-        """These were written."""
         for name, state in states.items():
             self._states.set(name, state)
             errors = state.counters.get("errors", 0)
@@ -222,9 +215,6 @@ class DepthLimit:
             else msgspec.msgpack.decode(kept, type=_Reached)
         )
         self._begin(wanted)
-
-    def __repr__(self) -> str:
-        return f"<DepthLimit {self.limit}>"
 
     @property
     def kept(self) -> bytes | None:

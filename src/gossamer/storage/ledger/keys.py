@@ -78,9 +78,6 @@ class LedgerKeys:
         self._ids: dict[str, bytes] = {}
         self._by_beginning: dict[str, bytes] = {}
 
-    def __repr__(self) -> str:
-        return f"<Keys of {len(self._ids)} hosts>"
-
     def host(self, host: str) -> bytes:
         """The id of a host. The domain's part is the same in every crawl: agents agree on who owns it."""
         known = self._ids.get(host)

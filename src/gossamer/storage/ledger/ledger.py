@@ -101,7 +101,6 @@ class RocksLedger(LedgerReading):
         """Whether nothing was ever committed."""
 
     async def start(self) -> None:
-        """Open the store."""
         self.open()
 
     def changed(self, before: LedgerSheet) -> None:
@@ -114,7 +113,6 @@ class RocksLedger(LedgerReading):
             self.depths.change(self.sheet.depth)
 
     async def stop(self) -> None:
-        """Close it."""
         self.close()
 
     def open(self) -> None:

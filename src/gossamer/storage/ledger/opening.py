@@ -182,7 +182,6 @@ class Places:
             path.chmod(_PRIVATE)
 
     def names(self) -> list[str]:
-        """Checkpoints, the oldest first."""
         found = [path for path in self.checkpoints.glob("[!.]*") if path.is_dir()]
         return [path.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))]
 

@@ -74,12 +74,8 @@ class HostQueues:
     def __len__(self) -> int:
         return self.marks.unfinished - len(self._flights)
 
-    def __repr__(self) -> str:
-        return f"<HostQueues {len(self)} tasks, {len(self._held)} hosts held, {len(self._flights)} in flight>"
-
     @property
     def held(self) -> int:
-        """Hosts in the window."""
         return len(self._held)
 
     @property

@@ -80,7 +80,6 @@ class HostEnding:
                 self.cursors.pop(lane.level, None)
 
     def apply(self) -> None:
-        """It was written."""
         for lane, places in self.places.items():
             lane.end(places, self.cursors.get(lane.level), self.chunks[lane])
             self.entry.tidy(lane.level)
@@ -125,9 +124,6 @@ class Rotation:
         self._rested = RESTING
         self.next_rest = self._first_rest()
         """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
-
-    def __repr__(self) -> str:
-        return f"<Rotation at {self.marks.rotation}>"
 
     def woken(self, now: float, room: int) -> list[str]:
         """At most `room` hosts whose rest is over."""

@@ -57,7 +57,6 @@ _Change = Callable[[Batch, bytes, bytes], None]
 
 
 def to_lanes(store: RocksStore) -> None:
-    """Migrate."""
     _rewrite(store, store.scan("frontier", CHUNK, after(CHUNK)), _chunk)
     _rewrite(store, store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)), _row)
 

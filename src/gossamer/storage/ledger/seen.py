@@ -48,9 +48,6 @@ class SeenUrls:
         self._fresh: dict[str, bytes] = {}
         """URLs that the store does not have, with their keys: what the stage asks, the committer offers soon after."""
 
-    def __repr__(self) -> str:
-        return f"<SeenUrls {self._recent!r} in front>"
-
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[tuple[str, bytes]]:
         """Those of `urls` that are new or known at a greater depth, in order, with their keys."""
         return [(url, key) for url, key, _ in self.weigh(urls, depth)]
@@ -138,9 +135,6 @@ class SeenContents:
         self._store = store
         self._known: RecentlyUsed[str, _Known] = RecentlyUsed(REMEMBERED)
 
-    def __repr__(self) -> str:
-        return f"<SeenContents {len(self._known)} remembered>"
-
     def __len__(self) -> int:
         return len(self._known)
 
@@ -182,7 +176,6 @@ class SeenContents:
             batch.delete("contents", _key(digest))
 
     def dropped(self, digests: Iterable[str]) -> None:
-        """These were taken away."""
         for digest in digests:
             self._known.forget(digest)
 
@@ -234,9 +227,6 @@ class KeptFingerprints:
         self._crowd = LEAST_CROWD
         self.dropped = 0
         """Fingerprints that a crowd of others pushed out."""
-
-    def __repr__(self) -> str:
-        return f"<KeptFingerprints {len(self)}, {len(self._claims)} claimed>"
 
     def __len__(self) -> int:
         """How many are remembered, as far as generations of this size tell."""
@@ -336,7 +326,6 @@ class KeptFingerprints:
         return chunk + entry
 
     def applied(self, originals: Mapping[int, str]) -> None:
-        """These were written."""
         if originals:
             self._generation, self._filled = self._written
             for fingerprint in originals:

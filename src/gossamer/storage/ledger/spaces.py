@@ -105,9 +105,6 @@ class KeptSpaces:
         self._keys = keys
         self._open: dict[str, _OpenSpace] = {}
 
-    def __repr__(self) -> str:
-        return f"<KeptSpaces of {', '.join(self._open) or 'nobody'}>"
-
     def open(self, space: Space) -> None:
         """Begin to use a space, or go on with it; entries of an older version are migrated.
 
@@ -268,7 +265,6 @@ class KeptSpaces:
         )
 
     def value(self, where: _Where) -> bytes | None:
-        """What lies there."""
         return self._store.get(*where)
 
     def _used(self, where: _Where) -> int:
@@ -292,9 +288,6 @@ class StagedSpaces:
         self._read: dict[_Where, bytes | None] = {}
         self._values: dict[_Where, bytes | None] = {}
         self._used: dict[_Where, int] = {}
-
-    def __repr__(self) -> str:
-        return f"<StagedSpaces {len(self._values)} entries>"
 
     def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
         """Stage an entry; False, and nothing, where it would break a bound."""

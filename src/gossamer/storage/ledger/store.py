@@ -137,7 +137,6 @@ class Batch:
         return len(self._batch)
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
-        """Set a key."""
         self._batch.put(key, value, self._handles[family])
 
     def putter(self, family: str) -> Callable[[bytes, bytes], None]:
@@ -192,11 +191,7 @@ class RocksStore:
         self._families = {name: self._database.get_column_family(name) for name in names}
         self._handles = {name: self._database.get_column_family_handle(name) for name in names}
 
-    def __repr__(self) -> str:
-        return f"<Store {self.path}>"
-
     def batch(self) -> Batch:
-        """An empty batch."""
         return self.batch_type(self._handles)
 
     def write(self, batch: Batch) -> None:

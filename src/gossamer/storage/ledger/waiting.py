@@ -63,9 +63,6 @@ class LaterTasks:
         self._next = float("inf")
         self._look()
 
-    def __repr__(self) -> str:
-        return f"<LaterTasks, the next due at {self._next}>"
-
     @property
     def next_due(self) -> float:
         """When the next one is due, in seconds since the epoch; infinite where there is none."""
@@ -146,9 +143,6 @@ class KeptRequests:
         self._keys = keys
         self._session = session
 
-    def __repr__(self) -> str:
-        return f"<KeptRequests in {self._store!r}>"
-
     def whole(self, task: Task) -> Task:
         """A task that was popped, with all that it sends."""
         if task.request is None:
@@ -218,9 +212,6 @@ class AsideTasks:
         self._store = store
         self._keys = keys
 
-    def __repr__(self) -> str:
-        return f"<AsideTasks of {self._store!r}>"
-
     def row(self, family: Family) -> SetAside:
         """The row of a family; an empty one where nothing was ever set aside of it."""
         data = self._store.get("frontier", self.row_key(family))
@@ -264,9 +255,6 @@ class AsideChanges:
         self._rows: dict[bytes, SetAside] = {}
         self._chunks: dict[bytes, bytes] = {}
         """Empty where the chunk leaves."""
-
-    def __repr__(self) -> str:
-        return f"<AsideChanges of {len(self._rows)} families>"
 
     def _row(self, family: Family) -> SetAside:
         row = self._rows.get(family.key)

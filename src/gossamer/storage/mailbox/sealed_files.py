@@ -186,9 +186,6 @@ class UrlFileWriter:
         self._parts: list[bytes] = []
         self._packer = isal_zlib.compressobj(2, isal_zlib.DEFLATED, _GZIP)
 
-    def __repr__(self) -> str:
-        return f"<UrlFileWriter {self.urls} URLs>"
-
     def add(self, tasks: Iterable[Task]) -> None:
         """Put these behind the others."""
         lines = [_encode(task) + b"\n" for task in tasks]
@@ -245,9 +242,6 @@ class UrlFile:
         self.examples: list[str] = []
         """The first of them, each with its number and the reason."""
         self._start = start
-
-    def __repr__(self) -> str:
-        return f"<UrlFile {self.path.name}, {self.header.urls} URLs>"
 
     def tasks(self) -> Iterator[Task]:
         """Its URLs, one after the other, but for those that cannot be kept.

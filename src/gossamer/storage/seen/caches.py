@@ -29,9 +29,6 @@ class SecondChance:
     def __len__(self) -> int:
         return len(self._strings)
 
-    def __repr__(self) -> str:
-        return f"<SecondChance {len(self)} of {len(self._referenced)}>"
-
     def misses(self, strings: Sequence[str], depth: int = 0) -> list[str]:
         """Those that are not in the table, or known only at a greater depth, in order; the others get their reference bit."""
         find, referenced, depths = self._slots.get, self._referenced, self._depths
@@ -98,9 +95,6 @@ class SaturatingTable:
         self._entries: dict[str, int] = {}
         """String -> twice the depth, plus the reference bit: a pair would take 56 bytes more for each."""
 
-    def __repr__(self) -> str:
-        return f"<SaturatingTable {len(self)} of {self._capacity}>"
-
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -151,9 +145,6 @@ class RecentlyUsed(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
-    def __repr__(self) -> str:
-        return f"<Remembered {len(self)} of {2 * self._half}>"
-
     def __contains__(self, key: K) -> bool:
         return key in self._young or key in self._old
 
@@ -166,7 +157,6 @@ class RecentlyUsed(Generic[K, V]):
         return value
 
     def set(self, key: K, value: V) -> None:
-        """Remember a value."""
         self._old.pop(key, None)
         self._young[key] = value
         if len(self._young) >= self._half:

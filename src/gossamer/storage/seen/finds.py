@@ -110,9 +110,6 @@ class Finds:
         self._found: deque[FindsFile] = deque()
         self._drained: list[FindsFile] = []
 
-    def __repr__(self) -> str:
-        return f"<Finds in {self._directory}: {len(self)} items>"
-
     def __len__(self) -> int:
         return sum(found.count for found in self._found)
 

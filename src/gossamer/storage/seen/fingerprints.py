@@ -30,11 +30,7 @@ class SieveKeys:
     def __len__(self) -> int:
         return len(self.hosts) // HOST_BYTES
 
-    def __repr__(self) -> str:
-        return f"<Keys of {len(self)} URLs>"
-
     def add(self, keys: "SieveKeys") -> None:
-        """Append others."""
         self.hosts += keys.hosts
         self.digests += keys.digests
 
@@ -47,9 +43,6 @@ class FingerprintMaker:
     def __init__(self, secret: int) -> None:
         self._secret = secret
         self._hosts: dict[str, bytes] = {}
-
-    def __repr__(self) -> str:
-        return f"<Fingerprints of {len(self._hosts)} hosts>"
 
     def of(self, urls: Iterable[str]) -> SieveKeys:
         """The fingerprints of canonical URLs, in order."""
@@ -102,9 +95,6 @@ class Recent:
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
-    def __repr__(self) -> str:
-        return f"<Recent {len(self)} of {2 * self._half}>"
-
     def misses(self, strings: Sequence[str]) -> list[str]:
         """Those that are not here, in order; the others are recent again."""
         young, old = self._young, self._old
@@ -119,7 +109,6 @@ class Recent:
         return fresh
 
     def add(self, strings: "Sequence[str] | set[str]") -> None:
-        """These are recent."""
         self._young.update(strings)
         if len(self._young) >= self._half:
             self._old = self._young

@@ -101,15 +101,12 @@ class LoggedSeen(Provider[S]):
 
     @property
     def home(self) -> Path:
-        """Where its files lie."""
         return Path(self.sheet.directory, "state", self.sheet.agent, self.kind)
 
     async def start(self) -> None:
-        """Open it."""
         self.open()
 
     async def stop(self) -> None:
-        """Close it."""
         self.close()
 
     def open(self) -> None:

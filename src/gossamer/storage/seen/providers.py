@@ -88,7 +88,6 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
 
     @property
     def home(self) -> Path:
-        """Where its files lie."""
         return Path(self.sheet.directory, SIEVE_DIRECTORY.format(agent=self.sheet.agent))
 
     async def stop(self) -> None:
@@ -132,7 +131,6 @@ class SieveSeen(_Sieving[str]):
         self._handed_out: tuple[str, int] | None = None
 
     async def start(self) -> None:
-        """Open the sieve."""
         self.open()
 
     def open(self) -> None:

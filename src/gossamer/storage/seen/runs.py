@@ -71,11 +71,7 @@ class SieveRun:
             raise self._damaged("its length is not what the manifest says")
         self._fences: Highs = np.frombuffer(os.pread(self._descriptor, blocks * FENCE.itemsize, size), FENCE)
 
-    def __repr__(self) -> str:
-        return f"<Run {self.entry.file}, {self.count} fingerprints>"
-
     def close(self) -> None:
-        """Close the file."""
         os.close(self._descriptor)
 
     def read(self, start: int, stop: int) -> Records:

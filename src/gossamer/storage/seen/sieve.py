@@ -117,9 +117,6 @@ class Sieve(Generic[T]):
         self.new = 0
         self.merges = 0
 
-    def __repr__(self) -> str:
-        return f"<Sieve {self.directory}: {self.waiting} waiting, {self.seen} seen>"
-
     # -- life
 
     def open(self) -> None:
@@ -228,7 +225,6 @@ class Sieve(Generic[T]):
 
     @property
     def merging(self) -> Future[object] | None:
-        """The merge that runs."""
         return self._job  # type: ignore[return-value]  # what it returns is nobody else's
 
     def unseen(self, urls: Sequence[str]) -> list[str]:

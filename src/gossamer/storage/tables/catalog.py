@@ -57,5 +57,4 @@ def _offered(name: str) -> Table:
 
 
 def shipped() -> Iterator[Table]:
-    """The tables that ship."""
     return map(table_named, (*SHIPPED, *(name for one in shipped_subjects() for name in one.tables)))

@@ -85,9 +85,7 @@ class CountingConsumer(Protocol):
     What was counted lasts as long as the consumer, so `mark` is an empty one at its beginning.
     """
 
-    def mark(self) -> FeedMark:
-        """How far it is."""
-        ...
+    def mark(self) -> FeedMark: ...
 
     def rebuild(self, generation: int) -> None:
         """Forget everything: all rows of this generation come again."""

@@ -167,7 +167,6 @@ class TableLog(Provider[TableLogSheet]):
         self._write(table, found)
 
     def take_back(self) -> None:
-        """See the contract."""
         self._last.take_back()
         self._ends.clear()
         if self._log is not None:
