@@ -19,8 +19,8 @@ from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import LEVELS
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, TaskQueues
-from gossamer.storage.ledger.decorator import LedgerFront
 from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.providers import LedgerFront
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.relations import task_of
 from gossamer.values.task import Task, with_level

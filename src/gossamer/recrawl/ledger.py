@@ -32,9 +32,9 @@ from gossamer.recrawl.learning import (
 from gossamer.recrawl.policies import Price
 from gossamer.recrawl.schedule import SIGNALLED, TELLING, RevisitSchedule
 from gossamer.storage.ledger.contract import Group
-from gossamer.storage.ledger.decorator import LedgerFront
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.moving import Arc
+from gossamer.storage.ledger.providers import LedgerFront
 from gossamer.values.change_hints import kind_of
 from gossamer.values.hosts import DeletionTarget
 from gossamer.values.outcome import Outcome

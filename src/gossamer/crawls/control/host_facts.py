@@ -166,7 +166,7 @@ def host_known(ledger: RocksLedger, graph: Graph, host: str) -> HostKnown:
         queued=min(len(waiting), COUNTED),
         is_more=len(waiting) > COUNTED,
         head=[_waiting(one) for one in waiting[:NAMED]],
-        later=[_waiting(task, due) for task, due in ledger.queues.later.of(host, COUNTED)[:NAMED]],
+        later=[_waiting(task, due) for task, due in ledger.queues.delayed.of(host, COUNTED)[:NAMED]],
         outcomes=dict(Counter(str(row.outcome) for row in rows[:LOOKED_AT]).most_common()),
         is_part=len(rows) > LOOKED_AT,
         failed=[FailedUrl(row.url, str(row.outcome), row.status, row.fetched_at) for row in failed],

@@ -18,7 +18,7 @@ from gossamer.engine.unit import Provider
 from gossamer.frontier.seams import CRAWLERS, LENT, Lender, LentTask
 from gossamer.storage.contract import Spaces
 from gossamer.storage.ledger.contract import Group, Ledger
-from gossamer.storage.ledger.decorator import LedgerFront
+from gossamer.storage.ledger.providers import LedgerFront
 from gossamer.values.hosts import HostTable
 from gossamer.values.ledger_rows import Meeting
 from gossamer.values.task import ROBOTS, Task

@@ -1,9 +1,11 @@
 """The ledger: one store for each agent that holds all that a crawl must not forget (design promise 1, decision 6).
 
-A group of visits becomes durable in :mod:`group`, which stages into one batch what has to change: :mod:`seen` (URLs and
-their depths), :mod:`queues` (with :mod:`held`, :mod:`chunks`, :mod:`later`, and the :mod:`plan` of a commit),
-:mod:`hosts`, :mod:`contents`, :mod:`links` and the rows of documents; :mod:`store` writes it. :mod:`keys` lays out the
-keys, :mod:`schema` knows their versions and :mod:`lanes` is a migration, :mod:`lock` lets one process in,
-:mod:`checkpoints` makes snapshots and goes back to them, :mod:`waiting` looks for one task. :mod:`ledger`, its
-:mod:`sheet` and :mod:`providers` are what a wiring names.
+A group of visits becomes durable in :mod:`group`, which stages into one batch all that has to change: :mod:`seen` (URLs, contents
+and fingerprints), :mod:`queues` (of :mod:`active_hosts`, whose tasks lie in :mod:`chunks`; other hosts and delayed tasks are
+:mod:`waiting`), :mod:`requests`, tasks that are :mod:`set_aside`, :mod:`hosts`, :mod:`depth` with links, and :mod:`spaces` of other
+owners. :mod:`store` writes it. :mod:`keys` lays out the keys, and :mod:`schema` knows their versions. :mod:`opening` lets one
+process in, makes checkpoints and goes back to them. :mod:`moving` and :mod:`deleting` change a ledger at rest.
+
+Open first: :mod:`contract`, then :mod:`ledger` with its :mod:`sheet`, its part that only reads (:mod:`reading`), and the
+:mod:`providers` that a wiring names.
 """

@@ -1,7 +1,7 @@
-"""A host that is held: the part of its queue that is in memory, and which of its tasks are in flight.
+"""An active host: the part of its queue that is in memory, and which of its tasks are in flight.
 
 A host's queue has *lanes*, one for each level of urgency; a lane is a row of chunks. Its *cursor* on the disk stands before
-its first task that is not finished, so a popped task needs no record of its own: whoever reopens the store finds it at
+its first task that is not finished, so a popped task needs no record of its own: after a kill it is found at
 the head of its lane.
 
 Which lanes there are is found by reading on: those below `explored` are known, the others were not looked at. What is
@@ -13,15 +13,11 @@ from enum import Enum
 
 import msgspec
 
-from gossamer.storage.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Cursors, Place
+from gossamer.storage.ledger.chunks import NEW, PLACE_BITS, WALKED_OVER, Cursor, Cursors, Place
 from gossamer.values.task import Task
 
 #: Levels of urgency: the level is one byte of a chunk's key.
 LEVELS = 256
-
-
-#: The cursor of a lane that has none.
-NEW = Cursor()
 
 
 class HostLeaving(Enum):
@@ -40,12 +36,12 @@ class Stretch(msgspec.Struct, frozen=True):
     end: int
 
 
-class HeldLane:
-    """Tasks of one level of a held host."""
+class Lane:
+    """Tasks of one level of an active host."""
 
     __slots__ = ("buffer", "chunks", "entry", "finished", "flying", "is_mixed", "level", "more", "read", "spent")
 
-    def __init__(self, level: int, cursor: Cursor, entry: "HeldHost") -> None:
+    def __init__(self, level: int, cursor: Cursor, entry: "ActiveHost") -> None:
         self.entry = entry
         self.level = level
         self.read: Place = cursor.place
@@ -127,8 +123,8 @@ class HeldLane:
         self.spent += len(chunks)
 
 
-class HeldHost:
-    """One held host."""
+class ActiveHost:
+    """A host whose tasks may be popped, and its lanes."""
 
     __slots__ = ("cursors", "explored", "key", "lanes", "leaving", "name", "popped", "until")
 
@@ -138,7 +134,7 @@ class HeldHost:
         self.cursors: Cursors | None = None
         """As they stand on the disk; None until they were read."""
         self.explored = 0
-        self.lanes: dict[int, HeldLane] = {}
+        self.lanes: dict[int, Lane] = {}
         """Lanes of which something is unfinished, or may be."""
         self.popped = 0
         self.leaving: HostLeaving | None = None
@@ -159,7 +155,7 @@ class HeldHost:
         """Whether there may be tasks to pop."""
         return self.explored < LEVELS or self.first() is not None
 
-    def first(self) -> HeldLane | None:
+    def first(self) -> Lane | None:
         """The most urgent known lane that has, or may have, tasks to pop."""
         found = None
         for lane in self.lanes.values():
@@ -167,12 +163,12 @@ class HeldHost:
                 found = lane
         return found
 
-    def lane(self, level: int) -> HeldLane:
+    def lane(self, level: int) -> Lane:
         """The lane of a level, as its cursor on the disk left it."""
         lane = self.lanes.get(level)
         if lane is None:
             assert self.cursors is not None
-            lane = self.lanes[level] = HeldLane(level, self.cursors.get(level, NEW), self)
+            lane = self.lanes[level] = Lane(level, self.cursors.get(level, NEW), self)
         return lane
 
     def unread(self) -> Stretch | None:
@@ -224,13 +220,38 @@ class HeldHost:
         return sum(lane.empty_buffer() for lane in self.lanes.values())
 
 
-# Tasks that were popped and are not finished: where in its lane each was, by the identity of its request.
-#
-# Place in the flow: the queues note here what they hand out, and ask what a commit has ended. A URL can be in flight more
-# than once, as where a walk comes back.
+class HostEnding:
+    """Flights of one host that a commit ends: places by lane, and the cursors and finished chunks that follow from them."""
+
+    __slots__ = ("chunks", "cursors", "entry", "places")
+
+    def __init__(self, entry: ActiveHost) -> None:
+        self.entry = entry
+        self.places: dict[Lane, set[Place]] = {}
+        self.cursors: dict[int, Cursor] = {}
+        self.chunks: dict[Lane, list[int]] = {}
+
+    def decide(self) -> None:
+        """Work out cursors and chunks, when all places are known."""
+        self.cursors = dict(self.entry.cursors or {})
+        for lane, places in self.places.items():
+            cursor, self.chunks[lane] = lane.cursor_without(places)
+            if cursor is not None:
+                self.cursors[lane.level] = cursor
+            else:
+                self.cursors.pop(lane.level, None)
+
+    def apply(self) -> None:
+        for lane, places in self.places.items():
+            lane.end(places, self.cursors.get(lane.level), self.chunks[lane])
+            self.entry.tidy(lane.level)
+        self.entry.cursors = self.cursors
+
+
+# Tasks that were popped and are not finished. A URL can be in flight more than once, as where a walk comes back.
 
 #: Where a task was popped.
-Flight = tuple[HeldLane, Place]
+Flight = tuple[Lane, Place]
 
 
 class QueueFlights:
@@ -249,7 +270,7 @@ class QueueFlights:
         """How many flights there are of this identity."""
         return (identity in self._first) + (len(self._others.get(identity, ())) if self._others else 0)
 
-    def depart(self, identity: str, lane: HeldLane, place: Place) -> None:
+    def depart(self, identity: str, lane: Lane, place: Place) -> None:
         """A task was popped there."""
         self._count += 1
         if identity in self._first:
@@ -270,9 +291,9 @@ class QueueFlights:
             del self._others[identity]
         return flight
 
-    def places(self, ended: Mapping[str, int]) -> dict[HeldLane, set[Place]]:
+    def places(self, ended: Mapping[str, int]) -> dict[Lane, set[Place]]:
         """The places by lane of so many flights of each identity, the earliest first."""
-        found: dict[HeldLane, set[Place]] = {}
+        found: dict[Lane, set[Place]] = {}
         for identity, count in ended.items():
             lane, place = self._first[identity]
             found.setdefault(lane, set()).add(place)

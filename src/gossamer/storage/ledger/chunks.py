@@ -1,7 +1,8 @@
-"""Chunks: how tasks of one lane of one host lie on the disk, many to a value; and the cursors that say how far they are done.
+"""How queued tasks lie on the disk: chunks of a lane of a host, cursors that say how far lanes are done, and marks of all queues.
 
 Tasks that were found together share source, relation, depth, attempt, hops, validators and request (mostly none): a chunk holds
-*runs* of such tasks, which name what they share once, so that a page's links cost little more than their URLs.
+*runs* of such tasks, which name what they share once, so that a page's links cost little more than their URLs. Chunks that lie in
+no lane, of tasks that are delayed or set aside, stand behind one byte with their level.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,8 +68,23 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, gc=False):
     finished: tuple[Place, ...] = ()
 
 
+#: The cursor of a lane that has none.
+NEW = Cursor()
+
 #: The cursors of a host's lanes, by level. A lane that is not named begins with its first chunk.
 Cursors = Mapping[int, Cursor]
+
+
+class Marks(msgspec.Struct, array_like=True):
+    """Where the queues stand; kept with the counters."""
+
+    serial: int = 1
+    """The next chunk or value of the rotation."""
+    rotation: int = 0
+    """Values of the rotation before this one are gone."""
+    unfinished: int = 0
+    """Tasks that are queued or in flight."""
+
 
 _encode = msgspec.msgpack.Encoder().encode
 _chunks = msgspec.msgpack.Decoder(_Chunk)
@@ -125,6 +141,27 @@ def _shared_by(r: _Run) -> tuple[str, str, int, int, int, list[str], str, str, R
     """What the tasks of a run share, and their URLs."""
     request = None if r.mark is None else Requested(r.mark)
     return r.source, r.relation, r.depth, r.attempt, r.hops, r.urls, r.etag, r.last_modified, request
+
+
+def pack_with_level(host: str, level: int, tasks: Sequence[Task]) -> list[bytes]:
+    """Chunks of tasks of one host and level that lie in no lane."""
+    return [bytes([level]) + chunk for chunk in pack(host, tasks)]
+
+
+def unpack_with_level(data: bytes) -> list[Task]:
+    """The tasks of such a chunk. Raises CrawlDirectoryError."""
+    return unpack(data[1:], data[0])
+
+
+def unfinished(cursors: Cursors, key: bytes, value: bytes) -> list[Task]:
+    """The tasks of the chunk under a key that are not finished, those in flight among them."""
+    level, serial = key[-9], int.from_bytes(key[-8:])
+    cursor = cursors.get(level, NEW)
+    return [
+        task
+        for place, task in enumerate(unpack(value, level), serial << PLACE_BITS)
+        if place >= cursor.place and place not in cursor.finished
+    ]
 
 
 def pack_cursors(cursors: Cursors) -> bytes:

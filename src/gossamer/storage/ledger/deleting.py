@@ -14,8 +14,16 @@ from typing import TypeVar
 import msgspec
 
 from gossamer.storage.contract import COPIES, DIGESTS, OWED
-from gossamer.storage.ledger.active_hosts import NEW
-from gossamer.storage.ledger.chunks import PLACE_BITS, pack, pack_cursors, unpack, unpack_cursors
+from gossamer.storage.ledger.chunks import (
+    PLACE_BITS,
+    pack,
+    pack_cursors,
+    pack_with_level,
+    unfinished,
+    unpack,
+    unpack_cursors,
+    unpack_with_level,
+)
 from gossamer.storage.ledger.keys import (
     ASIDE,
     CHUNK,
@@ -31,8 +39,8 @@ from gossamer.storage.ledger.keys import (
     after,
 )
 from gossamer.storage.ledger.ledger import Counting, RocksLedger
+from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.ledger.store import Batch, RocksStore
-from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
 from gossamer.storage.mailbox.outbox import owed_key, owed_task
 from gossamer.values.agents import CLAIM, packed, unpacked
@@ -283,17 +291,11 @@ class _Work:
 
     def _without(self, host: str, chunk: bytes, data: bytes) -> int:
         level, serial = chunk[-9], int.from_bytes(chunk[-8:])
-        tasks = unpack(data, level)
-        if not any(self._target.has(task.url) for task in tasks):
+        if not any(self._target.has(task.url) for task in unpack(data, level)):
             return 0
         key = chunk[1:-9] + CURSOR
         cursors = unpack_cursors(self._store.get("hosts", key))
-        cursor = cursors.get(level, NEW)
-        left = [
-            task
-            for place, task in enumerate(tasks, serial << PLACE_BITS)
-            if place >= cursor.place and place not in cursor.finished
-        ]
+        left = unfinished(cursors, chunk, data)
         kept = [task for task in left if not self._target.has(task.url)]
         batch = self._store.batch()
         if kept:
@@ -301,7 +303,8 @@ class _Work:
             batch.put("frontier", chunk, value)
         else:
             batch.delete("frontier", chunk)
-        if level in cursors:
+        cursor = cursors.get(level)
+        if cursor is not None:
             # What is finished of this chunk was left out: its places count from its beginning again.
             first = min(cursor.place, serial << PLACE_BITS) if cursor.place >> PLACE_BITS == serial else cursor.place
             finished = tuple(place for place in cursor.finished if place >> PLACE_BITS != serial)
@@ -315,7 +318,7 @@ class _Work:
         gone = (
             key
             for key, value in self._store.scan("frontier", LATER, after(LATER))
-            if self._target.has(unpack(value[1:], value[0])[0].url)
+            if self._target.has(unpack_with_level(value)[0].url)
         )
         return self._drop("frontier", gone, unfinished=True)
 
@@ -331,8 +334,8 @@ class _Work:
                     continue
                 here += len(tasks) - len(rest)
                 if rest:
-                    [value] = pack(rest[0].host, rest)
-                    batch.put("frontier", key, bytes([rest[0].level]) + value)
+                    [value] = pack_with_level(rest[0].host, rest[0].level, rest)
+                    batch.put("frontier", key, value)
                 else:
                     batch.delete("frontier", key)
             is_whole = target.has_host(row.family.owner.removeprefix("*."))

@@ -10,14 +10,15 @@ import msgspec
 
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Links, Tallied
-from gossamer.storage.ledger.hosts import KeptLinks, LedgerHosts
+from gossamer.storage.ledger.depth import KeptLinks
+from gossamer.storage.ledger.hosts import LedgerHosts
 from gossamer.storage.ledger.keys import OWN_PREFIX, LedgerKeys
-from gossamer.storage.ledger.queues import HostQueues
-from gossamer.storage.ledger.rotation import QueueChanges
+from gossamer.storage.ledger.queues import HostQueues, QueueChanges
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
+from gossamer.storage.ledger.set_aside import AsideChanges, AsideTasks
 from gossamer.storage.ledger.spaces import KeptSpaces, StagedSpaces
 from gossamer.storage.ledger.store import Batch
-from gossamer.storage.ledger.waiting import AsideChanges, AsideTasks, Due
+from gossamer.storage.ledger.waiting import Due
 from gossamer.values.hosts import registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState, Meeting, document_row
 from gossamer.values.outcome import ANSWERED, Outcome
@@ -157,7 +158,7 @@ class LedgerGroup:
 
         A first attempt counts as discovered now, unless it is `known`: it was queued before.
         """
-        self.changes.later.append((task, due))
+        self.changes.delayed.append((task, due))
         if task.request is not None:
             self.changes.requests.append(task)
         self.counts["discovered"] += task.attempt == 1 and not known

@@ -1,8 +1,8 @@
-"""The ledger's provider: opens an agent's store, hands out groups, keeps the counters.
+"""The ledger's provider: it opens an agent's store, hands out groups, and keeps the counters.
 
-Place in the flow: the committing component opens a group for the visits it was given, after the archive has their bytes;
-the frontier opens one for seeds, and takes its tasks from the queues; URL-seen asks the seen set. All three live in the
-process that owns the state (design question 1).
+Place in the flow: the commit opens a group for its visits after the archive has their bytes; the frontier opens one for seeds,
+and takes its tasks from the queues; URL-seen asks the seen set. All three live in the process that owns the state (design
+question 1).
 """
 
 import asyncio
@@ -17,8 +17,10 @@ import msgspec
 from gossamer.engine.process_limits import Point, crash_at
 from gossamer.storage.checksums import changed_files
 from gossamer.storage.ledger import schema
+from gossamer.storage.ledger.chunks import Marks
+from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup, Parts
-from gossamer.storage.ledger.hosts import DepthLimit, KeptLinks, LedgerHosts
+from gossamer.storage.ledger.hosts import LedgerHosts
 from gossamer.storage.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys
 from gossamer.storage.ledger.opening import (
     Places,
@@ -34,14 +36,14 @@ from gossamer.storage.ledger.opening import (
     replace,
     restore,
 )
-from gossamer.storage.ledger.queues import HostQueues, QueueLimits
+from gossamer.storage.ledger.queues import HostQueues, Plan, QueueLimits
 from gossamer.storage.ledger.reading import LedgerReading, LedgerState
-from gossamer.storage.ledger.rotation import Marks, Plan
+from gossamer.storage.ledger.requests import KeptRequests
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
+from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.ledger.sheet import LedgerSheet
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
-from gossamer.storage.ledger.waiting import AsideTasks, KeptRequests
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]

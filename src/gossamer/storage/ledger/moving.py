@@ -17,10 +17,9 @@ from typing import TypeVar
 import msgspec
 
 from gossamer.storage.archive.records import uri_field
-from gossamer.storage.ledger.active_hosts import NEW
-from gossamer.storage.ledger.chunks import PLACE_BITS, unpack, unpack_cursors
-from gossamer.storage.ledger.hosts import NAME as REACH
-from gossamer.storage.ledger.hosts import merged_reach
+from gossamer.storage.ledger.chunks import Marks, unfinished, unpack_cursors, unpack_with_level
+from gossamer.storage.ledger.depth import NAME as REACH
+from gossamer.storage.ledger.depth import merged_reach
 from gossamer.storage.ledger.keys import (
     ASIDE,
     CHUNK,
@@ -41,9 +40,9 @@ from gossamer.storage.ledger.keys import (
     serial_key,
 )
 from gossamer.storage.ledger.ledger import Counting, RocksLedger
-from gossamer.storage.ledger.rotation import ROTATION_NAMES, Marks
 from gossamer.storage.ledger.spaces import common_entries, put_common, recount
 from gossamer.storage.ledger.store import RocksStore
+from gossamer.storage.ledger.waiting import ROTATION_NAMES
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.task import SetAside
@@ -411,19 +410,14 @@ def _resting(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, by
 def _later(store: RocksStore, keys: LedgerKeys, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
     """Tasks that wait for their time."""
     for key, value in store.scan("frontier", LATER, after(LATER)):
-        if _is_in(arcs, keys.host(unpack(value[1:], value[0])[0].host)):
+        if _is_in(arcs, keys.host(unpack_with_level(value)[0].host)):
             yield key, value
 
 
 def _unfinished(store: RocksStore, key: bytes, value: bytes) -> list[str]:
     """The host of each task of a chunk that is not finished."""
-    level, serial = key[-9], int.from_bytes(key[-8:])
-    cursor = unpack_cursors(store.get("hosts", key[1:-9] + CURSOR)).get(level, NEW)
-    return [
-        task.host
-        for place, task in enumerate(unpack(value, level), serial << PLACE_BITS)
-        if place >= cursor.place and place not in cursor.finished
-    ]
+    cursors = unpack_cursors(store.get("hosts", key[1:-9] + CURSOR))
+    return [task.host for task in unfinished(cursors, key, value)]
 
 
 def _tallied(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[bytes]:

@@ -20,9 +20,9 @@ from gossamer.engine.files import scratch
 from gossamer.engine.process_limits import Point, crash_at
 from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
+from gossamer.storage.ledger.chunks import Marks
 from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
 from gossamer.storage.ledger.reading import LedgerState
-from gossamer.storage.ledger.rotation import Marks
 from gossamer.storage.ledger.sheet import LedgerSheet
 from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged, missing_between
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError

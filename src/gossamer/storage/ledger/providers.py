@@ -1,14 +1,21 @@
-"""The ledger's seen sets and task queues, as the stages know them: thin, since all live in one store."""
+"""The ledger as a wiring names its parts: seen sets and task queues, and a front that other providers derive from.
 
-from collections.abc import Sequence
+Place in the flow: stages use the ledger through these. A wiring puts a :class:`LedgerFront` between the stages and the ledger, as a
+sieve or a crawl of several agents does, so that no stage knows of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Annotated
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
+from gossamer.storage.contract import Spaces
+from gossamer.storage.ledger.contract import Depths, Group, Ledger, Links, Tallied
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.values.ledger_rows import HostState
-from gossamer.values.task import Task
+from gossamer.values.ledger_rows import DocumentRow, HostState
+from gossamer.values.task import Family, SetAside, Task
 
 
 class LedgerSeen(Provider[NoSettings]):
@@ -120,12 +127,79 @@ class LedgerFrontier(Provider[NoSettings]):
 
     def next_due(self) -> float:
         """When the next task of `Group.later` is due, in seconds since the epoch; infinite where there is none."""
-        return self.ledger.queues.later.next_due
+        return self.ledger.queues.delayed.next_due
 
     def wake(self, now: float) -> int:
         """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
-        due = self.ledger.queues.later.due(now)
+        due = self.ledger.queues.delayed.due(now)
         if due:
             with self.ledger.group() as group:
                 group.woken(due)
         return len(due)
+
+
+class LedgerFront(Provider[NoSettings]):
+    """A ledger in front of another: an heir changes what its groups do, all else is as behind it. Contract: `ledger.Ledger`."""
+
+    behind: Uses[Ledger]
+    keeps_state = True
+
+    def group(self) -> AbstractContextManager[Group]:
+        return self.behind.group()
+
+    @property
+    def is_clean(self) -> bool:
+        return self.behind.is_clean
+
+    async def settle(self) -> None:
+        await self.behind.settle()
+
+    def counters(self) -> Mapping[str, int]:
+        return self.behind.counters()
+
+    def committed_ends(self) -> Mapping[str, int]:
+        return self.behind.committed_ends()
+
+    def sync(self) -> None:
+        self.behind.sync()
+
+    @property
+    def depths(self) -> Depths:
+        return self.behind.depths
+
+    @property
+    def spaces(self) -> Spaces:
+        return self.behind.spaces
+
+    def document(self, url: str) -> DocumentRow | None:
+        return self.behind.document(url)
+
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
+        return self.behind.host_states(names)
+
+    def hosts(self) -> Iterator[HostState]:
+        return self.behind.hosts()
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        return self.behind.robots(site, host)
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        return self.behind.learnt(hosts, what)
+
+    def tally(self, what: Tallied, name: str) -> int:
+        return self.behind.tally(what, name)
+
+    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
+        return self.behind.aside(after)
+
+    def meta(self, name: str) -> bytes | None:
+        return self.behind.meta(name)
+
+    def put_meta(self, name: str, value: bytes) -> None:
+        self.behind.put_meta(name, value)
+
+    def links_of(self, url: str) -> Links | None:
+        return self.behind.links_of(url)
+
+    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
+        return self.behind.depth_of(urls)

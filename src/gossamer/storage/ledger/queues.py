@@ -1,20 +1,23 @@
-"""Queues by host on the disk, and the window of hosts that are held in memory (Heydon and Najork 1999, section 3.2).
+"""Queues by host on the disk, and the active hosts, which are held in memory (Heydon and Najork 1999, section 3.2).
 
-A host is in one of four places, and the store knows which: *held* (in the window, its tasks may be popped), *waiting*
-in the rotation for a place in the window, *resting* until a time, or nowhere, because it has no tasks. A push writes
-a chunk behind the host's queue without reading anything; a host that is not held is also put behind the rotation, where
-it may stand twice: whoever finds it held, resting or empty passes it by.
+A host is in one of four places, and the store knows which: *active* (the frontier holds it, its tasks may be popped), *waiting* in
+the rotation for a place among the active ones, *resting* until a time, or nowhere, because it has no tasks. A push writes a chunk
+behind the host's queue without reading anything; a host that is not active is also put behind the rotation, where it may stand
+twice: if it is active, resting or empty when its turn comes, it is passed by.
 
-Only chunks of held hosts are in memory, up to a number of tasks; the buffers that were not used longest are dropped
-first. The write buffers of the store are the enqueue buffers.
+Only chunks of active hosts are in memory, up to a number of tasks; the least recently used buffers are dropped first. The write
+buffers of the store are the enqueue buffers.
+
+A commit changes the queues in three steps, so that a failed write leaves all as it was: a group gathers :class:`QueueChanges`, the
+queues make a :class:`Plan` of them and put it into the batch, and take it up when the batch was written.
 """
 
 from collections import OrderedDict, deque
 
 import msgspec
 
-from gossamer.storage.ledger.active_hosts import HeldHost, HeldLane, HostLeaving, QueueFlights
-from gossamer.storage.ledger.chunks import pack, pack_cursors, unpack, unpack_cursors
+from gossamer.storage.ledger.active_hosts import ActiveHost, HostEnding, HostLeaving, Lane, QueueFlights
+from gossamer.storage.ledger.chunks import Marks, pack, pack_cursors, unpack, unpack_cursors
 from gossamer.storage.ledger.keys import (
     CHUNK,
     CURSOR,
@@ -27,9 +30,9 @@ from gossamer.storage.ledger.keys import (
     serial_key,
     time_key,
 )
-from gossamer.storage.ledger.rotation import ROTATION_NAMES, HostEnding, Marks, Plan, QueueChanges, Rotation
+from gossamer.storage.ledger.requests import KeptRequests, as_queued
 from gossamer.storage.ledger.store import Batch, RocksStore
-from gossamer.storage.ledger.waiting import KeptRequests, LaterTasks, waiting
+from gossamer.storage.ledger.waiting import ROTATION_NAMES, DelayedTasks, Rotation
 from gossamer.values.task import Task
 
 
@@ -37,13 +40,52 @@ class QueueLimits(msgspec.Struct, frozen=True):
     """What bounds the memory of the queues."""
 
     held: int
-    """Hosts in the window."""
+    """The most active hosts."""
     turn: int
     """Tasks after which a host makes room for one that waits."""
     buffered: int
     """Tasks in all dequeue buffers."""
     refill: int
     """Tasks that a buffer is filled up to."""
+
+
+class QueueChanges:
+    """The changes of one group."""
+
+    __slots__ = ("begun", "delayed", "ended", "pushed", "requests", "woken")
+
+    def __init__(self) -> None:
+        self.pushed: dict[tuple[str, int], list[Task]] = {}
+        self.ended: dict[str, int] = {}
+        """Identity -> how many of its flights have ended."""
+        self.requests: list[Task] = []
+        """Tasks among those that are queued that are no plain GET."""
+        self.begun: list[str] = []
+        """Identities of requests that are about to be sent, and may not be sent twice."""
+        self.delayed: list[tuple[Task, float]] = []
+        """Tasks, each with the time when it is due."""
+        self.woken: list[bytes] = []
+        """Keys of tasks that were to be queued later, and are pushed now."""
+
+    @property
+    def tasks(self) -> int:
+        """How many more tasks are unfinished then."""
+        return sum(map(len, self.pushed.values())) + len(self.delayed) - len(self.woken) - sum(self.ended.values())
+
+
+class Plan:
+    """All that a commit writes of the queues, worked out without changing anything."""
+
+    __slots__ = ("changes", "ended", "first_serial", "marks", "moves", "rotated", "spent")
+
+    def __init__(self, changes: QueueChanges, marks: Marks) -> None:
+        self.changes = changes
+        self.ended: dict[str, HostEnding] = {}
+        self.moves: dict[str, tuple[HostLeaving | None, float]] = {}
+        self.spent: list[bytes] = []
+        self.rotated: list[str] = []
+        self.first_serial = marks.serial
+        self.marks = Marks(marks.serial, marks.rotation, marks.unfinished + changes.tasks)
 
 
 class HostQueues:
@@ -59,14 +101,14 @@ class HostQueues:
         self.limits = limits
         self._store = store
         self._keys = keys
-        self._held: dict[str, HeldHost] = {}
+        self._held: dict[str, ActiveHost] = {}
         self._arrivals: deque[str] = deque()
         self._flights = QueueFlights()
-        self._buffers: OrderedDict[str, HeldHost] = OrderedDict()
+        self._buffers: OrderedDict[str, ActiveHost] = OrderedDict()
         self._buffered = 0
         self._moves: dict[str, tuple[HostLeaving | None, float]] = {}
         self._rotation = Rotation(store, marks)
-        self.later = LaterTasks(store)
+        self.delayed = DelayedTasks(store)
         for _, name in store.scan("frontier", HELD, after(HELD)):
             self._hold(name.decode())
             self._arrivals.append(name.decode())
@@ -140,8 +182,8 @@ class HostQueues:
                 found.append(name)
         return found
 
-    def _hold(self, name: str) -> HeldHost:
-        held = self._held[name] = HeldHost(name, self._keys.host(name))
+    def _hold(self, name: str) -> ActiveHost:
+        held = self._held[name] = ActiveHost(name, self._keys.host(name))
         return held
 
     # -- tasks go
@@ -174,7 +216,7 @@ class HostQueues:
         self._trim()
         return taken
 
-    def _take(self, lane: HeldLane, most: int, taken: list[Task]) -> None:
+    def _take(self, lane: Lane, most: int, taken: list[Task]) -> None:
         """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
         for place, task in lane.take(most):
             identity = task.identity
@@ -192,7 +234,7 @@ class HostQueues:
         if not self._flights.count(task.identity):
             self._requesting.discard(task.identity)
         lane, place = flight
-        lane.put_back(place, waiting(task))
+        lane.put_back(place, as_queued(task))
         entry = lane.entry
         entry.popped -= 1
         self._buffered += 1
@@ -210,7 +252,7 @@ class HostQueues:
             entry.until = until
             self._leave(entry, HostLeaving.REST)
 
-    def _read(self, entry: HeldHost, most: int) -> bool:
+    def _read(self, entry: ActiveHost, most: int) -> bool:
         """Buffer what comes next of a host, at least `most` tasks where there are so many; False where nothing is left."""
         if entry.cursors is None:
             entry.cursors = unpack_cursors(self._store.get("hosts", entry.key + CURSOR))
@@ -240,12 +282,12 @@ class HostQueues:
             _, entry = self._buffers.popitem(last=False)
             self._buffered -= entry.empty_buffers()
 
-    def _leave(self, entry: HeldHost, why: HostLeaving) -> None:
+    def _leave(self, entry: ActiveHost, why: HostLeaving) -> None:
         entry.leaving = why
         if not entry.is_flying:
             self._let_go(entry)
 
-    def _let_go(self, entry: HeldHost) -> None:
+    def _let_go(self, entry: ActiveHost) -> None:
         """A host that leaves, and of which nothing is in flight any more, goes to its next place."""
         assert entry.leaving is not None
         if entry.leaving is not HostLeaving.REST:
@@ -295,8 +337,8 @@ class HostQueues:
             for chunk in pack(name, tasks):
                 put(lane_key(prefix, level, marks.serial), chunk)
                 marks.serial += 1
-        LaterTasks.put(changes.later, marks.serial, batch)
-        marks.serial += len(changes.later)
+        DelayedTasks.put(changes.delayed, marks.serial, batch)
+        marks.serial += len(changes.delayed)
         for key in changes.woken:
             batch.delete("frontier", key)
         for start in range(0, len(plan.rotated), ROTATION_NAMES):
@@ -338,7 +380,7 @@ class HostQueues:
         for url, count in changes.ended.items():
             if self._flights.land(url, count):
                 self._requesting.discard(url)
-        self.later.applied(changes.later, changes.woken)
+        self.delayed.applied(changes.delayed, changes.woken)
         for name, level in changes.pushed:
             if name in held:
                 self._more(held[name], level, plan.first_serial)
@@ -347,7 +389,7 @@ class HostQueues:
             if ending.entry.leaving is not None and not ending.entry.is_flying:
                 self._let_go(ending.entry)
 
-    def _more(self, entry: HeldHost, level: int, serial: int) -> None:
+    def _more(self, entry: ActiveHost, level: int, serial: int) -> None:
         """A held host has more to read; one that was found empty is held again by whoever admits it."""
         entry.pushed(level, serial)
         if entry.leaving is HostLeaving.EMPTY:

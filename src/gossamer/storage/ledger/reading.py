@@ -1,7 +1,7 @@
-"""What a ledger keeps, as it is read: counters, rows, hosts, links, what is set aside, what waits.
+"""The part of the ledger that only reads: counters, rows, hosts, links, tasks that are set aside, tasks that wait.
 
-Place in the flow: the part of :class:`~gossamer.storage.ledger.ledger.RocksLedger` that changes nothing. Whoever only looks at a
-crawl (`why`, `verify`, `status` of one that stands still) uses nothing else of it.
+Place in the flow: :class:`~gossamer.storage.ledger.ledger.RocksLedger` derives from it. Commands that only look at a crawl (`why`,
+`verify`, `status` of a stopped one) use nothing else.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,15 +10,27 @@ from itertools import islice
 import msgspec
 
 from gossamer.engine.unit import Provider
+from gossamer.storage.ledger.chunks import Marks, unfinished, unpack_cursors, unpack_with_level
 from gossamer.storage.ledger.contract import Links, Tallied
-from gossamer.storage.ledger.hosts import KeptLinks, LedgerHosts
-from gossamer.storage.ledger.keys import DOMAIN_BYTES, HOST_ID_BYTES, OWN_PREFIX, LedgerKeys, after
+from gossamer.storage.ledger.depth import KeptLinks
+from gossamer.storage.ledger.hosts import LedgerHosts
+from gossamer.storage.ledger.keys import (
+    CHUNK,
+    CURSOR,
+    DOMAIN_BYTES,
+    HOST_ID_BYTES,
+    LATER,
+    OWN_PREFIX,
+    LedgerKeys,
+    after,
+    time_of,
+)
 from gossamer.storage.ledger.queues import HostQueues
-from gossamer.storage.ledger.rotation import Marks
 from gossamer.storage.ledger.seen import SeenUrls
+from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.ledger.sheet import LedgerSheet
 from gossamer.storage.ledger.store import RocksStore
-from gossamer.storage.ledger.waiting import AsideTasks, Owed, Waiting, find, find_waiting, is_looked_at_whole, queue_of
+from gossamer.storage.ledger.waiting import Owed
 from gossamer.values.hosts import registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.task import Family, SetAside, Task
@@ -36,6 +48,14 @@ class LedgerState(msgspec.Struct, array_like=True):
     marks: Marks
     counters: dict[str, int]
     commits: int = 0
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A task that is not finished."""
+
+    task: Task
+    due: float = 0.0
+    """Seconds since the epoch before which it is not queued; 0 where it is."""
 
 
 class LedgerReading(Provider[LedgerSheet]):
@@ -89,8 +109,11 @@ class LedgerReading(Provider[LedgerSheet]):
             yield _rows.decode(data)
 
     def queue_of(self, host: str) -> Iterator[Task]:
-        """The tasks of one host that are not finished, without those for later: as they are handed out, what is in flight too."""
-        return queue_of(self._store, self._keys, host)
+        """The tasks of one host that are neither finished nor delayed: in the order of their hand-out, those in flight too."""
+        id_ = self._keys.host(host)
+        cursors = unpack_cursors(self._store.get("hosts", id_ + CURSOR))
+        for key, value in self._store.scan("frontier", CHUNK + id_, after(CHUNK + id_)):
+            yield from unfinished(cursors, key, value)
 
     def links_of(self, url: str) -> Links | None:
         """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""
@@ -140,7 +163,7 @@ class LedgerReading(Provider[LedgerSheet]):
             most: chunks of its host's families that are looked at.
         """
         host = host_of(url)
-        return find(self._aside, (host, f"*.{registered_domain(host)}"), url, most)
+        return self._aside.find((host, f"*.{registered_domain(host)}"), url, most)
 
     def meta(self, name: str) -> bytes | None:
         """The value that is kept under a name of somebody's own; None where there is none."""
@@ -155,13 +178,28 @@ class LedgerReading(Provider[LedgerSheet]):
 
         Args:
             url: canonical.
-            most: chunks of its host's queue that are looked at, and tasks for later.
+            most: chunks of its host's queue that are looked at, and delayed tasks.
         """
-        return find_waiting(self._store, self._keys, url, most)
+        host = self._keys.host(host_of(url))
+        cursors = unpack_cursors(self._store.get("hosts", host + CURSOR))
+        prefix, text = CHUNK + host, url.encode()
+        for key, value in islice(self._store.scan("frontier", prefix, after(prefix)), most):
+            if text in value:
+                found = next((task for task in unfinished(cursors, key, value) if task.url == url), None)
+                if found is not None:
+                    return Waiting(found)
+        for key, value in islice(self._store.scan("frontier", LATER, after(LATER)), most):
+            if text in value:  # as part of another URL too, so that the task itself is looked at
+                [task] = unpack_with_level(value)
+                if task.url == url:
+                    return Waiting(task, time_of(key))
+        return None
 
     def is_looked_at_whole(self, url: str, most: int) -> bool:
         """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
-        return is_looked_at_whole(self._store, self._keys, url, most)
+        prefix = CHUNK + self._keys.host(host_of(url))
+        ranges = ((prefix, after(prefix)), (LATER, after(LATER)))
+        return all(next(islice(self._store.scan("frontier", *one), most, None), None) is None for one in ranges)
 
     def has_task(self, url: str) -> bool:
         """Whether a URL that was met was visited, or is queued, in flight or set aside; False where that takes too long to tell."""
@@ -191,4 +229,4 @@ class LedgerReading(Provider[LedgerSheet]):
 
     def owed(self, most: int) -> Owed:
         """The tasks that wait for a time, as far as the first `most` of them tell."""
-        return self.queues.later.owed(most)
+        return self.queues.delayed.owed(most)

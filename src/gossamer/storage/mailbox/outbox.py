@@ -19,7 +19,7 @@ from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import OWED
 from gossamer.storage.ledger.contract import Group, Ledger, Tallied
-from gossamer.storage.ledger.decorator import LedgerFront
+from gossamer.storage.ledger.providers import LedgerFront
 from gossamer.storage.mailbox.contract import Designation, OwedTask, OwesUrls
 from gossamer.values.agents import CLAIM, agent_name
 from gossamer.values.errors import DiskFull

@@ -16,7 +16,7 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.ledger.contract import Group, Ledger, TaskQueues
-from gossamer.storage.ledger.decorator import LedgerFront
+from gossamer.storage.ledger.providers import LedgerFront
 from gossamer.storage.seen.contract import TaskSieve
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import Task

@@ -90,7 +90,7 @@ def drained(ledger: RocksLedger) -> list[Task]:
     found: list[Task] = []
     while True:
         with ledger.group() as group:
-            group.woken(ledger.queues.later.due(1e6))
+            group.woken(ledger.queues.delayed.due(1e6))
         hosts = ledger.queues.admit(1e6, 100)
         if not hosts:
             return found

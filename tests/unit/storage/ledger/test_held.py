@@ -1,6 +1,6 @@
 """The cursor of a lane: what it says is finished stays finished. And what is read of a host, in which order."""
 
-from gossamer.storage.ledger.active_hosts import LEVELS, HeldHost, HeldLane, Stretch
+from gossamer.storage.ledger.active_hosts import LEVELS, ActiveHost, Lane, Stretch
 from gossamer.storage.ledger.chunks import PLACE_BITS, WALKED_OVER, Cursor, Place, pack_cursors, unpack_cursors
 from gossamer.values.task import Task
 
@@ -11,8 +11,8 @@ def at(serial: int, index: int = 0) -> Place:
     return (serial << PLACE_BITS) + index
 
 
-def reopened(cursor: Cursor) -> HeldLane:
-    return HeldLane(4, unpack_cursors(pack_cursors({4: cursor}))[4], HeldHost("a.test", b"a"))
+def reopened(cursor: Cursor) -> Lane:
+    return Lane(4, unpack_cursors(pack_cursors({4: cursor}))[4], ActiveHost("a.test", b"a"))
 
 
 def test_a_finished_place_where_the_reading_stopped_is_not_handed_out_again() -> None:
@@ -71,7 +71,7 @@ def test_the_cursor_stays_before_a_task_that_was_put_back() -> None:
 
 
 def test_deleted_chunks_are_jumped_over_where_they_are_many() -> None:
-    held = HeldHost("a.test", b"a")
+    held = ActiveHost("a.test", b"a")
     held.cursors = {2: Cursor(at(50), WALKED_OVER), 3: Cursor(at(40), 1), 5: Cursor(at(60, 2), WALKED_OVER)}
     seen = []
     while (stretch := held.unread()) is not None:
@@ -81,7 +81,7 @@ def test_deleted_chunks_are_jumped_over_where_they_are_many() -> None:
 
 
 def test_what_is_pushed_to_a_known_lane_is_read_before_what_is_less_urgent() -> None:
-    held = HeldHost("a.test", b"a")
+    held = ActiveHost("a.test", b"a")
     held.cursors = {}
     held.lane(4).fill(7, CHUNK, 2)
     held.read_up_to(4)

@@ -1,13 +1,13 @@
 """Flights of the queues: what a commit ends, and where it had been popped."""
 
-from gossamer.storage.ledger.active_hosts import NEW, HeldHost, HeldLane, QueueFlights
-from gossamer.storage.ledger.chunks import Place
+from gossamer.storage.ledger.active_hosts import ActiveHost, Lane, QueueFlights
+from gossamer.storage.ledger.chunks import NEW, Place
 
 URL = "http://a.test/"
 
 
-def departed(*serials: int) -> tuple[QueueFlights, HeldLane, list[Place]]:
-    lane = HeldLane(0, NEW, HeldHost("a.test", b"key"))
+def departed(*serials: int) -> tuple[QueueFlights, Lane, list[Place]]:
+    lane = Lane(0, NEW, ActiveHost("a.test", b"key"))
     flights, places = QueueFlights(), list(serials)
     for place in places:
         flights.depart(URL, lane, place)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gossamer.storage.ledger.chunks import pack, unpack
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
-from gossamer.storage.ledger.waiting import waiting
+from gossamer.storage.ledger.requests import as_queued
 from gossamer.testing.storage import visit
 from gossamer.values.errors import UsageError
 from gossamer.values.request_identity import MAX_BODY, MAX_DATA, Requested, requested
@@ -98,7 +98,7 @@ def test_what_cannot_be_kept_or_sent_is_refused(parts: dict[str, object]) -> Non
 def test_a_chunk_has_marks_and_nothing_that_is_sent(requests: list[Requested | None]) -> None:
     tasks = [task(one) for one in requests]
     chunks = pack("a.test", tasks) if tasks else []
-    assert [one for chunk in chunks for one in unpack(chunk)] == [waiting(one) for one in tasks]
+    assert [one for chunk in chunks for one in unpack(chunk)] == [as_queued(one) for one in tasks]
 
 
 def test_a_plain_get_lies_as_it_did_before_there_were_others() -> None:
