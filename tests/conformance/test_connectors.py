@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from gossamer.engine.component import Consumer
 from gossamer.engine.connector import Connector
-from gossamer.engine.ends import Out
+from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import Closed, WrongItem
-from gossamer.engine.local import FusedConnector
+from gossamer.engine.fused import FusedConnector
 from gossamer.engine.remote.links import Exchange
+from gossamer.engine.runner import Runner
 from gossamer.engine.transports import Opening, open_connector
 from gossamer.testing.connectors import CHECKS, Check, Ends, Make, Numbered
 
@@ -107,10 +109,15 @@ def test_fused_calls_its_consumer_in_place_and_counts(run: Callable[[Any], Any])
         connector = FusedConnector("fused", Numbered)
         received: list[Numbered] = []
 
-        async def handle(items: list[Numbered]) -> None:
-            received.extend(items)
+        class Keep(Consumer):
+            inbox: In[Numbered]
 
-        connector.attach(handle)
+            def consume(self, item: Numbered) -> None:
+                received.append(item)
+
+        keep = Keep()
+        keep.bind({"inbox": In("inbox", connector)}, {})
+        Runner(keep)
         out = Out("out", connector)
         await out.send(Numbered(1))
         await out.send_many([Numbered(2), Numbered(3)])

@@ -7,7 +7,7 @@ name of the component.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -65,16 +65,17 @@ class Performer:
         number = self.gate.try_enter() or await self.gate.enter()
         try:
             if receipts is None:
-                await self._attempt(handling.handle, items)
+                await handling.handle(items)
             else:
-                await self._attempt_each(handling, items, receipts)
-            self.component.metrics.counters["items"] += len(items)
+                await self._perform_with(receipts, handling, items)
+        except ItemFailed as failure:
+            await self.recover(handling.handle, items, failure)
         finally:
             self.gate.leave(number)
+        self.component.metrics.counters["items"] += len(items)
 
-    async def _attempt_each(self, handling: Handling, items: list[Any], receipts: Receipts) -> None:
-        """As :meth:`_attempt`, with each item's receipt passed on to what it causes."""
-        assert receipts is not None
+    async def _perform_with(self, receipts: Sequence[Receipt | None], handling: Handling, items: list[Any]) -> None:
+        """Pass the receipt of each item on to everything that the item causes."""
         if handling.whole:
             batches = [(receipts_.joint(receipts), items)]
         else:
@@ -82,19 +83,15 @@ class Performer:
         for receipt, batch in batches:
             token = receipts_.current.set(receipt)
             try:
-                await self._attempt(handling.handle, batch)
+                await handling.handle(batch)
+            except ItemFailed as failure:
+                await self.recover(handling.handle, batch, failure)
             finally:
                 receipts_.current.reset(token)
             if receipt is not None:
                 receipt.release()
 
-    async def _attempt(self, handle: Handler, items: list[Any]) -> None:
-        try:
-            await handle(items)
-        except ItemFailed as failure:
-            await self._recover(handle, items, failure)
-
-    async def _recover(self, handle: Handler, items: list[Any], failure: ItemFailed) -> None:
+    async def recover(self, handle: Handler, items: list[Any], failure: ItemFailed) -> None:
         """Let the component replace the failed item, or restart it and try once more; then go on with the rest."""
         while True:
             items = items[failure.position :]
@@ -111,7 +108,7 @@ class Performer:
         self.component.metrics.count("failures")
         try:
             instead = self.component.failed(item, cause)
-            produced = list(instead) if instead is not None else ()
+            produced = list(instead) if instead is not None else []
         except Exception as error:
             if self.policy.on_error == "skip":
                 await self._skip(item, error)
@@ -122,7 +119,7 @@ class Performer:
             except ItemFailed as again:
                 raise self.failure(again.cause, item) from again.cause
         else:
-            await self.component.emit_all(produced)
+            await self._emit(produced)
 
     async def _skip(self, item: Any, error: Exception) -> None:
         """Set an item aside and let it go on as it came, as if the component were not there.
@@ -143,7 +140,11 @@ class Performer:
             )
         self.aside(name, item, error)
         if self.component.outs:
-            await self.component.emit_all([item])
+            await self._emit([item])
+
+    async def _emit(self, produced: list[Any]) -> None:
+        if (sending := self.component.emit_all(produced)) is not None:
+            await sending
 
     async def restart(self, error: Exception, item: Any) -> None:
         """Stop and start the unit, if its policy allows that once more, when no other worker is in the middle of an item.

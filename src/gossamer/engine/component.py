@@ -21,7 +21,7 @@ sent is sent. A method that takes many handles all of them or none: when it rais
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gossamer.engine.ends import In, Out, declared
@@ -68,20 +68,25 @@ class Component(Unit[S]):
         """What is wrong with the class as one of its kind; empty where nothing is. Asked when a wiring is checked."""
         return [f"class {cls.__name__} is not runnable: derive it from Filter, Consumer or Producer"]
 
-    async def emit_all(self, produced: Sequence[Any]) -> None:
-        """Send what handlers returned, and what they put by."""
-        if produced:
-            await self._only_output().send_many(produced)
-        for out in self.outs.values():
-            if out.pending:
-                await out.flush()
-
-    def _only_output(self) -> Out[Any]:
-        if len(self.outs) != 1:
+    def emit_all(self, produced: Sequence[Any]) -> Awaitable[None] | None:
+        """Send the items that a handler returned and those that it put by; a call to be awaited at once if that takes one."""
+        if len(self.outs) == 1:
+            (out,) = self.outs.values()
+            if not out.pending:
+                return out.sending(produced)
+        elif produced:
             raise TypeError(
                 f"{type(self).__name__} returned items but has {len(self.outs)} outputs: emit or send them by name instead"
             )
-        return next(iter(self.outs.values()))
+        for out in self.outs.values():
+            if out.pending:
+                return self._emit_slowly(produced)
+        return None
+
+    async def _emit_slowly(self, produced: Sequence[Any]) -> None:
+        for out in self.outs.values():
+            await out.send_many(produced)
+            await out.flush()
 
     def batched(self, single: Callable[..., Any] | None, many: Callable[..., Any] | None) -> Handling:
         """A handler of batches made from a method that takes an item or one that takes a list, plain or async."""

@@ -21,7 +21,7 @@ import asyncio
 import itertools
 import operator
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -72,9 +72,20 @@ class Out(Generic[T]):
 
     async def send_many(self, items: Sequence[T]) -> None:
         """Send items so that no other producer's come between, suspended while there is no room."""
-        if not items or (self._held is None and self._usable().offer(items, current.get())):
-            return
-        await self._send_slowly(items)
+        if (sending := self.sending(items)) is not None:
+            await sending
+
+    def sending(self, items: Sequence[T]) -> Awaitable[None] | None:
+        """Send items if that takes no waiting; otherwise the call of the connector, which is to be awaited at once.
+
+        A runner awaits that call itself: no frame of this end stands below a consumer that is called in place.
+        """
+        if not items:
+            return None
+        if self._held is not None or not self._open:
+            return self._send_slowly(items)
+        connector, receipt = self._connector, current.get()
+        return None if connector.offer(items, receipt) else connector.send(items, receipt)
 
     def send_soon(self, item: T) -> "asyncio.Task[None]":
         """Send in the background; the task is done when the item was accepted."""

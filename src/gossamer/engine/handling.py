@@ -67,7 +67,8 @@ def _whole_batch(component: "Component[Any]", many: Callable[..., Any]) -> Handl
             if len(items) == 1:
                 raise ItemFailed(0, cause) from cause
         else:
-            await component.emit_all(produced)
+            if (sending := component.emit_all(produced)) is not None:
+                await sending
             return
         # A batch is handled whole or not at all, so which item it was is found by giving them one by one.
         for position, item in enumerate(items):
@@ -98,9 +99,11 @@ def _each(component: "Component[Any]", single: Callable[..., Any]) -> Handler:
             # Half of what the item makes is nothing: it will be given once more, or be replaced.
             del produced[made:]
             _take_back(component, marks)
-            await component.emit_all(produced)
+            if (sending := component.emit_all(produced)) is not None:
+                await sending
             raise ItemFailed(position, error) from error
-        await component.emit_all(produced)
+        if (sending := component.emit_all(produced)) is not None:
+            await sending
 
     return handle
 
@@ -116,7 +119,8 @@ def _each_async(component: "Component[Any]", single: Callable[..., Any]) -> Hand
             except (Exception, asyncio.CancelledError) as error:
                 cause = own_failure(error)
                 raise ItemFailed(position, cause) from cause
-            await component.emit_all(produced)
+            if (sending := component.emit_all(produced)) is not None:
+                await sending
 
     return handle
 

@@ -10,7 +10,7 @@ import heapq
 import itertools
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from gossamer.engine.connector import DEFAULT_CAPACITY, Connector, Receipts, Retired, Statistics
@@ -329,98 +329,3 @@ class PriorityConnector(LocalConnector[T]):
     def make_buffer(self) -> Buffer[T]:
         """Lowest value first."""
         return PriorityBuffer(self._field)
-
-
-# `fused:`, the connector that is none: the consumer is called in place, in the producer's own task.
-#
-# It saves the queue and the task switch where an arrow costs more than it gives (ARCHITECTURE.md). Back-pressure is the call
-# itself. The counters go on counting, so that the crawl's arrows stay visible. One consumer only: a filter or a consumer.
-
-
-class FusedConnector(Connector[T]):
-    """Hands items straight to the consumer's handler."""
-
-    def __init__(self, name: str, item_type: type[T], capacity: int = 1) -> None:
-        super().__init__(name, item_type, capacity)
-        self._handle: Callable[[list[T]], Awaitable[None]] | None = None
-        self._over: asyncio.Event = asyncio.Event()
-        self._retired = False
-        self._passed = 0
-        self._inside = 0
-        self._peak = 0
-        self._idlers: list[asyncio.Future[None]] = []
-
-    def attach(self, handle: Callable[[list[T]], Awaitable[None]]) -> None:
-        """Name the one consumer.
-
-        Raises:
-            WiringError: there is one already.
-        """
-        if self._handle is not None:
-            raise WiringError(f"connector {self.name!r} is fused and takes one consumer; make it local: for several")
-        self._handle = handle
-
-    def detach(self) -> None:
-        """Forget the consumer, who is about to be another."""
-        self._handle = None
-
-    def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
-        """Never: the consumer may have to wait, so the producer has to."""
-        return False
-
-    async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
-        """Call the consumer. The receipt needs no holder: the items are handled before this returns."""
-        self.check(items)
-        if self._handle is None:
-            raise WiringError(f"connector {self.name!r} is fused, but nothing consumes from it")
-        self._inside += len(items)
-        self._peak = max(self._peak, self._inside)
-        try:
-            await self._handle(list(items))
-        finally:
-            self._inside -= len(items)
-            if not self._inside:
-                self._tell_idlers()
-        self._passed += len(items)
-
-    def poll(self, limit: int) -> tuple[list[T], Receipts]:
-        """Nothing ever waits here."""
-        return [], None
-
-    async def take(self, limit: int) -> tuple[list[T], Receipts]:
-        """Wait for the end: items come by the handler, not by this."""
-        await self._over.wait()
-        if self._retired:
-            raise Retired
-        await self.idle()
-        raise EndOfItems(f"connector {self.name!r} has ended")
-
-    async def room(self) -> int:
-        """As many as the producer likes."""
-        return self.capacity
-
-    async def idle(self) -> None:
-        """Wait until no call is under way."""
-        while self._inside:
-            future = asyncio.get_running_loop().create_future()
-            self._idlers.append(future)
-            await future
-
-    def _tell_idlers(self) -> None:
-        idlers, self._idlers = self._idlers, []
-        for future in idlers:
-            if not future.done():
-                future.set_result(None)
-
-    def retire(self) -> None:
-        """Send the consumer to the successor."""
-        self._retired = True
-        self._over.set()
-
-    def end(self) -> None:
-        """No producer is left."""
-        self._over.set()
-
-    def statistics(self) -> Statistics:
-        """The figures as they stand; what is being handled counts as waiting."""
-        return Statistics(self._passed, self._inside, self._peak, 0.0, self.capacity)

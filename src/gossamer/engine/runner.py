@@ -21,9 +21,9 @@ from gossamer.engine.component import (
 from gossamer.engine.connector import Receipts
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import ComponentFailed, EndOfItems
+from gossamer.engine.fused import FusedConnector
 from gossamer.engine.gate import Gate
 from gossamer.engine.handling import Handling, own_failure
-from gossamer.engine.local import FusedConnector
 
 #: There is no more: any item may be None.
 _END = object()
@@ -58,6 +58,7 @@ class Runner:
         self._least_waiting = 0
         self._surplus = 0
         """Workers that were told to end and are not gone yet: they count as alive, and as nobody who goes on."""
+        self._shrinking: asyncio.Task[None] | None = None
         self._gate = Gate(_places(component, workers))
         self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, aside)
         self._receiving: set[asyncio.Task[Any]] = set()
@@ -75,10 +76,7 @@ class Runner:
     def attach(self) -> None:
         """Let a fused input call this component in place. Before anything runs: a producer may begin first."""
         if isinstance(self.component, OneInput) and isinstance(self.component.only_input.connector, FusedConnector):
-            self.component.only_input.connector.attach(self._in_place)
-
-    async def _in_place(self, items: list[Any]) -> None:
-        await self._performer.perform(self._handling, items)
+            self.component.only_input.connector.attach(self._performer, self._handling.handle)
 
     # -- the life of the unit
 
@@ -126,42 +124,36 @@ class Runner:
     async def _pool(self, port: In[Any]) -> None:
         """As many workers as are needed, until the input ends (the worker-thread model of Hunyadi 2007, section 2.2)."""
         async with asyncio.TaskGroup() as group:
-            shrinking: asyncio.Task[None] | None = None
+            self._grow(port, group)
 
-            def grow() -> None:
-                nonlocal shrinking
-                self._alive += 1
-                self._waiting += 1
-                group.create_task(work())
-                if self._alive > 1 and (shrinking is None or shrinking.done()):
-                    shrinking = group.create_task(self._shrink())
+    def _grow(self, port: In[Any], group: asyncio.TaskGroup) -> None:
+        self._alive += 1
+        self._waiting += 1
+        group.create_task(self._work(port, group))
+        if self._alive > 1 and (self._shrinking is None or self._shrinking.done()):
+            self._shrinking = group.create_task(self._shrink())
 
-            async def work() -> None:
-                try:
-                    await self._work(port, grow)
-                finally:
-                    self._alive -= 1
-                    self._waiting -= 1
-                    if not self._alive and shrinking is not None:
-                        shrinking.cancel()
-
-            grow()
-
-    async def _work(self, port: In[Any], grow: Callable[[], None]) -> None:
+    async def _work(self, port: In[Any], group: asyncio.TaskGroup) -> None:
         """One worker: counted as waiting whenever it has nothing in hand, here and when it begins and ends."""
-        handling = self._handling
-        while (batch := await self._receive(port, handling.limit)) is not None:
+        handling, perform = self._handling, self._performer.perform
+        try:
+            while (batch := await self._receive(port, handling.limit)) is not None:
+                self._waiting -= 1
+                if self._waiting < self._least_waiting:
+                    self._least_waiting = self._waiting
+                if not self._waiting and self._alive < self.workers:
+                    self._grow(port, group)
+                try:
+                    await perform(handling, *batch)
+                finally:
+                    self._waiting += 1
+                if self._alive - self._surplus > self.workers:
+                    return
+        finally:
+            self._alive -= 1
             self._waiting -= 1
-            if self._waiting < self._least_waiting:
-                self._least_waiting = self._waiting
-            if not self._waiting and self._alive < self.workers:
-                grow()
-            try:
-                await self._performer.perform(handling, *batch)
-            finally:
-                self._waiting += 1
-            if self._alive - self._surplus > self.workers:
-                return
+            if not self._alive and self._shrinking is not None:
+                self._shrinking.cancel()
 
     async def _shrink(self) -> None:
         """End workers that had nothing to do for the whole of an idle time, time after time."""
