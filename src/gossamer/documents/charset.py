@@ -1,8 +1,11 @@
-"""Which encoding a document is in, after the WHATWG rules, and its text as UTF-8 for the HTML parser.
+"""The encoding of a document, its media type by its bytes, and query strings in its encoding.
 
-Order (HTML standard, section 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the
-beginning, then a guess, by the detector that Firefox uses (chardetng). Labels are those of the Encoding standard
-(`webencodings`), so UTF-7 is never an answer (fault 59).
+Place in the flow: the process stage chooses processors by the media type. :class:`~gossamer.documents.document.Document` turns the
+content into UTF-8 for the parser. The links stage calls :func:`in_charset` on the links of a page before it resolves them.
+
+Order of evidence (HTML, 13.2.3.2): byte order mark, `Content-Type`, a `meta` or XML declaration near the beginning, then a
+guess, by the detector that Firefox uses (chardetng). Labels are those of the Encoding standard (`webencodings`), so UTF-7 is
+never an answer (fault 59).
 """
 
 import re
@@ -16,11 +19,6 @@ from gossamer.values.media_type import of_sitemap, sniff_media_type
 from gossamer.values.relations import SITEMAPS
 from gossamer.values.url import MAX_TEXT
 from gossamer.values.visit import XML_TYPES, Response
-
-# The media type of an answer, by its bytes.
-#
-# Place in the flow: the process stage chooses processors by it; comparisons of texts read archived answers as they were
-# read when they were fetched.
 
 #: Bytes at the beginning of a document by which its type is told; its readers look at less (`HEADER_BYTES`, `ROOT_BYTES`).
 _HEAD = 8_192
@@ -231,12 +229,9 @@ def to_utf8(content: bytes, charset: str) -> bytes:
     return legacy_encodings.decode(content, charset).encode("utf-8", "replace")
 
 
-# Query strings in the encoding of their document: links of a page in EUC-KR ask for `?q=%C7%D1%B1%DB`, not for UTF-8.
-#
-# Place in the flow: the links stage calls :func:`in_charset` on the links of a page before it resolves them, and
-# :class:`~gossamer.documents.document.Document` on those that it resolves itself. Sources: HTML, "encoding-parse a URL";
-# URL standard, "query state" and "percent-encode after encoding". Everything but HTML speaks UTF-8: style sheets (CSS
-# Values 4, 4.5), feeds (RFC 3987, 3.1), sitemaps (sitemaps.org: "must be UTF-8 encoded"), header fields.
+# -- query strings: links of a page in EUC-KR ask for `?q=%C7%D1%B1%DB`, not for UTF-8
+# Sources: HTML, "encoding-parse a URL"; URL standard, "query state" and "percent-encode after encoding". Everything but HTML
+# speaks UTF-8: style sheets (CSS Values 4, 4.5), feeds (RFC 3987, 3.1), sitemaps (sitemaps.org), header fields.
 
 #: Encodings of documents whose URLs are in UTF-8 (Encoding standard, "get an output encoding"); empty where none is known.
 UTF_8_QUERIES = frozenset(["", "utf-8", "utf-16be", "utf-16le", "replacement"])

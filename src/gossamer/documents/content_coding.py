@@ -15,7 +15,7 @@ import msgspec
 from gossamer.documents.decoders import DECODERS, Broken, Decoder
 from gossamer.values.body import MAX_READ, THRESHOLD, Body, BodyWriter, StoredBody, pieces
 
-# How much of a body is kept, and where: what the sheet of a protocol module says, for whoever takes bytes in.
+# -- limits of a body, as the sheet of a protocol module sets them
 
 
 class Keeping(msgspec.Struct, frozen=True):

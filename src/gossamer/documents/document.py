@@ -1,4 +1,11 @@
-"""A page as processors see it: bytes, the tags that a crawler asks for, and a tree that is built on first use."""
+"""A page as processors see it: bytes, the tags that a crawler asks for, and a tree that is built on first use.
+
+The parser is quadratic on nesting and on attributes of one tag (faults 54, 55; measured with lexbor: 5,000 open
+elements 50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in
+memory). :func:`suspicion` is asked before it, and for the flag that a page carries (`trouble`); for ordinary pages it
+costs one count. Its answer errs to the safe side. It knows the tokenizer's rules but not the tree builder's, so markup that is
+written against this very code can still cost a second or two; processes that can be killed are the answer to that.
+"""
 
 import re
 from collections import Counter
@@ -21,14 +28,6 @@ from gossamer.values.visit import HTML_TYPES, XHTML, Response, Visit
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-
-# Whether the parser may see a page: a check of what a tree would cost, before one is built.
-#
-# The parser is quadratic on nesting and on attributes of one tag (faults 54, 55; measured with lexbor: 5,000 open
-# elements 50 ms, 20,000 765 ms; 5,000 attributes 57 ms, 20,000 906 ms; a million `<br>` are 50 times their bytes in
-# memory). :func:`suspicion` is asked before it, and for the flag that a page carries (`trouble`); for ordinary pages it
-# costs one count. Its answer errs to the safe side. It knows the tokenizer's rules but not the tree builder's, so who writes
-# markup against this very code can still cost a second or two; processes that can be killed are the answer to that.
 
 #: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape.
 MAX_TAGS = 150_000

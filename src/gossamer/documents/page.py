@@ -2,7 +2,7 @@
 
 Place in the flow: handlers of a spider get one before the visit is committed; a program that iterates over a crawl gets
 one for each committed record. Both get the same class. Fields that are known only after the commit (links, location) are
-empty in a handler.
+empty in a handler. The page and each :class:`PagePart` of it give texts, numbers and attributes by CSS selectors.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from gossamer.documents.forms import Form
 
 
-# Taking texts, numbers and attributes out of a page, or out of one element of it, by CSS selectors.
-#
-# Place in the flow: handlers use these ways on a :class:`~gossamer.documents.page.Page`, and on each :class:`PagePart` of one.
+# -- selecting
 
 
 class Selecting:

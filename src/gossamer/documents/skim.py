@@ -47,9 +47,8 @@ from gossamer.documents.markup import (
     is_end_tag,
 )
 
-# The signs of RDFa and microdata among attributes: what the skim looks for on its way, and `gossamer.rdf.filtering` reads.
-#
-# They err to the safe side: a text that looks like such an attribute is a sign too.
+# Signs of RDFa and microdata among attributes, for `gossamer.rdf.filtering`. They err to the safe side: a text that looks like such
+# an attribute is a sign, too.
 
 _SPACE = rb"[\t\n\f\r ]"
 

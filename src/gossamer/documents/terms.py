@@ -1,12 +1,16 @@
-"""Fingerprints of texts, by which near-duplicates are found: those of similar texts differ in few bits.
+"""Words, terms, keywords and the fingerprint of a text. Pure, and linear in the text.
 
-M. Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002, as G. S. Manku, A. Jain and A. Das
-Sarma used it on eight billion pages, "Detecting Near-Duplicates for Web Crawling", WWW 2007: 64 bits, and three of them may
-differ. The features of a text are its runs of three words, each once.
+Place in the flow: comparisons of pages ask for marks of words, whatever the markup, without a tree. A focused crawl counts
+terms, in any script. The predicate `keywords` asks at the gates `expand` and `store` for the words and pairs of words that a
+page uses most. The process stage takes the fingerprint, by which near-duplicates are found: those of similar texts differ
+in few bits.
 
-All words are hashed together: the hash of a word is a polynomial of its bytes, and those of all beginnings of a text, which
-are one sum, hold those of all its words (R. M. Karp, M. O. Rabin, "Efficient randomized pattern-matching algorithms", 1987).
-NumPy is imported on the first fingerprint, so that a plain crawl does without it.
+Fingerprints are those of M. Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002, as G. S. Manku,
+A. Jain and A. Das Sarma used them on eight billion pages, "Detecting Near-Duplicates for Web Crawling", WWW 2007: 64 bits, and
+three of them may differ. The features of a text are its runs of three words, each once. All words are hashed together: the hash
+of a word is a polynomial of its bytes, and those of all beginnings of a text, which are one sum, hold those of all its words
+(R. M. Karp, M. O. Rabin, "Efficient randomized pattern-matching algorithms", 1987). NumPy is imported on the first fingerprint, so
+that a plain crawl does without it.
 """
 
 import math
@@ -20,9 +24,7 @@ from urllib.parse import unquote_to_bytes
 
 from xxhash import xxh32_intdigest
 
-# The words of a page, as marks that pages are compared by: fast, whatever the markup, without a tree.
-#
-# Place in the flow: whoever compares texts by what they say asks here. Pure; linear in the bytes.
+# -- words, as marks that pages are compared by
 
 #: Bytes of a page that are looked at: a page with more has said what it has to say, and its time is bounded.
 LOOKED_AT = 131_072
@@ -92,9 +94,7 @@ def without(text: bytes, elements: Iterable[tuple[bytes, bytes]]) -> bytes:
     return text
 
 
-# The terms of a text, in any script: what a topic and a page's keywords are made of.
-#
-# Place in the flow: relevance of a focused crawl and :mod:`gossamer.documents.terms` count them. Pure; linear in the text.
+# -- terms
 
 #: Words: letters and digits of any script, three at least, and single characters of scripts that write without spaces.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]{3,40}")
@@ -120,12 +120,9 @@ def terms_of(text: str) -> Counter[str]:
     return found
 
 
-# The keywords of a page: the words and pairs of words that it uses most, without those that every text has.
-#
-# Place in the flow: the predicate `keywords` of the filter language asks for them at the gates `expand` and `store`. Pure,
-# linear in the text, and the same for the same page wherever it runs: nothing is learnt of other pages. A word counts more
-# often where it stands in the title, and a pair of words is a keyword where it comes twice. Words are compared as they
-# stand, without stemming.
+# -- keywords
+# They are the same for the same page wherever it is judged: nothing is learnt of other pages. A word counts more often where it
+# stands in the title, and a pair of words is a keyword where it comes twice. Words are compared as they stand, without stemming.
 
 #: Keywords of one page: a page about one thing has its words among the first ten, one about several among these.
 MOST_KEYWORDS = 40

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from gossamer.documents.blocks import Part
 
 
-# The blocks of a page as lines of text: references resolved, white space made single spaces.
-#
-# Place in the flow: :mod:`gossamer.documents.text` hands on what :mod:`gossamer.documents.blocks` cut out of the markup.
-# Pure; linear in the bytes. Most pages have few references, and no white space beside that of ASCII: the rest is done where
-# something else is found.
+# -- blocks as lines of text: references resolved, white space made single spaces
+# Most pages have few references and only ASCII white space; the rest of the work is done where something else is found.
 
 #: References that are remembered: pages have a few, over and over.
 REMEMBERED_REFERENCES = 1_024

@@ -1,8 +1,10 @@
-"""Handling with care: one batch through a component's gate and handler, with its receipts, its failures and restarts.
+"""One batch through a component's gate and handler, with its receipts, failures and restarts.
 
-The runner receives batches and hands them here. Nothing that happens to an item here is silent: it is handled, or replaced
-by the component's own `failed`, or set aside and let go on, or given once more after a restart, or the crawl stops with the
-name of the component.
+Place in the flow: a runner receives batches and hands them to its :class:`Performer`; a fused connector asks the same
+performer for the gate and for recovery. A synchronous filter has no batches but rounds, made by :func:`serve_in_step`.
+
+Promise: nothing that happens to an item is silent. The component handles it, or replaces it by `failed`, or gets it once more
+after a restart; or the item is set aside and goes on as it came; or the crawl stops with the component's name.
 """
 
 import asyncio
@@ -182,9 +184,7 @@ class Performer:
         return ComponentFailed(f"component {self.component.name!r} failed{held}: {type(error).__name__}: {error}")
 
 
-# How a synchronous filter is served: one item of each input at a time, until one of them has no more.
-#
-# Place in the flow: the runner of such a filter hands it over to :func:`serve_in_step`.
+# -- synchronous filters: one item of each input at a time, until one input has no more
 
 #: Takes a batch of at most so many from an input; None when there will be none.
 Receive = Callable[[In[Any], int], Awaitable[tuple[list[Any], Receipts] | None]]

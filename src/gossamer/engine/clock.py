@@ -1,15 +1,16 @@
-"""The caps of the whole crawl, pages/s and bytes/s: token buckets, kept as one instant each.
+"""The only source of time, and token buckets that are kept as one instant each.
 
-Place in the flow: :mod:`gates` asks them before every request. What a request will bring is not known when it begins, so
-:class:`Reserve` books what the last ones brought, and the difference afterwards: many requests at once would otherwise
-fetch in one second what is then paid off for many. A bucket is written as the instant at which everything
-taken so far is paid for (generic cell rate algorithm): no token is ever added, so nothing has to run in between.
+Place in the flow: units read their `clock`, so tests can hand them one that stands still. The frontier asks buckets for the
+caps of a whole crawl (pages and bytes a second), and the fetcher for the bandwidth.
+
+A bucket is written as the instant at which everything taken so far is paid for (generic cell rate algorithm): no token is ever
+added, so nothing has to run in between. The amount that a request brings is not known when it begins, so :class:`Reserve` books
+the mean of the last ones and settles the difference: many requests at once would otherwise fetch in one second what is then
+paid off for many.
 """
 
 import time
 from typing import Protocol
-
-# The only source of time. Units read it from their `clock`, so tests can hand them one that stands still.
 
 
 class Clock(Protocol):

@@ -1,6 +1,7 @@
-"""All layers in order, and the proof that they hold: doors are tried before anybody relies on them.
+"""Confinement: a process of ours that reads the documents of strangers gives up files, network and privileges for good.
 
-Place in the flow: a process that has imported what it needs calls :func:`confine` once, and tells its parent what came of it.
+Place in the flow: such a process imports what it needs, calls :func:`confine` once, and tells its parent what came of it.
+There are two layers, Landlock and namespaces, and a proof: the process tries the doors itself before it relies on them.
 """
 
 import contextlib
@@ -16,8 +17,7 @@ from typing import Literal
 
 import msgspec
 
-# Landlock: a process gives up all files and TCP ports for good. Linux 5.13 and newer; no privilege is needed.
-#
+# -- Landlock: no files and no TCP ports. Linux 5.13 and newer; it needs no privilege.
 # The three system calls have no wrapper in the C library, so they go by number. Rights that a kernel does not know are not
 # asked for (`man 7 landlock`, "Rules", with the version of the interface in which each right came).
 
@@ -94,7 +94,7 @@ def _error() -> OSError:
     return OSError(number, os.strerror(number))
 
 
-# Namespaces: a process leaves the machine's network, its files and its privileges. Linux, where unprivileged users may do so.
+# -- namespaces: no network, files and privileges of the machine. Linux, where unprivileged users may make them.
 
 #: `CLONE_...` of `man 2 unshare`: mounts, host name, System V objects, users, network.
 _MOUNTS, _HOST_NAME, _OBJECTS, _USERS, _NETWORK = 0x0002_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x4000_0000

@@ -1,7 +1,12 @@
-"""Folders for what lies between: each has a lock that dies with its process, and the next one removes what the dead have left.
+"""Files that grow by groups, files that are replaced whole, and folders that vanish with their process.
 
-Place in the flow: a crawl's sockets, the links and spills of DuckDB and the parts of an index lie in such folders, in the system's
-directory for temporary files. Beside room on the disk, whoever opens a store asks here for what the system gives in memory.
+Place in the flow: the archive and the row logs append with :class:`AppendFile`; notes, manifests and small tables are written
+with :func:`replace_file`; sockets, spills of DuckDB and the parts of an index lie in scratch folders of the system's directory
+for temporary files.
+
+Promises: a group of bytes is on disk whole or not at all, as far as this process can see to it, and the next opener cuts back
+what a kill tore; a small file is never seen half written; a scratch folder has a lock that dies with its process, and the
+next process removes the folders of the dead.
 """
 
 import contextlib
@@ -13,11 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# Files that only grow, a whole group of bytes at a time: under the archive and the row log.
-#
-# A group is on disk whole or not at all as far as this process can see to it: when a write fails in the middle (disk
-# full), the file is cut back to where the group began, and the error goes up (fault 68). What a kill tears is cut back
-# by whoever opens the file again.
+# -- files that only grow
 
 #: Bytes read at first to find the end of the last whole line; doubled until it is found.
 TAIL_BYTES = 1 << 16
@@ -119,9 +120,7 @@ class LastWrites:
         self._before.clear()
 
 
-# Files that are replaced as a whole: notes of a crawl, manifests, tables of stores.
-#
-# Place in the flow: the bottom of every file that is small, read at a start, and must never be seen half written.
+# -- files that are replaced as a whole
 
 
 def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False) -> None:

@@ -1,7 +1,12 @@
-"""The gate of a component: how many of its handlers are at work, who waits outside, and when those inside have gone.
+"""The gate of a component, and the receipts of the items that pass it.
 
-The runner sends every piece of work through it. So a pool is a number of places, suspension is a shut gate, an exchange
-waits for a turnover, and a restart waits until nobody is left whom it could disturb. It knows nothing of items.
+Place in the flow: every piece of work enters through the :class:`Gate` of its runner. So a pool is a number of places,
+suspension is a shut gate, an exchange waits for a turnover, and a restart waits until it is alone. It knows nothing of items.
+
+A :class:`Receipt` tells a remote sender that everything an item caused is safe, without help of any component. A remote
+receiver gives each batch one; every item that is derived from it, in any component of the process, *holds* it until that item
+is handled in turn, and the last holder completes it. The lineage travels in a context variable, so a filter's outputs inherit
+it by being sent while the input is handled. A process without remote inputs has no receipts, and pays one look-up a send.
 """
 
 import asyncio
@@ -180,12 +185,7 @@ class Gate:
                 self._opened.set()
 
 
-# Receipts: how a remote connector learns that everything an item caused is safe, without any component helping.
-#
-# A remote receiver gives each batch a receipt. Every item that is derived from it, in any component of the process,
-# *holds* the receipt until it is handled in turn; when nothing holds it any more, its sender is told.
-# Inside one process the lineage travels in a context variable, so a filter's outputs inherit it by being sent while
-# the input is handled. In a process without remote inputs there are no receipts, and this costs one look-up a send.
+# -- receipts
 
 
 class Receipt:

@@ -1,7 +1,8 @@
-"""What fits what: checks of a whole graph, and of one unit against what it is bound to.
+"""The graph: a wiring whose names were found and whose types fit, as one value; and the checks of what fits what.
 
-Planning asks before anything starts, and a running graph before it is changed: a change is refused for the same reasons,
-in the same words, as a wiring.
+Place in the flow: :func:`gossamer.engine.planning.plan` makes a graph, or says everything that is wrong with the wiring. A
+running graph asks the same checks before it is changed, so both refuse for the same reasons in the same words. Supervisor,
+`topology`, dashboard and documentation read the value; none of them needs to know a particular unit.
 """
 
 import graphlib
@@ -22,10 +23,7 @@ from gossamer.engine.transports import transport_of
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, OnError, Wiring, with_settings
 
-# The graph: a wiring whose names were found and whose types fit, as one value.
-#
-# Supervisor, `topology`, dashboard and documentation all read it; none of them needs to know a particular unit.
-# :func:`gossamer.engine.planning.plan` makes it, or says everything that is wrong with the wiring.
+# -- the value
 
 Roles = Mapping[str, str | Mapping[str, tuple[str, ...]]]
 """A provider's name for each role, or names by key for a keyed role."""

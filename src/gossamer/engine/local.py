@@ -3,6 +3,9 @@
 The three gates of Hunyadi 2007, section 4.4 (producer mutex, free slots, critical section) become two: producers take turns
 while one of them is suspended, so that a bulk put stays contiguous, and they wait for free slots. The third is the
 event loop: between two awaits nothing else runs.
+
+`priority:FIELD` differs in its buffer alone, as a connector of one's own usually does: items leave in the order of one of their
+fields, lowest first, and equal items in the order of arrival.
 """
 
 import asyncio
@@ -284,9 +287,7 @@ class LocalConnector(Connector[T]):
         return Statistics(self._passed, self._waiting, self._peak, self._stalled, self.capacity)
 
 
-# `priority:FIELD`, a connector of one's own as an example: items leave in the order of one of their fields, lowest first.
-#
-# All that differs from `local:` is the buffer, so that is all that stands here. Equal items leave in the order of arrival.
+# -- `priority:FIELD`
 
 
 class PriorityBuffer(Generic[T]):

@@ -1,7 +1,9 @@
-"""Crash points: where a process kills itself when a test asks for it, to prove that nothing is lost there (docs/design/kills.md).
+"""Limits of a process that works for strangers, and the points where a test makes a process kill itself.
 
-`GOSSAMER_CRASH=POINT:N` in the environment means: at the N-th passing of this point the process ends by SIGKILL, without a
-word to anybody. Nobody sets it but tests; where it is unset, a point is a call of an empty function.
+Place in the flow: a process that answers questions or reads documents of strangers calls :func:`limit` first. A process that
+keeps something calls :data:`crash_at` at each :class:`Point`: with `GOSSAMER_CRASH=POINT:N` in the environment it ends by SIGKILL
+at the N-th passing of that point, to prove that nothing is lost there (docs/design/kills.md). Only tests set the variable;
+otherwise a point is a call of an empty function.
 """
 
 import os
@@ -12,8 +14,6 @@ from enum import StrEnum
 from typing import NoReturn
 
 from gossamer.engine.errors import SettingError
-
-# What a process of ours may take that works on questions or documents of strangers: the system sees to it.
 
 
 def limit(memory: int, seconds: int) -> None:

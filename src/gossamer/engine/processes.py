@@ -1,5 +1,7 @@
 """How further Python processes are started: the one place that says where their modules come from.
 
+Place in the flow: parsers, makers of tables, followers, agents and the processes of a wiring are started by :func:`begun`.
+
 Python puts the current folder first on the import path of `python -m` and `python -c`, and a script's folder first on that
 of the script. A crawl is typed in a folder of downloads as well as in any other, and a `msgspec.py` that lies there must not
 become ours. So a process that is started here looks for modules where its parent does, with two differences: nothing of the
@@ -72,10 +74,7 @@ def _script_folder() -> str | None:
     return str(Path(script).resolve().parent) if script else None
 
 
-# Starts processes of ours that work beside this one, for an event loop.
-#
-# Place in the flow: parsers, makers of tables, followers, agents, processes of a wiring, and whatever else a crawl starts and
-# waits for. :mod:`gossamer.engine.processes` says where their modules come from.
+# -- starting one, for an event loop
 
 #: Bytes of one line that a child's streams keep, as asyncio has it.
 _LINE = 1 << 16

@@ -22,8 +22,7 @@ import msgspec
 
 from gossamer.engine.errors import SettingError
 
-# Times, sizes and rates as people write them: `10m`, `1.5h`, `1h30m`, `16MB`, `2GiB`, `250ms`; and the files that they write.
-#
+# -- times, sizes and rates as people write them: `10m`, `1h30m`, `16MB`, `2GiB`, `250ms`
 # A plain number counts in the base unit (seconds, bytes, items).
 
 _TIME = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

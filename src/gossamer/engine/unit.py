@@ -11,8 +11,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.engine.sheet import NoSettings, Sheet
 
-# Counters and gauges of a unit. Reading them gives a value; it never disturbs the unit (row C5).
-
 
 class Metrics:
     """What a unit counts. Names are lower case with underscores; a label is part of the name after a colon.

@@ -1,8 +1,8 @@
-"""What expressions ask of a whole page and no stage puts into the visit: its text, its keywords, the types of its things.
+"""Facts that expressions ask for: parts of a URL, properties of a visit, and the text, keywords and types of a whole page.
 
-Place in the flow: :mod:`gossamer.expressions.facts` reads them at the gates `expand` and `store`. They are made of the body when
-the first expression asks, and kept for the page that was asked about last: its gates are asked one after the other. Whoever has
-read the page just before hands over its document with :func:`keep_document`.
+Place in the flow: predicates read them at every gate. No stage puts the facts of a whole page into the visit: they are made of the
+body when the first expression asks at `expand` or `store`, and kept for the page that was asked about last, since its gates are
+asked one after the other. A processor that has just read the page hands over its document with :func:`keep_document`.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from gossamer.values.errors import ReadApart
 from gossamer.values.url import path_of
 from gossamer.values.visit import HTML_TYPES, Visit
 
-# Parts of a canonical URL as predicates look at them: slices of the text, never a second parser (fault 34).
+# -- parts of a canonical URL: slices of the text, never a second parser (fault 34)
 
 
 def path(url: str) -> str:
@@ -131,7 +131,7 @@ facts_of = _last.of
 keep_document = _last.keep
 
 
-# What is known at which gate: of every kind of thing that is judged, how each fact is read from it.
+# -- facts of each kind of thing that a gate judges
 
 Read = Callable[[Any], Any]
 

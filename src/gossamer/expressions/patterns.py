@@ -1,4 +1,4 @@
-"""RE2 patterns and globs, as filters and expressions write them: linear, whatever they are (fault 63)."""
+"""RE2 patterns, globs and domain constraints, as filters and expressions write them: linear, whatever they are (fault 63)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -103,10 +103,8 @@ def any_of(name: str, patterns: Sequence[str]) -> Any:
         raise SettingError(f"{name}: {len(patterns)} patterns are too much for one expression; use fewer") from None
 
 
-# Domain constraints (Hunyadi 2007, section 5.3.2): a host name written backwards, as `--only`, `--never` and `domain()`
-# take it.
-#
-# It is written from the top-level domain on, and compared label by label without regard to case:
+# -- domain constraints (Hunyadi 2007, section 5.3.2): a host name written backwards, for `--only`, `--never` and `domain()`,
+# from the top-level domain on, and compared label by label without regard to case:
 #
 # ========== ==========================================
 # `hu.bme`   the host `bme.hu` alone

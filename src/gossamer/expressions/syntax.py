@@ -1,4 +1,9 @@
-"""Tokens to a tree, by recursive descent: one method for each line of the grammar (see the package)."""
+"""Text of an expression to tokens, and tokens to a tree of frozen values, by recursive descent.
+
+The tokens carry their places, so that the one error of the language points at one; the parser has one method for each line of the
+grammar (see the package). Values that a person gives beside an expression, `keywords($health) >= $least` (docs/mobile.md), are
+put among the tokens, so that a list may be longer than an expression, and a given value can never be anything but a value.
+"""
 
 import operator
 import re
@@ -13,7 +18,7 @@ from gossamer.engine.sheet import nearest
 from gossamer.expressions.contract import Predicate
 from gossamer.expressions.patterns import compile_pattern
 
-# Text of an expression to tokens; and the one error of the language, which points at the place.
+# -- tokens
 
 #: Characters of the longest expression: longer ones are lists, which belong into files.
 MAX_CHARACTERS = 16_384
@@ -126,10 +131,7 @@ def _meant(source: str, place: int) -> str:
     return f"; write {words[source[place]]!r}" if source[place] in words else ""
 
 
-# Values that an expression names and somebody else gives: `keywords($health) >= $least` (docs/mobile.md).
-#
-# Place in the flow: :mod:`gossamer.expressions.syntax` puts them among the tokens, so that a list may be longer than an
-# expression, and so that no value can be anything but a value, whatever it holds.
+# -- given values
 
 #: What a given value begins with.
 SIGN = "$"
@@ -176,7 +178,7 @@ def with_given(tokens: Sequence[Token], given: Given, source: str) -> list[Token
     return found
 
 
-# The tree of an expression: frozen values that remember where in the text they stood.
+# -- the tree
 
 
 class Test(msgspec.Struct, frozen=True, gc=False):

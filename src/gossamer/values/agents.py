@@ -1,8 +1,13 @@
-"""Claims: which agent met a document first, where several agents share a crawl.
+"""Agents as values, and everything that one of them gets from another: claims of documents, tasks, mail.
 
-Place in the flow: an agent that keeps a document which it did not know claims it, and the claim goes to the agent that has
-the document's digest (:mod:`gossamer.agents.digests`). A digest belongs to an agent as a host does: it lies under
-a name that no host can have.
+Place in the flow: supervisor, designation and agents share the values. An agent that keeps a document which it did not know
+claims it at the agent that has the document's digest (:mod:`gossamer.agents.digests`); a digest belongs to an agent as a
+host does, under a name that no host can have.
+
+Promise: a task that comes from another process, another machine or a file (:mod:`gossamer.storage.mailbox.sealed_files`,
+:mod:`gossamer.agents.receiving`, :mod:`gossamer.agents.marshaler`) is judged here before anything of it is kept. The decoder has
+made sure of its types; the rest of the program takes for granted a canonical URL, the URL's own host, and numbers that fit into
+keys and tables. A task that breaks this would stop the crawl each time it is read.
 """
 
 import re
@@ -22,7 +27,7 @@ from gossamer.values.task import LAST_LEVEL, Task
 from gossamer.values.url import MAX_URL_BYTES, fault_of_url
 from gossamer.values.visit import ORDER, Visit
 
-# Agents as values: which there are, how much each can carry, and where each one stands.
+# -- agents: number, capacity, place
 
 #: What an agent may be called: its name stands in the names of folders and files.
 AGENT_NAME = r"[a-z0-9-]{1,32}"
@@ -186,13 +191,7 @@ def claimed_by(task: Task) -> Claim | None:
     return claim if is_sound else None
 
 
-# Tasks that come from another process, another machine or a file: they are judged here before anything of them is kept.
-#
-# Place in the flow: exchange files (:mod:`gossamer.storage.mailbox.sealed_files`) and what other agents send to agents
-# (:mod:`gossamer.agents.receiving`) and masters (:mod:`gossamer.agents.marshaler`) pass here when they are decoded. The
-# decoder has made sure of the types. The rest of the program takes for granted what holds for every task that it makes
-# itself: a canonical URL, the URL's own host, and numbers that fit into keys and tables. A task that breaks this would stop
-# the crawl each time it is read.
+# -- tasks from elsewhere
 
 #: The greatest depth and number of attempts: far beyond any crawl, and a column of 32 bits has room for what follows it.
 MOST = 1 << 30
@@ -274,11 +273,9 @@ def _fault_of_request(task: Task) -> str:
     return ""
 
 
-# Mail: tasks that waited on a master's disk until their agent was back.
-#
-# Place in the flow: the agent that has found such a task owes it no more, and may be the one that it is for. So mail
-# travels under a relation of its own, and the agent looks whether it has the task (:mod:`gossamer.agents.receiving`): that
-# it has met the URL says nothing.
+# -- mail: tasks that waited on a master's disk until their agent was back
+# The agent that found such a task owes it no more, and may be its recipient. So mail travels under a relation of its own, and the
+# agent looks whether it has the task: that it has met the URL says nothing.
 
 #: The relation of a task that carries another one which waited as mail (:attr:`gossamer.values.task.Task.relation`).
 MAILED = "mailed"

@@ -1,4 +1,8 @@
-"""The registered domain of a host: what one owner answers for (decision 3). Read by politeness, ledger, scope, cookies and tables.
+"""Hosts as names: their registered domain, settings for some of them, and the part of a crawl that a person deletes.
+
+Place in the flow: politeness, ledger, scope, cookies and tables ask for registered domains, which one owner answers for
+(decision 3). Units that have settings for single hosts (`[hosts."*.example.org"]` of a configuration) keep a :class:`HostTable`.
+`gossamer delete` makes a value of its argument, by which archive, logs, tables and ledger find their entries. Pure.
 
 The bundled list of public suffixes has 10,000 rules, and reading all takes 30 ms of CPU, more than a small crawl's pages. A host is
 judged by the rules under its own top-level domain alone, so the library is given those, when the first host of that domain is met.
@@ -119,9 +123,7 @@ def _rules() -> dict[str, list[str]]:
     return rules
 
 
-# Values for some hosts: by name, or for all hosts below one. Pure.
-#
-# Read by the units that have settings for single hosts (`[hosts."*.example.org"]` of a configuration).
+# -- values for some hosts: by name, or for all hosts below one
 
 V = TypeVar("V")
 
@@ -181,10 +183,7 @@ def given_host(name: str, text: str = "") -> str:
     return host_of(url)
 
 
-# The thing that a person has deleted from a crawl: one URL, or a host or domain with everything below it.
-#
-# Place in the flow: `gossamer delete` makes one of its argument; archive, log, tables and ledger are asked by it which of their
-# entries go.
+# -- a deletion: one URL, or a host or domain with everything below it
 
 
 class DeletionTarget(msgspec.Struct, frozen=True):

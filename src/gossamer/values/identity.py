@@ -1,4 +1,9 @@
-"""Instants as text: the one form in which archive, log and tables write them, and the one reader of those that servers write."""
+"""Instants as text, and names that nothing else has.
+
+Place in the flow: archive, log and tables write instants in one form, and :func:`read_date` reads those that servers write. The
+commit numbers each visit once, when its outcome is settled; the row logs name their runs. A name is made of the time, for people
+and for order, and of random bits, so that agents, runs and copies of a crawl need no agreement.
+"""
 
 import itertools
 import os
@@ -79,11 +84,7 @@ def _zone(text: str) -> int:
     return _ZONES.get(name[1].upper(), 0) * 3600 if name else 0
 
 
-# Identity: the names by which runs, visits and crawls are told apart, wherever their rows are brought together.
-#
-# Place in the flow: the commit names each visit once, when its outcome is settled; the row logs name their runs. A name is
-# made of the time, for people and for order, and of random bits, so that agents, runs and copies of a crawl need no
-# agreement.
+# -- names of runs, visits and crawls
 
 #: Random bytes of a name: one collision in 10^9 is to be expected among 700,000 runs that begin in the same second.
 _RANDOM = 6

@@ -1,7 +1,8 @@
-"""Items: what a user's code yields, as a kind, the page's URL, and values that every file and table can hold.
+"""Items that a user's code yields, and exceptions that it raises, as values that every file and table can hold.
 
-Place in the flow: whoever runs a user's code asks here for each thing that it yields, so that what cannot be written is refused
-where it was made, with the place inside it, and not found out when the row is written.
+Place in the flow: the part that runs a user's code asks here for each yielded thing, so that a value that cannot be written is
+refused where it was made, with the place inside it. Of each exception it makes a :class:`Raised`, which travels in the visit to
+the table `errors` and leads to the line of the user's code.
 """
 
 import math
@@ -166,10 +167,7 @@ def _belongs(text: str, place: int) -> bool:
     return letter in " \u00a0\u202f" and is_group
 
 
-# What a user's code raised, in words that lead to its line: who, where, what, and the whole traceback.
-#
-# Place in the flow: whoever runs a user's code makes one of these of each exception; it travels in the visit, and the table
-# `errors` keeps it.
+# -- exceptions
 
 # Processes that read documents import this, and with pathlib they would look for a module of another system, `nt`: a session's
 # current folder might have a file of that name. So paths are texts here.

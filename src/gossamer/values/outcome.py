@@ -110,10 +110,9 @@ def of_status(status: int) -> Outcome:
     return Outcome.PROTOCOL_FAILED
 
 
-# What an answer has that its standard does not allow, and that was read all the same: a closed list of words.
-#
-# Place in the flow: a protocol module notes them in the response; log, tables, archive and `why` tell them, and the module
-# counts them as `note:WORD`. None of them changes what a document says, only how sure one can be of it.
+# -- notes: a closed list of departures from a standard that do not keep an answer from being read
+# A protocol module notes them in the response and counts them as `note:WORD`; log, tables, archive and `why` tell them. None
+# changes a document; it says only how sure one can be of it.
 
 
 class Note(StrEnum):

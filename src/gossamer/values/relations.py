@@ -1,7 +1,9 @@
-"""What is fetched beside pages: page requisites, which a browser fetches by itself to show a page, and sitemaps.
+"""Relations of links: page requisites, sitemaps, and the task that a link becomes.
 
-Which relations they have, and how far they lead. Read by the processors that find them and by the filters, which let them off the
-scope: requisites with `--page-requisites`, sitemaps where a site's robots.txt names one of another host.
+Place in the flow: processors find requisites, which a browser fetches by itself to show a page, and sitemaps; the filters let both
+off the scope, requisites with `--page-requisites`, sitemaps where a site's robots.txt names one of another host. Url-seen,
+the commit and :mod:`gossamer.storage.ledger.contract` make tasks of links by :func:`task_of`, so that a limit of depth or of
+redirects means the same in each.
 """
 
 from gossamer.values.request_identity import Requested
@@ -119,10 +121,7 @@ def belongs(relation: str, source_relation: str) -> bool:
     return relation == CSS_URL or source_kind not in RELATIONS
 
 
-# From a link to a task: how far from the seeds the task is, and how many redirects in a row led to it.
-#
-# Place in the flow: url-seen, the commit and :mod:`gossamer.storage.ledger.contract` all make tasks of links here, so that
-# a limit of depth or of redirects means the same whichever of them made the task.
+# -- from a link to a task: depth, and redirects in a row
 
 
 def task_of(source: Task, url: str, relation: str, request: Requested | None = None) -> Task:

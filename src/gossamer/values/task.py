@@ -1,4 +1,8 @@
-"""What the frontier hands out and takes back: a task goes to the fetchers, an answer says that the host is free again."""
+"""What the frontier hands out and takes back: a task goes to the fetchers, an answer says that the host is free again.
+
+Beside them: the decision about a page after an answer, leases between the keeper of a queue and a crawler, and quarantined
+URLs of a part of a host that looks like a trap.
+"""
 
 from enum import Enum
 
@@ -131,9 +135,8 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
     """How many of them were new here."""
 
 
-# What becomes of a page after an answer: done, back to its queue, postponed, tried again later, or given up.
-#
-# Place in the flow: politeness rules when an answer comes in; the committer makes it durable, and the frontier goes by it.
+# -- decisions: done, back to its queue, postponed, tried again later, or given up
+# Politeness rules make one when an answer comes in; the commit makes it durable, and the frontier goes by it.
 
 
 class What(Enum):
@@ -163,10 +166,9 @@ KEEP = Ruling(What.KEEP)
 GONE = Ruling(What.GONE)
 
 
-# What a queue's keeper and a crawler tell each other: URLs on lease, and that the crawler is still there.
-#
-# A *life* is one process of a crawler, from its start to its end. A lease belongs to a life: who begins a new one has forgotten
-# what the old one had in hand, and says so by its name.
+# -- leases
+# A *life* is one process of a crawler, from its start to its end. A lease belongs to a life: a crawler that begins a new one has
+# forgotten what the old one had in hand, and says so by its name.
 
 
 class LeasedTask(msgspec.Struct, frozen=True, gc=False):
@@ -182,7 +184,7 @@ class LeaseRenewal(msgspec.Struct, frozen=True, gc=False):
     life: str
 
 
-# What is set aside: URLs of a part of a host that looks like a trap. They wait behind everything else, and are not lost.
+# -- quarantine: these URLs wait behind everything else, and are not lost
 
 #: Bits of a family's identifier: ten hexadecimal digits, which people can copy.
 _BITS = 40

@@ -17,10 +17,8 @@ from gossamer.values.outcome import DOCUMENTS, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
 from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, Answer, Ruling, Task
 
-# Orders of a processor to the crawl, beside links and items: to block a host or to slow down its requests (row M4).
-#
-# Place in the flow: a processor yields it, the visit carries it, and it takes effect with the commit of the visit, if the
-# wiring has a keeper that accepts orders (:mod:`gossamer.frontier.politeness.orders`).
+# -- orders of a processor to the crawl: block a host, or slow down its requests (row M4)
+# The visit carries them; they take effect with its commit, if the wiring has a keeper that accepts orders.
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):
@@ -44,10 +42,8 @@ Order = Block | Delay
 ORDER = "order"
 
 
-# How a document came home that a mobile crawler brought: what the archive, the tables and `why` tell of it.
-#
-# Place in the flow: the crawler manager (:mod:`gossamer.mobile.manager`) makes a visit of each document that came, and this
-# goes with its response to the commit. Everything in it but the names that home gave was claimed by a stranger.
+# -- the way home of a document that a mobile crawler brought, for archive, tables and `why`
+# Everything in it but the names that home gave was claimed by a stranger.
 
 BroughtForm = Literal["whole", "text", "elements", "row"]
 """What of a document came: its bytes; its text; the markup of elements; nothing but a row that says that it is not relevant."""
@@ -85,7 +81,7 @@ class Brought(msgspec.Struct, frozen=True, gc=False):
         return self.form in PART_TYPES
 
 
-# What a visit says of a page that was visited before: the words of the columns `change` and `judged_by`.
+# -- changes of a known page: the words of the columns `change` and `judged_by`
 
 
 class PageChange(StrEnum):

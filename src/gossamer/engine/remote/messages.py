@@ -1,9 +1,12 @@
-"""Items to bytes and back, of one type. Used by :mod:`.sending` at the entrance, by :mod:`.receiving` at the exit.
+"""Items and control messages to bytes and back.
 
-Items are encoded one by one when they are sent: what cannot cross is refused to who sends it, and sizes are known
+Place in the flow: :mod:`.sending` codes items at the entrance and :mod:`.receiving` decodes them at the exit; they and
+:mod:`.handshake` exchange the control frames.
+
+Items are encoded one by one when they are sent: what cannot cross is refused to the sender, and sizes are known
 before a frame is cut. A frame's payload is the number of its first item and a msgpack array, put together from those.
 A class that msgspec does not know may cross, too: `to_parcel()` makes plain data of it, and `from_parcel(data)`, a class
-method, makes it again, or raises what says why not.
+method, makes it again, or raises the reason why it cannot.
 """
 
 import asyncio
@@ -111,7 +114,7 @@ class Codec(Generic[T]):
         return first, items
 
 
-# What control frames say, as msgpack structs. Used by :mod:`.handshake`, :mod:`.sending` and :mod:`.receiving`.
+# -- control frames, as msgpack structs
 
 #: Changed whenever frames change their meaning; both sides must agree.
 VERSION = 2
@@ -207,7 +210,7 @@ def refusal(reason: str, *, again: bool = False) -> bytes:
     return encode(LinkRefused(reason[:_REASON], again))
 
 
-# A place to wait for something to change, looked at again after each change. Used by both sides of a connector.
+# -- waiting for a change, on either side
 
 
 class Waiters:
