@@ -1,7 +1,7 @@
 """Frames: how messages of a remote connector cross a socket. Under :mod:`.handshake`, :mod:`.sending` and the others.
 
 A frame is a length (4 bytes, big-endian, of what follows), a kind (1 byte) and a payload. Control payloads are msgpack
-structs (:mod:`.messages`); the payload of `DATA` is the number of its first item and a msgpack array (:mod:`.codec`).
+structs (:mod:`.messages`); the payload of `DATA` is the number of its first item and a msgpack array (:mod:`.messages`).
 
 Between machines `DATA` is compressed where that makes it shorter: it goes over the wire as `PACKED`, and whoever reads gets `DATA`.
 
