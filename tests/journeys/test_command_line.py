@@ -70,6 +70,13 @@ def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> N
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_second_crawl_of_a_host_on_one_day_takes_the_next_free_directory(tmp_path: Path) -> None:
+    with FakeWeb.tree(0, 0) as web:
+        first, second = (json.loads(gossamer("crawl", web.url("/"), "--json", cwd=tmp_path)[1]) for _ in "12")
+    assert second["crawl"] == f"{first['crawl']}-2"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [first["crawl"], second["crawl"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

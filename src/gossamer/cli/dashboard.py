@@ -7,6 +7,7 @@ the dashboard cannot start, or dies, a line says so.
 import asyncio
 import contextlib
 import re
+import shlex
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,9 +43,8 @@ def dashboard(directories: tuple[str, ...], address: str, certificate: str, key:
     DIR is a crawl, or a folder with crawls; without any, the crawls in the current folder are shown. The crawls may run or rest,
     and do not notice. Each line that is printed is an address: the first opens everything, the second shows and changes nothing.
     """
-    from gossamer.dashboard.serving import check_installed, read_address
+    from gossamer.dashboard.serving import read_address
 
-    check_installed()
     listening = read_address(address, certificate, key, is_open=without_tls)
     places = [Path(name) for name in directories or (".",)]
     for place in places:
@@ -78,12 +78,11 @@ def check_dashboard(address: str | None) -> None:
     """Refuse, before a crawl begins, a dashboard that cannot be.
 
     Raises:
-        UsageError: its libraries are missing, or the address does not do.
+        UsageError: the address does not do.
     """
     if address is not None:
-        from gossamer.dashboard.serving import check_installed, read_address
+        from gossamer.dashboard.serving import read_address
 
-        check_installed()
         read_address(address)
 
 
@@ -93,21 +92,27 @@ async def dashboard_beside(job: "AnyCrawl", address: str | None) -> AsyncIterato
     if address is None:
         yield
         return
-    task = asyncio.create_task(_shown(job, address))
+    told: list[str] = []
+    task = asyncio.create_task(_shown(job, address, told))
     try:
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        if not told and job.directory.exists():
+            shown = shlex.quote(str(job.directory))
+            tell(f"the crawl ended before its dashboard had begun; `gossamer dashboard {shown}` shows it")
 
 
-async def _shown(job: "AnyCrawl", address: str) -> None:
+async def _shown(job: "AnyCrawl", address: str, told: list[str]) -> None:
+    """Let the dashboard show the crawl. `told` gets the line that the dashboard began with, or why it did not."""
     while not job.working:
         await asyncio.sleep(LOOK)
     child = await processes.begun("gossamer.dashboard", str(job.directory), address, stderr=asyncio.subprocess.DEVNULL)
     assert child.stdin is not None and child.stdout is not None
     try:
         line = (await child.stdout.readline()).decode().strip()
+        told.append(line)
         if not line or line.startswith("!"):
             tell(f"the dashboard did not start: {line.removeprefix('!') or 'its process ended'}")
             return

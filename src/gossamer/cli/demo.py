@@ -7,7 +7,6 @@ Nothing leaves this machine.
 
 import asyncio
 import contextlib
-import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from gossamer.cli.saying import say_json
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import all_options
+from gossamer.crawls.seeds import free_name
 from gossamer.crawls.summary import Summary
 from gossamer.engine.files import scratch
 from gossamer.engine.sheet import build, show_bytes, show_seconds
@@ -60,7 +60,7 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
     gossamer demo --seconds 5 -o /tmp/demo --json
     """
     spec = WebSpec(pages=PAGES, hosts=HOSTS, latency=LATENCY)
-    directory = Path(output) if output else _free_directory()
+    directory = Path(output) if output else free_name(Path("demo-crawl"))
     with scratch("gossamer-demo-") as folder:
         log = Path(folder) / LOG_NAME
         with contextlib.ExitStack() as stack:
@@ -77,12 +77,6 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
         say_json({**msgspec.structs.asdict(summary), "audit": verdict})
     else:
         print("\n".join(report(spec, summary, verdict)))
-
-
-def _free_directory() -> Path:
-    """./demo-crawl, or the first of ./demo-crawl-2, -3, ... that is not there: a demo replaces nobody's files."""
-    names = itertools.chain(["demo-crawl"], (f"demo-crawl-{number}" for number in itertools.count(2)))
-    return next(path for path in map(Path, names) if not path.exists())
 
 
 def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: bool) -> Summary:
@@ -155,3 +149,5 @@ def _next_lines(spec: WebSpec, directory: str) -> Iterator[str]:
     yield f"  gossamer simweb --audit {directory}/{LOG_NAME} --plot order.svg    # everything the auditor found"
     yield f"  gossamer topology {directory}/crawl.toml    # the parts that this crawl was made of"
     yield f"  gossamer simweb --pages {spec.pages} --hosts {spec.hosts}    # the same web, for any crawler; it says how"
+    yield ""
+    yield "A site of your own: gossamer crawl https://example.org/ --contact you@example.org"

@@ -7,6 +7,8 @@ one line and exit code 2.
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -120,8 +122,8 @@ def _one_line(action: Callable[[], None]) -> None:
     except OSError as error:
         raise click.UsageError(f"{error.filename or 'the port'} cannot be used: {error.strerror or error}") from error
     except ModuleNotFoundError as error:
-        hint = "install the extra: pip install 'gossamer[simweb]'"
-        raise click.UsageError(f"this needs the package {error.name}; {hint}") from error
+        hint = f"{shlex.quote(sys.executable)} -m pip install {error.name}"
+        raise click.UsageError(f"this needs the package {error.name}; install it: {hint}") from error
 
 
 @click.command("simweb", help=HELP)

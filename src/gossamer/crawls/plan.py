@@ -16,7 +16,7 @@ from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.directory import kept_wiring
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.processes import check_bodies_cross, check_children_can_import, with_pre_filters
-from gossamer.crawls.seeds import check_schemes, default_directory, read_seeds, users_of
+from gossamer.crawls.seeds import check_schemes, default_directory, free_name, read_seeds, users_of
 from gossamer.crawls.subscribing import with_subscribers, without_subscribers
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.graph import Graph
@@ -117,4 +117,5 @@ def _directory(options: CrawlOptions, wiring: Wiring) -> Path:
     if kept is not None:
         return Path(str(kept))
     seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
-    return Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
+    usual = Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
+    return usual if options.overwrite else free_name(usual)

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import itertools
 import re
 import ssl
 from collections.abc import Callable, Container, Sequence
@@ -87,6 +88,12 @@ def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
     if seeds:
         host = host_of(seeds[0]) if is_machine(host_of(seeds[0])) else scheme_of(seeds[0])
     return f"crawl-{host}-{today.isoformat()}"
+
+
+def free_name(path: Path) -> Path:
+    """A path that is not there yet: this one, or the first of PATH-2, PATH-3, ... A default replaces no files."""
+    later = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    return next(one for one in itertools.chain([path], later) if not one.exists())
 
 
 #: Sites of seeds whose names are looked up before a crawl begins, one after the other: a person sees at once that one is wrong.

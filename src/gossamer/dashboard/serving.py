@@ -6,7 +6,6 @@ whose standard input ends with the crawl, and so does it.
 
 import asyncio
 import contextlib
-import importlib.util
 import ipaddress
 import socket
 import sys
@@ -29,16 +28,6 @@ from gossamer.values.errors import UsageError
 #
 # Place in the flow: commands read what a person wrote here, before the libraries of the server are loaded; :mod:`serving`
 # listens.
-
-
-def check_installed() -> None:
-    """Refuse where the libraries of the server are missing.
-
-    Raises:
-        UsageError: they are; says how to install them.
-    """
-    if any(importlib.util.find_spec(name) is None for name in ("starlette", "uvicorn")):
-        raise UsageError("the dashboard needs Starlette and uvicorn; install them: pip install 'gossamer[dashboard]'")
 
 
 class Listening(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
+from gossamer.engine.installation import install_command
 from gossamer.sinks.mapping import Row, SinkSpec, named_parameters
 from gossamer.values.errors import UsageError
 
@@ -169,7 +170,7 @@ class PostgresDriver(SinkDriver):
         try:
             import psycopg  # an extra: most crawls have no database
         except ImportError:
-            raise UsageError("PostgreSQL needs psycopg; install it: pip install 'gossamer[postgresql]'") from None
+            raise UsageError(f"PostgreSQL needs psycopg; install it: {install_command('postgresql')}") from None
         self._psycopg = psycopg
         password = spec.password.read() if spec.password else None
         url = spec.url.replace(f"{spec.scheme}:", "postgresql:", 1)
@@ -252,9 +253,7 @@ class AlchemyDriver(SinkDriver):
         try:
             import sqlalchemy  # an extra: most crawls have no database
         except ImportError:
-            raise UsageError(
-                f"{spec.scheme} needs SQLAlchemy; install it: pip install 'gossamer[sqlalchemy]'"
-            ) from None
+            raise UsageError(f"{spec.scheme} needs SQLAlchemy; install it: {install_command('sqlalchemy')}") from None
         self._alchemy = sqlalchemy
         try:
             url = sqlalchemy.make_url(spec.url)

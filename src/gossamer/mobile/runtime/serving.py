@@ -6,7 +6,6 @@ Place in the flow: `gossamer runtime --serve` calls :func:`serve`. Off loopback 
 import asyncio
 import contextlib
 import fcntl
-import importlib.util
 import ipaddress
 import os
 import signal
@@ -150,16 +149,6 @@ def state_folder(text: str = "") -> Path:
     return folder
 
 
-def check_libraries() -> None:
-    """Refuse where the libraries of the server are missing.
-
-    Raises:
-        UsageError: they are; says how to install them.
-    """
-    if any(importlib.util.find_spec(name) is None for name in ("starlette", "uvicorn")):
-        raise UsageError("the runtime needs Starlette and uvicorn; install them: pip install 'gossamer[runtime]'")
-
-
 def checked_walls(limits: ProcessLimits) -> Walls:
     """The walls of crawlers on this machine.
 
@@ -225,7 +214,6 @@ def serve(
         UsageError: something cannot be served, or it cannot listen there, or crawlers cannot be shut in.
         CrawlDirectoryError: another runtime uses the folder.
     """
-    check_libraries()
     processes = limits or ProcessLimits()
     with held(folder):
         walls = checked_walls(processes)
