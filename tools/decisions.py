@@ -18,7 +18,6 @@ this list.
 
 
 def text() -> str:
-    """The page."""
     pages = sorted(path for path in _FOLDER.glob("[0-9]*.md"))
     return _HEAD + "".join(f"- [{_title(path.read_text('utf-8'))}]({path.name})\n" for path in pages)
 

@@ -30,7 +30,6 @@ _MEASURED = ("s", "bytes", "bytes/s", "pages/s")
 
 
 def text() -> str:
-    """The module."""
     return _HEAD + "".join(map(_field, properties(all_options(installed=False))))
 
 

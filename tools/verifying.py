@@ -58,11 +58,9 @@ class Verified(msgspec.Struct):
 
     @property
     def is_whole(self) -> bool:
-        """Nothing is wrong."""
         return not self.findings
 
     def find(self, text: str) -> None:
-        """Something is wrong."""
         if len(self.findings) < MOST:
             self.findings.append(text)
 

@@ -37,7 +37,6 @@ class Hit(msgspec.Struct, frozen=True):
 
     @property
     def is_robots(self) -> bool:
-        """It asked for robots.txt."""
         return self.url.endswith("/robots.txt") and self.url.count("/") == 3
 
 
@@ -55,11 +54,9 @@ class Judgement(msgspec.Struct):
 
     @property
     def holds(self) -> bool:
-        """Everything holds."""
         return not any(self.breaches.values())
 
     def breach(self, invariant: str, text: str) -> None:
-        """Something does not hold."""
         told = self.breaches.setdefault(invariant, [])
         if len(told) < MOST:
             told.append(text)

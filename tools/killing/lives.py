@@ -167,7 +167,6 @@ class Lives:
         return self._log.stat().st_size if self._log.exists() else 0
 
     def _ask_for_checkpoint(self) -> None:
-        """The answer never comes where the process dies at it."""
         with contextlib.suppress(GossamerError, OSError), Control(self._directory, PATIENCE) as control:
             control.do(Checkpoint(f"life-{len(self.lives)}"))
 

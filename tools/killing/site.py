@@ -39,7 +39,6 @@ class Round(msgspec.Struct, frozen=True):
 
     @property
     def spec(self) -> WebSpec:
-        """The web."""
         return WebSpec(
             seed=self.seed,
             pages=self.pages,
@@ -56,7 +55,6 @@ class Round(msgspec.Struct, frozen=True):
 
     @property
     def first_page(self) -> str:
-        """Where the crawl begins."""
         web = SimWeb(self.spec)
         return f"http://{web.hosts.name(0)}/"
 
@@ -66,7 +64,6 @@ class Round(msgspec.Struct, frozen=True):
         return {graph.url(int(page)) for page in expected_pages(graph, None, "any", self.depth).pages}
 
     def command(self, directory: Path, port: int) -> list[str]:
-        """What begins the crawl."""
         options = {
             "scope": "any",
             "allow-network": "127.0.0.0/8",

@@ -104,7 +104,6 @@ class Members:
         """Pages that each session is still shown; of one alone, the last alone is valid."""
 
     def enter(self, request: FakeRequest) -> FakePage:
-        """Begin a session."""
         self.log_ins += 1
         if not self._sessions:
             self._left.clear()
@@ -113,8 +112,6 @@ class Members:
         return FakePage("in", headers=(cookie,))
 
     def only(self, page: FakePage) -> Callable[[FakeRequest], FakePage]:
-        """A page for members."""
-
         def answer(request: FakeRequest) -> FakePage:
             number = request.header("cookie").partition("sid=")[2]
             sid = int(number) if number.isdigit() else 0
@@ -129,7 +126,6 @@ class Members:
 
 
 def pages_of(listings: int) -> dict[str, FakePage]:
-    """The shop."""
     found = {"/": FakePage('<a class="next" href="/l0">begin</a>')}
     for number in range(listings):
         things = "".join(f'<a class="thing" href="/t{number}-{index}">x</a>' for index in range(THINGS))

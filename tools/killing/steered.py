@@ -96,7 +96,6 @@ class SteeredCrawl:
         return f"<SteeredCrawl: {self.name}>"
 
     def run(self) -> None:
-        """Crawl, and judge."""
         more = ["--agents", str(self._chance.randint(2, 3))]
         if self._limit is not None:
             more += ["--max-pages", str(self._limit)]

@@ -54,7 +54,6 @@ class Report(msgspec.Struct):
 
 
 def _said(server: TripleServer) -> Said:
-    """What the store elsewhere holds."""
     rows = server.ask(f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}")
     return sorted((_path(row["g"]), row["o"]) for row in rows)
 

@@ -322,7 +322,6 @@ class AgentRun:
 
     @property
     def state_at_work(self) -> str:
-        """`running`, `paused` or `stopping`."""
         return "stopping" if self.is_stopping else "paused" if self.units.frontier.is_paused else "running"
 
     def stop(self) -> None:
@@ -339,7 +338,6 @@ class AgentRun:
         self.units.frontier.pause()
 
     def go_on(self) -> None:
-        """Ask again."""
         self.units.frontier.go_on()
 
     @property
@@ -396,7 +394,6 @@ class AgentRun:
 
     @property
     def units(self) -> UnitsAtWork:
-        """Its units."""
         return UnitsAtWork(self.graph_at_work)
 
     @property

@@ -98,7 +98,6 @@ async def _made(agents: list["AgentProcess"], masters: list["MasterProcess"], di
 
 
 async def _lives(processes: Sequence["SupervisedProcess"]) -> list[str] | None:
-    """Who is at work, as this very process; None where one does not answer."""
     news = await asyncio.gather(*(one.ask_news() for one in processes))
     return None if None in news else [one.report.life for one in news if one is not None]
 

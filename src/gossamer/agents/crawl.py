@@ -263,7 +263,6 @@ class DividedCrawl:
         self._companions.register()
 
     def _limit_by_frontier(self) -> None:
-        """Tell the supervisor the limits of the whole crawl, as they stand."""
         self.roster.limit(self.supervisor, self.graph, self._began)
 
     @contextlib.asynccontextmanager
@@ -324,7 +323,6 @@ class DividedCrawl:
 
     @property
     def supervisor(self) -> Supervisor:
-        """The agents at work."""
         assert self._supervisor is not None, "it does not run yet"
         return self._supervisor
 

@@ -107,7 +107,6 @@ class KeptDesignations(Provider[DesignationSheet]):
         return answers
 
     def _kept(self, domains: Sequence[str]) -> dict[str, str]:
-        """What the ledger has of these domains."""
         values = self.ledger.spaces.get_many(DESIGNATED, domains)
         return dict(_decode(value) for value in values if value is not None)
 

@@ -50,7 +50,6 @@ class AgentDigests(Provider[NoSettings]):
         self._owed: list[OwedTask] = []
 
     async def start(self) -> None:
-        """Open the spaces."""
         self.ledger.spaces.open(DIGESTS)
         self.ledger.spaces.open(COPIES)
 
@@ -86,11 +85,9 @@ class AgentDigests(Provider[NoSettings]):
         self._owed = []
 
     def ends(self) -> Mapping[str, int]:
-        """It writes no files."""
         return {}
 
     def files(self) -> Sequence[str]:
-        """It writes no files."""
         return ()
 
     async def claim_again(self, rows: Iterable[DocumentRow]) -> int:

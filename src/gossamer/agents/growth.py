@@ -111,7 +111,6 @@ class RestSpacing:
     """Says how often a crawl may rest of itself, whatever for. Pure: it is told the time, in monotonic seconds."""
 
     def __init__(self) -> None:
-        """It has not rested yet."""
         self._not_before = -math.inf
         self._pause = AGAIN
 

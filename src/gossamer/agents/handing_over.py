@@ -196,7 +196,6 @@ class TableMoves:
 
 @contextmanager
 def _opened(directory: Path) -> Iterator[SharedFile]:
-    """The shared file of a crawl, with the tables that are needed here."""
     with closing(SharedFile(directory)) as shared:
         shared.open(SCHEMA + _MOVES)
         yield shared
@@ -277,7 +276,6 @@ def read_wishes(directory: Path) -> dict[str, str]:
 
 
 def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
-    """These domains have moved."""
     left = {domain: agent for domain, agent in read_wishes(directory).items() if done.get(domain) != agent}
     if left:
         replace_file(directory / _WISHES, msgspec.json.encode(left))

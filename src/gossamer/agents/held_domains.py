@@ -61,7 +61,6 @@ class HeldDomains(Provider[HeldDomainsSheet]):
         self._rule: DomainRule = domain_rule(self.sheet.division, self.sheet.together)
 
     async def start(self) -> None:
-        """Open the space."""
         self.ledger.spaces.open(HELD)
 
     def owner(self, host: str) -> str:

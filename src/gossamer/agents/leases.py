@@ -78,11 +78,9 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
     # -- life
 
     async def start(self) -> None:
-        """Watch the leases."""
         self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
-        """Watch no more."""
         if self._watching is not None:
             self._watching.cancel()
 
@@ -169,11 +167,9 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
     # -- outputs
 
     def take_leased(self, free: int) -> Sequence[LeasedTask]:
-        """URLs for the crawler."""
         return _taken(self._leased, free)
 
     def take_answers(self, free: int) -> Sequence[Answer]:
-        """Answers for the frontier."""
         return _taken(self._answers, free)
 
     def take_visits(self, free: int) -> Sequence[Visit]:
@@ -181,7 +177,6 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
         return _taken(self._visits, free)
 
     def take_returned(self, free: int) -> Sequence[Task]:
-        """URLs for the queue."""
         return _taken(self._returned, free)
 
 
@@ -212,7 +207,6 @@ class TakeLeases(AsynchronousFilter[TakeLeasesSheet]):
         self._renewing = asyncio.create_task(self._renew())
 
     async def stop(self) -> None:
-        """Renew no more."""
         if self._renewing is not None:
             self._renewing.cancel()
 
@@ -230,7 +224,6 @@ class TakeLeases(AsynchronousFilter[TakeLeasesSheet]):
         self.signal("tasks")
 
     def take_tasks(self, free: int) -> Sequence[Task]:
-        """URLs to be fetched."""
         return _taken(self._tasks, free)
 
     def take_renewals(self, free: int) -> Sequence[LeaseRenewal]:

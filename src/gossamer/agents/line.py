@@ -117,7 +117,6 @@ class AgentLine:
         raise ConnectionRefusedError
 
     def close(self) -> None:
-        """Hang up."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None

@@ -218,7 +218,6 @@ class MassMail(Provider[MassMailSheet]):
     # -- the disk
 
     def _write(self, posted: Sequence[_Posted]) -> None:
-        """Put pieces on the disk. Raises DiskFull."""
         self._disk.write((one.agent, one.task) for one in posted)
         self.commits += 1
         self.metrics.count("spilled", len(posted))
@@ -249,7 +248,6 @@ class MassMail(Provider[MassMailSheet]):
             _release(waiting)
 
     def _forget(self) -> None:
-        """Take what was delivered off the disk."""
         if not self.sheet.holds and self._disk.forget():
             self.commits += 1
 
@@ -289,7 +287,6 @@ class MassMail(Provider[MassMailSheet]):
             self._find_waiting()
 
     def _find_waiting(self) -> None:
-        """Let the senders go on for whom something is on the disk."""
         for agent in self._disk.find_waiting():
             self._more[agent].set()
 

@@ -137,7 +137,6 @@ class MasterRun:
         return next(one for one in self.graph_at_work.providers.values() if isinstance(one, MassMail))
 
     def finish(self) -> None:
-        """End: all is over."""
         self._is_ending.set()
 
     def stop(self) -> None:
@@ -145,7 +144,6 @@ class MasterRun:
         self._is_ending.set()
 
     def abort(self) -> None:
-        """End, as :meth:`stop`."""
         self._is_ending.set()
 
     def pause(self) -> None:

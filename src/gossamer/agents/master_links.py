@@ -65,7 +65,6 @@ class MasterLinks(Provider[MasterLinksSheet]):
         self._looking = asyncio.create_task(self._look_on())
 
     async def stop(self) -> None:
-        """Look no more."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)

@@ -69,7 +69,6 @@ class _Change(msgspec.Struct, frozen=True):
         return at_work(self.before)
 
     def moves(self, directory: Path) -> RingMoves | TableMoves:
-        """What changes hands."""
         return TableMoves(directory) if self.by_table else RingMoves(self.before, self.after)
 
 
@@ -263,7 +262,6 @@ def _give_up(directory: Path, wiring: Wiring, work: _Change) -> None:
 
 
 def _forget(directory: Path, work: _Change) -> None:
-    """Nothing is under way any more."""
     if work.by_table:
         TableMoves(directory).forget()
     _note(directory).unlink(missing_ok=True)

@@ -86,14 +86,10 @@ class HasFiles(Protocol):
     """A crawl at work that may exchange URLs by files."""
 
     @property
-    def exchange(self) -> "FileExchange":
-        """Its exchange."""
-        ...
+    def exchange(self) -> "FileExchange": ...
 
     @property
-    def units(self) -> "UnitsAtWork":
-        """Its units."""
-        ...
+    def units(self) -> "UnitsAtWork": ...
 
 
 def exchange_of(crawl: object) -> tuple["FileExchange", "UnitsAtWork"]:

@@ -72,7 +72,6 @@ class Heartbeats:
     """Asks for news in rounds."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """`report` takes lines for people."""
         self.ended_after = FrontierSheet().silence
         """Seconds of silence after which a process is ended."""
         self._report = report
@@ -124,7 +123,6 @@ class Heartbeats:
             process.beat.heard()  # one that the system cannot end at once is not ended again in each round
 
     def close(self) -> None:
-        """Ask nobody any more."""
         for task in self._asked.values():
             task.cancel()
 
@@ -161,7 +159,6 @@ class Solitude:
         return f"<Solitude since {self._asked:g}>"
 
     def asked(self, now: float) -> None:
-        """A supervisor has asked."""
         self._asked = now
 
     def is_over(self, now: float) -> bool:
@@ -186,7 +183,6 @@ class Unheard:
             self._kept.append(line)
 
     def taken(self) -> list[str]:
-        """What was kept, once."""
         lines = list(self._kept)
         self._kept.clear()
         return lines

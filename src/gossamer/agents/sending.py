@@ -62,5 +62,4 @@ class OtherAgent(AsynchronousFilter[NoSettings]):
         raise NotImplementedError("another agent is a process of its own")
 
     def take_found(self, free: int) -> list[Task]:
-        """URLs of our hosts."""
         raise NotImplementedError("another agent is a process of its own")

@@ -70,7 +70,6 @@ class Giving:
     """Tells agents and masters the settings and pauses that they have not heard."""
 
     def __init__(self, agents: Mapping[str, AgentProcess], masters: Mapping[str, MasterProcess]) -> None:
-        """Nothing was changed yet."""
         self._agents, self._masters = agents, masters
         self._given = GivenSettings(len(agents))
 

@@ -160,7 +160,6 @@ def shared_again(directory: Path, crawl: str) -> Iterator[SharedFile]:
 
 
 def _forget_journals(path: Path) -> None:
-    """They belong to the file that is replaced."""
     for journal in ("-wal", "-shm"):
         path.with_name(path.name + journal).unlink(missing_ok=True)
 
@@ -210,7 +209,6 @@ class CrawlSharedState(Provider[SharedStateSheet]):
         self._file = SharedFile(Path(self.sheet.directory), crawl=self.sheet.crawl, is_new=not self.sheet.crawl)
 
     async def stop(self) -> None:
-        """Close it."""
         self._file.close()
 
     def open(self, schema: str) -> None:

@@ -206,7 +206,6 @@ def _aim(agents: Sequence[_Agent]) -> None:
 
 
 def _wanted(one: _Agent, whole: float) -> float:
-    """What it could use of the whole; all of it where it is short."""
     if one.use is None or one.use >= SHORT * one.bound:
         return whole
     return max(LEAST, one.use / LOOSE)

@@ -75,7 +75,6 @@ class Starter:
     """Starts processes by the names of agents and masters."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is where they meet."""
         self._folder = folder
         self._prepared: dict[str, asyncio.Task[asyncio.subprocess.Process]] = {}
 
@@ -162,7 +161,6 @@ class SupervisedProcess(ABC):
 
     @property
     def is_alive(self) -> bool:
-        """Its process runs."""
         return bool(self._taken_over) or (self.process is not None and self.process.returncode is None)
 
     @property
@@ -241,7 +239,6 @@ class SupervisedProcess(ABC):
         return news
 
     def kill(self) -> None:
-        """End it at once."""
         if self.process is not None and self.process.returncode is None:
             self.process.kill()
         elif self._taken_over and process_of(self.directory, self.name) == self._taken_over:
@@ -280,7 +277,6 @@ class AgentProcess(SupervisedProcess):
             return False  # another version's, which its next start refuses
 
     def _last_status(self) -> int:
-        """An agent that ends in order closes its ledger."""
         with RocksLedger(LedgerSheet(directory=str(self.directory), agent=self.name)).looking() as ledger:
             return 0 if ledger.is_clean else -signal.SIGKILL
 

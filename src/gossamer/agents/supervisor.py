@@ -108,7 +108,6 @@ class Supervisor:
 
     @property
     def _everybody(self) -> list[SupervisedProcess]:
-        """Agents and masters."""
         return [*self.agents.values(), *self.masters.values()]
 
     @property
@@ -117,7 +116,6 @@ class Supervisor:
         return [one for one in self.masters.values() if not one.is_gone]
 
     def _reporting(self) -> set[str]:
-        """Whose reports say whether all is over."""
         gone = {name for name, agent in self.agents.items() if self.is_resting and agent.has_ended}
         return (self.agents.keys() - gone) | {one.name for one in self.masters_at_work}
 
@@ -289,7 +287,6 @@ class Supervisor:
         return self._quiescence.is_over(reports) or now - self._resting_since[1] > patience
 
     async def _catch_up(self, name: str) -> None:
-        """Tell one that answers again what others were told while it was away."""
         if why := await self.giving.catch_up(name, is_held=self.is_paused or self.is_resting):
             self._report(f"{name} does not take what was changed while it was away: {why}")
 

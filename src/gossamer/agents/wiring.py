@@ -204,7 +204,6 @@ def on_divided(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
 
 
 def _claiming(commit: ComponentPlan) -> ComponentPlan:
-    """The commit with the keeper of digests behind its other keepers."""
     keepers: Any = commit.providers.get("keepers", {})
     visits = [*keepers.get("visits", ()), DIGESTS]
     return msgspec.structs.replace(commit, providers={**commit.providers, "keepers": {**keepers, "visits": visits}})

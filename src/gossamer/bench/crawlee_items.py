@@ -35,14 +35,12 @@ logging.disable(logging.CRITICAL)
 
 
 def by_parsel(context):  # type: ignore[no-untyped-def]  # Crawlee's types, which are not installed here
-    """Title and links."""
     css = context.selector.css
     found = css("a::attr(href), area::attr(href), iframe::attr(src), frame::attr(src)").getall()
     return css("title::text").get("").strip(), found
 
 
 def by_soup(context):  # type: ignore[no-untyped-def]  # as above
-    """The same with BeautifulSoup."""
     soup = context.soup
     found = [node.get("href") or node.get("src") for node in soup.find_all(("a", "area", "iframe", "frame"))]
     return soup.title.get_text().strip() if soup.title else "", [link for link in found if link]

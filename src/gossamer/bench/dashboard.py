@@ -85,7 +85,6 @@ class BenchedDashboard:
         return answer
 
     def ask(self, path: str, body: object = None) -> bytes:
-        """The whole answer."""
         with self.open(path, body) as answer:
             return answer.read()
 

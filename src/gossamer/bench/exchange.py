@@ -171,7 +171,6 @@ def _moved(report: BenchReport, web: DividedWeb) -> None:
 
 
 def _first_pages(web: DividedWeb) -> list[int]:
-    """The first page of each host that has one."""
     return list({int(host): page for page, host in reversed(list(enumerate(web.host_of)))}.values())
 
 

@@ -70,7 +70,6 @@ THESIS_REMOTE = ((1, 921), (5, 628), (10, 419), (50, 408), (75, 359), (100, 359)
 
 
 async def _median(measure: Callable[[], Awaitable[float]]) -> float:
-    """Microseconds an item, the median of several runs."""
     return statistics.median([await measure() for _ in range(REPEATS)])
 
 

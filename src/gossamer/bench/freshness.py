@@ -54,7 +54,6 @@ class FreshnessCase(msgspec.Struct, frozen=True):
 
 
 def _simulated(cases: Iterable[FreshnessCase]) -> list[FreshnessFigures]:
-    """Each in a process of its own, in order."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(_apart, cases))
 

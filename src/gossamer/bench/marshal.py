@@ -166,7 +166,6 @@ async def _mastered(load: Sequence[Task]) -> float:
 
 
 async def _sent(mail: MassMail, agent: str) -> None:
-    """Take what there is for an agent, which commits it at once."""
     while True:
         mail.delivered(await mail.take(agent, BATCH))
 

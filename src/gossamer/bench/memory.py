@@ -20,7 +20,6 @@ WIDTH = 50
 
 
 def run(pages: int = PAGES) -> BenchReport:
-    """Crawl and watch."""
     report = BenchReport("memory")
     web = simulated(pages * 4, min(HOSTS, pages), *PLAIN)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
@@ -44,5 +43,4 @@ def run(pages: int = PAGES) -> BenchReport:
 
 
 def _step(looks: list[dict[str, float]]) -> float:
-    """Bytes that one sign stands for."""
     return max((look["rss"] for look in looks), default=1.0) / WIDTH

@@ -34,7 +34,6 @@ class RuntimeCost(msgspec.Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """Of both."""
         return self.runtime + self.crawler
 
 

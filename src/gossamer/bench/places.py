@@ -35,7 +35,6 @@ class World(NamedTuple):
     domains: Mapping[str, float]
 
     def round_trip(self, place: str, domain: str) -> float:
-        """Milliseconds."""
         apart = abs(self.places[place] - self.domains[domain])
         return NEAR + FAR * 2 * min(apart, 1 - apart)
 
@@ -55,7 +54,6 @@ def world(domains: int = DOMAINS, seed: int = 1) -> World:
 
 
 def run(domains: int = DOMAINS) -> BenchReport:
-    """Measure all of it."""
     report = BenchReport("places")
     found = world(domains)
     members = [

@@ -43,7 +43,6 @@ T = TypeVar("T")
 
 
 def _groups(several: Iterable[T]) -> Iterator[list[T]]:
-    """As many at once as go into one group."""
     left = iter(several)
     while some := list(islice(left, _GROUP)):
         yield some

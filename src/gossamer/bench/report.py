@@ -36,7 +36,6 @@ class FigureTable(msgspec.Struct):
     rows: list[tuple[str, ...]] = []
 
     def add(self, *cells: Any) -> None:
-        """One more row."""
         self.rows.append(tuple(str(cell) for cell in cells))
 
     def text(self) -> str:
@@ -61,7 +60,6 @@ class BenchReport(msgspec.Struct):
     """As it was typed."""
 
     def table(self, title: str, *columns: str) -> FigureTable:
-        """Start a new table."""
         made = FigureTable(title, columns)
         self.tables.append(made)
         return made
@@ -73,5 +71,4 @@ class BenchReport(msgspec.Struct):
         return "\n\n".join([f"{self.name}: {head}", said, *(table.text() for table in self.tables)])
 
     def json(self) -> bytes:
-        """The same as data."""
         return msgspec.json.format(msgspec.json.encode(self))

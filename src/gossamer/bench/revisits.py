@@ -118,7 +118,6 @@ def _measured(size: int, is_scheduled: bool) -> str:
 
 
 def _popped(queues: LedgerFrontier, now: float) -> None:
-    """Take out of the queues what is in them."""
     for state in queues.admit(now):
         while queues.pop(state.host):
             pass

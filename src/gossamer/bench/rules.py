@@ -87,7 +87,6 @@ def in_due_order(policy: RevisitPolicy, web: WebOfChanges, budget: float, most: 
 
 
 def _visited(policy: RevisitPolicy, known: KnownPage, now: float, is_changed: bool) -> KnownPage:
-    """A page after a visit, with its next wait."""
     known = KnownPage(visited_at=now, changed_at=now if is_changed else known.changed_at, waits=known.waits)
     wait = min(max(policy.interval(known, _OUTLOOK), _LEAST), _MOST)
     return msgspec.structs.replace(known, waits=wait)

@@ -151,7 +151,6 @@ class _Ledger:
         return 1 - seen.missed / max(1, seen.asked)
 
     def forget_hits(self) -> None:
-        """Count from now on."""
         self._ledger.seen.asked = self._ledger.seen.missed = 0
 
     def offer(self, pages: Sequence[list[str]]) -> int:

@@ -52,7 +52,6 @@ class TokenBucket:
         self._draw = random.Random(seed)
 
     def ask(self, page: int, now: float) -> ServerReply:
-        """See :class:`Server`."""
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self.rate)
         self._at = now
         elapsed = self._latency * self._draw.lognormvariate(0.0, 0.3)
@@ -77,7 +76,6 @@ class Overloaded:
         self._draw = random.Random(seed)
 
     def ask(self, page: int, now: float) -> ServerReply:
-        """See :class:`Server`."""
         self._load *= 2.0 ** (-(now - self._at) / self.SPAN)
         self._load += 0.6931 / self.SPAN
         self._at = now
@@ -95,7 +93,6 @@ class FailsAtRandom:
         self._draw = random.Random(seed)
 
     def ask(self, page: int, now: float) -> ServerReply:
-        """See :class:`Server`."""
         is_lost = self._draw.random() < self._share
         return ServerReply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, self._latency)
 
@@ -108,7 +105,6 @@ class Moody:
         self._retry_after, self._latency = retry_after, latency
 
     def ask(self, page: int, now: float) -> ServerReply:
-        """See :class:`Server`."""
         if now % (self.well + self.ill) < self.well:
             return ServerReply(Outcome.OK, self._latency)
         return ServerReply(Outcome.RATE_LIMITED, self._latency, self._retry_after)
@@ -121,7 +117,6 @@ class BrokenPages:
         self._one_in, self._latency = one_in, latency
 
     def ask(self, page: int, now: float) -> ServerReply:
-        """See :class:`Server`."""
         if page % self._one_in == 0:
             return ServerReply(Outcome.SERVER_ERROR, self._latency, "1")
         return ServerReply(Outcome.OK, self._latency)

@@ -92,7 +92,6 @@ class SharedCrawl(msgspec.Struct, frozen=True):
 
     @property
     def pace(self) -> float:
-        """Pages a second."""
         return self.pages / self.seconds
 
 

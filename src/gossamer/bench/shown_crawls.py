@@ -68,7 +68,6 @@ def standing_of(name: str, *, units: bool) -> CrawlStanding:
 
 
 def _agents_of(name: str) -> int:
-    """The large crawl, which is the first, has many; others have one."""
     return AGENTS if name.endswith("-000") else 0
 
 
@@ -112,7 +111,6 @@ class SpokenFor:
         self._name = name
 
     async def steer(self, request: ControlRequest) -> Answered:
-        """The answer."""
         match request:
             case Status():
                 return told(standing_of(self._name, units=request.units))

@@ -32,7 +32,6 @@ def extruct(page: str) -> int:
 
 
 def main() -> None:
-    """Measure."""
     page = sys.stdin.read()
     read = {"pyRdfa3": pyrdfa, "extruct": extruct}[sys.argv[1]]
     times = []

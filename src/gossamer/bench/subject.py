@@ -148,7 +148,6 @@ class Samples:
         self._crawl, self._job = crawl, job
 
     async def follow(self) -> None:
-        """Look until cancelled."""
         while True:
             await asyncio.sleep(LOOK)
             if self._crawl.working:

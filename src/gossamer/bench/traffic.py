@@ -62,7 +62,6 @@ class CrawlOverLine(msgspec.Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """Both ways."""
         return self.count.up + self.count.down
 
 

@@ -28,7 +28,6 @@ CACHE = 1_000
 
 
 def _urls(size: int) -> list[str]:
-    """URLs of sites with a hundred pages each, in no order."""
     urls = [f"https://www.site-{n // 100}.example/section/page-{n % 100}.html" for n in range(size)]
     random.Random(1).shuffle(urls)
     return urls

@@ -172,11 +172,9 @@ class Focus(Provider[FocusSheet]):
         """Nothing lies outside of the group."""
 
     def ends(self) -> Mapping[str, int]:
-        """No files."""
         return {}
 
     def files(self) -> Sequence[str]:
-        """No files."""
         return ()
 
 
@@ -206,5 +204,4 @@ def _key(url: str) -> bytes:
 
 
 def _within(score: float) -> float:
-    """A score from 0 to 1, whatever somebody's own part said."""
     return min(max(score, 0.0), 1.0) if score == score else 0.0

@@ -166,7 +166,6 @@ class _Weighing:
             account.copies = max(0, account.copies - 1)
 
     def _account(self, host: str, identity: str) -> Account:
-        """The account of a page, which will be written."""
         key = key_of(host, identity)
         account = self._changed[key] = self._known(key)
         return account
@@ -305,7 +304,6 @@ class OpicQueues(Provider[NoSettings]):
         self._dropped: list[Task] = []
 
     async def stop(self) -> None:
-        """End what was dropped."""
         self._end_copies()
 
     def __len__(self) -> int:

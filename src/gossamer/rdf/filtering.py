@@ -92,7 +92,6 @@ def sign_of(document: Document) -> Sign:
 
 
 def _shown(raw: bytes) -> int:
-    """What the attributes of a tag show."""
     return (_RDFA if _OF_RDFA.search(raw) is not None else 0) | (_MICRODATA if _ITEM in raw.lower() else 0)
 
 
@@ -209,7 +208,6 @@ def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter
 
 
 def _link_types(rules: frozenset[str], vocabularies: frozenset[str]) -> dict[str, str]:
-    """Predicate -> the link type that it stands for."""
     types = [rule for rule in rules if ":" not in rule]
     return {vocabulary + link_type: link_type for vocabulary in vocabularies for link_type in types}
 

@@ -94,5 +94,4 @@ def _said(tag: Tag) -> _Said:
 
 @lru_cache(maxsize=4_096)
 def _remembered(name: bytes, raw: bytes) -> _Said:
-    """The same of an element that page after page of a site has."""
     return _said(Tag(name, raw, 0, 0, 0))

@@ -78,7 +78,6 @@ def _without_additions(text: str) -> str:
 
 
 def _string(text: str) -> str:
-    """A string as JSON writes it."""
     if _IN_STRING.search(text) is None:
         return text
     return _PAIR.sub(_paired, _IN_STRING.sub(_escaped, text))

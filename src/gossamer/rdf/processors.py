@@ -49,7 +49,6 @@ class StructuredDataProcessor(Provider[StructuredDataSheet]):
         self._rules = frozenset(self.sheet.drop)
 
     def changed(self, before: StructuredDataSheet) -> None:
-        """Take the new rules."""
         self._rules = frozenset(self.sheet.drop)
 
     def process(self, document: Document) -> Iterator[Statements | Item]:

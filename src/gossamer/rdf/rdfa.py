@@ -279,7 +279,6 @@ class Reader:
         items.items.append(item)
 
     def _complete(self, frame: Frame, subject: str) -> None:
-        """Step 12."""
         for predicate, items, is_backward in frame.incomplete:
             if items is not None:
                 self._append(items, (subject, "", ""))
@@ -300,7 +299,6 @@ class Reader:
         lists: dict[str, List],
         is_related: bool,
     ) -> None:
-        """Step 11: `property`."""
         predicates = names.named(attributes["property"] or "", self._gathered)
         if not predicates or step.new is None:
             return
@@ -354,7 +352,6 @@ class Reader:
         )
 
     def _namespaces(self, names: Names) -> Mapping[str, str]:
-        """What markup must declare to be read alone: XML has namespaces."""
         return {} if self._host is HostLanguage.HTML else {"": XHTML} | dict(names.declared)
 
     def _within(self, depth: int, read: Callable[[], _T]) -> _T | None:

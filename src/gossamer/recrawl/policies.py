@@ -84,7 +84,6 @@ class NutchAdaptive(Provider[NutchSheet]):
     is_priced = False
 
     def interval(self, page: KnownPage, outlook: Outlook) -> float:
-        """Seconds by the rule."""
         sheet = self.sheet
         if not page.waits:
             return sheet.first
@@ -109,7 +108,6 @@ class StormCrawlerAdaptive(Provider[StormCrawlerSheet]):
     is_priced = False
 
     def interval(self, page: KnownPage, outlook: Outlook) -> float:
-        """Seconds by the rule."""
         if not page.waits:
             return self.sheet.first
         is_changed = page.changed_at >= page.visited_at
@@ -164,7 +162,6 @@ class Price(msgspec.Struct, array_like=True):
         return max(int(self.credit + self.most), 0)
 
     def spend(self, visits: int) -> None:
-        """Visits were queued."""
         self.credit -= visits
 
     def now(self, usual: Belief, mean_interval: float) -> float:

@@ -49,7 +49,6 @@ def boosts() -> dict[str, float]:
 
 
 def schema() -> tantivy.Schema:
-    """All fields."""
     builder = tantivy.SchemaBuilder()
     for name in ("url", "visit", "kind"):
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")

@@ -197,16 +197,13 @@ class SearchIndex:
             yield url, title, text
 
     def mark(self) -> FeedMark:
-        """See the contract."""
         return self._mark
 
     def rebuild(self, generation: int) -> None:
-        """See the contract."""
         with self._committed(FeedMark(generation)):
             self._writer.delete_all_documents()
 
     def take(self, batch: FeedBatch) -> None:
-        """See the contract."""
         with self._committed(batch.mark):
             for values in batch.rows:
                 self._put(dict(zip(batch.columns, values, strict=True)))
@@ -266,12 +263,10 @@ class SearchIndex:
         return changed
 
     def keep_changes(self) -> None:
-        """Keep what :meth:`change` did."""
         with self._committed(self._mark):
             pass
 
     def close(self) -> None:
-        """Let others write."""
         self._writer.wait_merging_threads()
         with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
             sum_up(index_path(self._directory), _SUMMED)

@@ -24,7 +24,6 @@ def main() -> int:
 
 
 def _path(kind: type, text: Any) -> Any:
-    """The one type of a job that JSON does not have."""
     if kind is not Path:
         raise NotImplementedError(kind)
     return Path(text)

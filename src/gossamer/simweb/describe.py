@@ -82,7 +82,6 @@ def _size_exponent(hosts: list[SimHost]) -> float:
 
 
 def _slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """The slope of a line through the logarithms; NaN for fewer than three points."""
     logs = np.log(np.asarray(x, dtype=np.float64)), np.log(np.asarray(y, dtype=np.float64))
     return float(np.polyfit(*logs, 1)[0]) if len(logs[0]) > 2 else float("nan")
 

@@ -86,11 +86,9 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where to answer."""
         self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str | bytes, int]) -> None:
-        """Answer one query."""
         reply = answer_query(self._hosts, data, self._shared)
         if reply is not None and self._transport is not None:
             self._transport.sendto(reply, addr)

@@ -77,7 +77,6 @@ Spelling = Callable[[str, str], str]
 
 
 def _upwards(source: str, target: str) -> str:
-    """A relative link that climbs to the root first."""
     return "../" * source.count("/") + target[1:]
 
 

@@ -60,12 +60,10 @@ class WebGraph:
         self.starts, self.targets = self._link()
 
     def _draw_bits(self) -> Bits:
-        """Return `Pages.bits` of all pages."""
         numbers = (self.keys[self.host_of] + self.index_of).astype(np.uint64)
         return draw_all(self.web.pages.salt, numbers)
 
     def _inner(self) -> Ints:
-        """Return, for each page, how many pages of its host have children."""
         inner = np.maximum(1, (self.sizes - 2) // self.web.spec.branching + 1)
         return inner[self.host_of]
 
@@ -130,7 +128,6 @@ class WebGraph:
 
     @staticmethod
     def _put(targets: Numbers, place: Ints, which: Mask, values: Ints) -> None:
-        """Write one link for each page of `which`, and move its place on."""
         chosen = np.flatnonzero(which)
         targets[place[chosen]] = values[chosen]
         place[chosen] += 1
@@ -166,7 +163,6 @@ class WebGraph:
         return table
 
     def _external_table(self) -> Ints:
-        """Return the blocks of links to other hosts, as page numbers: block by link."""
         blocks = [self.web.pages.external_block(number) for number in range(EXTERNAL_BLOCKS)]
         pairs = np.array(blocks, dtype=np.int64)
         return np.asarray(self.bases[pairs[..., 0]] + pairs[..., 1], dtype=np.int64)
@@ -232,7 +228,6 @@ def importance_of(graph: WebGraph, rounds: int = 20, damping: float = 0.85) -> W
 
 
 def _copies(graph: WebGraph) -> Ints:
-    """Return how many pages show each page's links: itself and its copies."""
     links = np.isin(graph.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True)
     return np.bincount(graph.content[links], minlength=graph.count)
 

@@ -155,7 +155,6 @@ class SimHosts:
         return (math.pow(1.0 + rank, exponent) - 1.0) / exponent
 
     def _source_of(self, mirror: int) -> int:
-        """Return the rank that a mirror copies: any but the largest."""
         return 1 + draws.draw(self._salt ^ 0x5A5A, mirror) % (self.spec.hosts - 1)
 
     def base(self, rank: int) -> int:
@@ -284,6 +283,5 @@ class SimHosts:
 
 
 def _dotted(offset: int, number: int) -> str:
-    """Return the loopback address `offset` + `number` places into 127.0.0.0/8."""
     place = offset + number
     return f"127.{place >> 16 & 255}.{place >> 8 & 255}.{place & 255}"

@@ -120,7 +120,6 @@ class RequestLog:
             self._timer = loop.call_later(BATCH_SECONDS, self.flush)
 
     def flush(self) -> None:
-        """Write what has gathered."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

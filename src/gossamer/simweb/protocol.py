@@ -290,13 +290,11 @@ class Connection(asyncio.Protocol):
                 self._send(job, answer)
 
     def _refuse(self, status: int) -> None:
-        """Answer what is no request, and close."""
         answer = self._shared.web.refusal(status, self._shared.moment(self._arrived))
         self._buffer = b""
         self._send(ServedRequest(self._arrived, "-", "-", "-", None, True), answer)
 
     def _send(self, job: ServedRequest, answer: SiteAnswer) -> None:
-        """Write a whole answer and its line in the log."""
         self._transport.write(answer.whole)
         self._finish(job, answer)
 

@@ -48,7 +48,6 @@ def date_bytes(seconds: int) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _date(day: int) -> bytes:
-    """Return the date part; changes fall on far fewer days than there are pages."""
     year, month, number, _, _, _, weekday, _, _ = time.gmtime(day * 86_400)
     return f"{_DAYS[weekday]}, {number:02} {_MONTHS[month - 1]} {year} ".encode()
 
@@ -80,7 +79,6 @@ class Realm:
         return known
 
     def _block(self, number: int) -> bytes:
-        """Render a block of links to other hosts."""
         links = (self.prefix(rank) + path_of(index).encode() for rank, index in self._pages.external_block(number))
         return b"".join(b'<li><a href="%b">elsewhere</a>\n' % link for link in links)
 
@@ -221,6 +219,5 @@ class Renderer:
         return parts
 
     def _children(self, skin: Skin, index: int) -> bytes:
-        """Return the links to the pages below one."""
         items = skin.pool.items
         return b"".join([items[child] for child in self.pages.children(skin.host.size, index)])

@@ -59,7 +59,6 @@ class Replay:
 
     @property
     def port(self) -> int:
-        """The port that listens."""
         number: int = self._listener.getsockname()[1]
         return number
 

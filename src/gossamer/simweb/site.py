@@ -80,7 +80,6 @@ class SiteAnswer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def body(self) -> bytes:
-        """What follows the header."""
         return self.whole[len(self.whole) - self.size :]
 
 
@@ -292,7 +291,6 @@ class SimWeb:
         return SiteAnswer(status, head)
 
     def _full(self, status: int, moment: int, kind: bytes, body: bytes, fields: bytes = b"") -> SiteAnswer:
-        """Return an answer with a body that is whole already."""
         return self._send(status, moment, b"Content-Type: " + kind + b"\r\nContent-Length: ", [body], fields)
 
     def _send(

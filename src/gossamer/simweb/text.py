@@ -135,7 +135,6 @@ class Pool:
 
     @staticmethod
     def _paragraph(draw: Random, sentences: list[bytes]) -> bytes:
-        """Put one paragraph together."""
         parts: list[bytes] = []
         size = 0
         while size < PARAGRAPH_BYTES:

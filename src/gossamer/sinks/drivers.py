@@ -314,7 +314,6 @@ def _told_by_driver(error: Exception) -> tuple[object, str]:
 
 
 def _first_line(error: object) -> str:
-    """What a library says, without the statement and the values that some add."""
     return str(error).strip().partition("\n")[0][:300]
 
 

@@ -89,7 +89,6 @@ class DatabaseSink:
         return msgspec.json.decode(found[0][0], type=FeedMark), found[0][1] or ""
 
     def mark(self) -> FeedMark:
-        """See the contract."""
         return self._mark
 
     def rebuild(self, generation: int) -> None:
@@ -103,7 +102,6 @@ class DatabaseSink:
         self._kept(work, FeedMark(generation), "")
 
     def take(self, batch: FeedBatch) -> None:
-        """See the contract."""
         last = self._last
 
         def work() -> None:
@@ -229,7 +227,6 @@ class DatabaseSink:
             file.write(printable(msgspec.json.encode(told, enc_hook=str)) + b"\n")
 
     def close(self) -> None:
-        """End the connection."""
         self._driver.close()
 
 

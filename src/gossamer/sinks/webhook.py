@@ -96,7 +96,6 @@ class WebhookSink:
         return f"<WebhookSink {self._names[1]}>"
 
     def mark(self) -> FeedMark:
-        """See the contract."""
         return self._note.mark
 
     def rebuild(self, generation: int) -> None:
@@ -105,7 +104,6 @@ class WebhookSink:
         self._keep(WebhookNote(FeedMark(generation), "", newest))
 
     def take(self, batch: FeedBatch) -> None:
-        """See the contract."""
         rows, newest = self._chosen(batch)
         if rows:
             self.send(Delivery(*self._names, self.table, batch.mark.generation, rows))
@@ -158,7 +156,6 @@ class WebhookSink:
         self._note = note
 
     def close(self) -> None:
-        """End the connection."""
         self._posting.close()
 
 

@@ -152,7 +152,6 @@ class HandlerTable:
         return f"<HandlerTable of {', '.join(one.name for one in self.all()) or 'nobody'}>"
 
     def all(self) -> list[HandlerPlan]:
-        """Every handler."""
         return [*(one for those in self._pages.values() for one in those), *self._failed]
 
     @property

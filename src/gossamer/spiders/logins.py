@@ -182,7 +182,6 @@ class Entrances:
     """The log-ins of a spider at work in one crawl. Implements `contracts.spiders.LogIns`."""
 
     def __init__(self, table: LogInTable, now: Callable[[], float]) -> None:
-        """`now`: seconds since the epoch."""
         self._table = table
         self._now = now
         self._locks: dict[_Who, asyncio.Lock] = {}
@@ -196,7 +195,6 @@ class Entrances:
         return who in self._entered and self._now() < self._until.get(who, float("inf"))
 
     async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant, session: str = "") -> None:
-        """See the contract."""
         who = (host_of(url), session)
         plan = self._table.of(host_of(url))
         if plan is None or self._is_in(who):
@@ -288,7 +286,6 @@ class EnteringModule(Provider[NoSettings]):
         return await self.behind.send(task)
 
     async def _enter(self, task: Task) -> None:
-        """The task has its host's turn, which the log-in uses meanwhile."""
         if task.relation != ROBOTS:
             session = "" if task.request is None else task.request.session
             await self.logins.enter(task.url, self.behind.send, self.behind, self.behind.grant, session)

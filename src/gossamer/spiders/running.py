@@ -95,49 +95,40 @@ class SpiderHandlers(Provider[SpiderSheet]):
             self._threads.close()
 
     def _now(self) -> float:
-        """By the clock that the unit has when it is asked."""
         return self.clock.now()
 
     def beginnings(self, url: str) -> Sequence[Requested | None]:
-        """See `contracts.spiders.Beginnings`."""
         return self.asked.get(url, (None,))
 
     async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant, session: str = "") -> None:
-        """See `contracts.spiders.LogIns`."""
         await self._entrances.enter(url, ask, entered, grant, session)
 
     # -- who asks
 
     def session_for(self, task: Task) -> str:
-        """See `contracts.spiders.SessionTurns`."""
         return self.pool.session_for(task)
 
     def answered(self, session: str, task: Task, response: Response) -> None:
-        """See `contracts.spiders.SessionTurns`."""
         self.pool.answered(session, task, response)
 
     def take_retired(self) -> Sequence[str]:
-        """See `contracts.spiders.SessionTurns`."""
         taken = self.pool.take_retired()
         for session in taken:
             self._entrances.forget(session)
         return taken
 
     def retired(self, visit: Visit) -> None:
-        """See the contract."""
         self.pool.retire(visit.response.session, visit.response.started)
 
     # -- whose page it is
 
     def wants(self, visit: Visit) -> bool:
-        """See the contract."""
         return self._is_refused(visit) or self._plan_of(visit) is not None
 
     def _is_refused(self, visit: Visit) -> bool:
         return bool(visit.response.session) and self.pool.is_refused(visit.task, visit.response)
 
     def elsewhere(self, visit: Visit) -> Elsewhere | None:
-        """See the contract."""
         plan = self._plan_of(visit)
         if plan is None or plan.run != "process":
             return None
@@ -164,7 +155,6 @@ class SpiderHandlers(Provider[SpiderSheet]):
         return self.table.of_failure(label)
 
     def _is_final(self, visit: Visit) -> bool:
-        """Whether the page is not tried again."""
         if visit.response.outcome is Outcome.GONE_AFTER_RETRIES:
             return True
         return self._ruling(visit) in (What.DONE, What.GONE)
@@ -174,7 +164,6 @@ class SpiderHandlers(Provider[SpiderSheet]):
         return of_request(ruling, visit.task, visit.response).what
 
     def left(self, visit: Visit) -> None:
-        """See the contract."""
         self._entrances.leave(visit.url, visit.response.started, visit.response.session)
         self.pool.refresh(visit.response.session)
 

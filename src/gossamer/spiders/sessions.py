@@ -83,7 +83,6 @@ class SessionPool:
     """The sessions of a spider at work in one crawl. Implements `contracts.spiders.SessionTurns`."""
 
     def __init__(self, plan: Sessions, now: Callable[[], float]) -> None:
-        """`now`: seconds since the epoch."""
         self._plan = plan
         self._now = now
         self._turn = 0
@@ -106,7 +105,6 @@ class SessionPool:
         return self._plan.most
 
     def session_for(self, task: Task) -> str:
-        """See the contract."""
         if not self._plan.count:
             return ""
         name = "" if task.request is None else task.request.session
@@ -143,7 +141,6 @@ class SessionPool:
             self._retired.append(name)
 
     def answered(self, session: str, task: Task, response: Response) -> None:
-        """See the contract."""
         if response.status in self._plan.blocked:
             self.retire(session, response.started)
 
@@ -164,7 +161,6 @@ class SessionPool:
         self._retired.append(session)
 
     def take_retired(self) -> list[str]:
-        """See the contract."""
         taken, self._retired = self._retired, []
         return taken
 
@@ -205,11 +201,9 @@ class RotatingModule(Provider[NoSettings]):
     sessions: Uses[SessionTurns]
 
     async def fetch(self, task: Task) -> Response:
-        """See the contract."""
         return await self.send(task)
 
     async def send(self, task: Task) -> Response:
-        """See the contract."""
         session = "" if task.relation == ROBOTS else self.sessions.session_for(task)
         if not session:
             return await self._sent(task)

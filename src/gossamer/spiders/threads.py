@@ -80,7 +80,6 @@ class Threads:
         self.left_behind.append(worker)
 
     def close(self) -> None:
-        """End the idle threads."""
         while self._idle:
             self._idle.pop().jobs.put(None)
 

@@ -107,7 +107,6 @@ def with_sessions(wiring: Wiring) -> Wiring:
 
 
 def _protocols(wiring: Wiring) -> tuple[str, dict[str, str | list[str]]]:
-    """The component that fetches, and what it fetches with, by scheme."""
     fetch = _named(wiring, "fetch")
     bound = wiring.components[fetch].providers.get("protocols")
     return fetch, dict(bound) if isinstance(bound, dict) else {}

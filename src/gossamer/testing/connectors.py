@@ -82,7 +82,6 @@ async def _receive_all(end: In[Numbered], limit: int = 100) -> list[Numbered]:
 
 
 def _total(ends: Ends) -> int:
-    """Return the most items that can wait between the ends."""
     if ends.producing is ends.consuming:
         return ends.producing.statistics().capacity
     return ends.producing.statistics().capacity + ends.consuming.statistics().capacity

@@ -145,7 +145,6 @@ class FakeWeb:
 
     @property
     def authority(self) -> str:
-        """`127.0.0.1:PORT`."""
         return f"127.0.0.1:{self.port}"
 
     def url(self, key: str = "/") -> str:

@@ -91,7 +91,6 @@ class Counter(Producer[NoSettings]):
     enough: Path
 
     def produce(self) -> Iterator[Count]:
-        """Yield the following numbers."""
         for number in itertools.count(self.outbox.connector.statistics().passed + 1):
             if number % _LOOKS_AFTER == 0 and self.enough.exists():
                 return
@@ -116,7 +115,6 @@ class TallyKeeper(Consumer[NoSettings]):
         self.inbox.resume(dict(self.database.execute("SELECT stream, number FROM position").fetchall()))
 
     async def stop(self) -> None:
-        """Close the file."""
         self.database.close()
 
     def consume_many(self, items: list[Count]) -> None:

@@ -211,7 +211,6 @@ def _check_plain_sites_pass(traps: Traps) -> None:
 
 
 def _words(number: int) -> str:
-    """Return words that no other number has."""
     letters = "".join("abcdefghij"[int(digit)] for digit in str(number))
     return " ".join(f"{letters}{end}" for end in ("alpha", "beta", "gamma", "delta", "omega"))
 

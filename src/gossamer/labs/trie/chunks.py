@@ -144,7 +144,6 @@ class ChunkFiles:
         os.close(old)
 
     def size(self) -> int:
-        """Bytes on the disk."""
         return sum(path.stat().st_size for path in self.home.iterdir())
 
     def close(self) -> None:

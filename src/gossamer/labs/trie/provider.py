@@ -48,7 +48,6 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
         return len(self.trie) + len(self._staged)
 
     def opened(self) -> int:
-        """Open the chunks."""
         self.trie = DiskTrie(self.home, self.sheet.cache, sync=self.sheet.sync)
         self.metrics.gauge("urls", lambda: len(self))
         self.metrics.gauge("chunks", lambda: self.trie.in_memory)
@@ -65,7 +64,6 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
         return self.trie.holds(self._keys.of(url))
 
     def add(self, urls: Iterable[str]) -> None:
-        """Hold these."""
         for url in urls:
             self.trie.put(self._keys.of(url))
 
@@ -86,7 +84,6 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
             yield from map(url_of, self.trie.under(prefix))
 
     def count(self, host: str) -> int:
-        """How many."""
         return sum(1 for _ in self.under(host))
 
 

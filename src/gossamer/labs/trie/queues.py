@@ -76,7 +76,6 @@ class _Window:
         self.count = 0
 
     def take(self) -> Task:
-        """The next task."""
         self.count -= 1
         return self.returned.pop() if self.returned else self.root.take()
 

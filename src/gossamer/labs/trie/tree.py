@@ -43,12 +43,10 @@ class DiskTrie:
 
     @property
     def root(self) -> Node:
-        """Where every walk begins."""
         return self._root
 
     @property
     def in_memory(self) -> int:
-        """Chunks that are loaded."""
         return len(self._loaded)
 
     # -- one key
@@ -253,7 +251,6 @@ class DiskTrie:
 
 
 def _common(text: str, key: str, at: int) -> int:
-    """How many characters of a text stand in a key from there on."""
     most = min(len(text), len(key) - at)
     return next((n for n in range(most) if text[n] != key[at + n]), most)
 

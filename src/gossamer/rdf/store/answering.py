@@ -90,7 +90,6 @@ def _cells(found: oxigraph.QuerySolutions) -> Iterator[tuple[str | None, ...]]:
 
 
 def _is_node(term: object) -> bool:
-    """Blank nodes and triples have no text but what they are written as."""
     return isinstance(term, oxigraph.BlankNode | oxigraph.Triple)
 
 

@@ -252,11 +252,9 @@ class RemoteTripleStore:
 
     @property
     def url(self) -> str:
-        """Where it is."""
         return self._updates.url
 
     def consumers(self) -> list[FeedConsumer]:
-        """What takes its feeds."""
         return graph_consumers(self.notes, self)
 
     def notes(self) -> GraphNotes:
@@ -292,7 +290,6 @@ class RemoteTripleStore:
         self._send(some)
 
     def _replacing(self, graph: PageGraph) -> str:
-        """The update that puts one graph."""
         rows = [quad.triple for quad in quads(graph.triples, "", self.left_out)]
         written = (oxigraph.serialize(rows, format=oxigraph.RdfFormat.N_TRIPLES) or b"").decode()
         return f"DROP SILENT GRAPH <{graph.iri}>;\nINSERT DATA {{ GRAPH <{graph.iri}> {{\n{written}}} }};\n"
@@ -314,12 +311,10 @@ class RemoteTripleStore:
                 raise  # it refuses everything: it is no store that takes updates
 
     def drop(self, urls: Sequence[str]) -> None:
-        """See the contract."""
         for some in _in_parts(urls):
             self._updates.send("".join(f"DROP SILENT GRAPH <{clean_iri(url)}>;\n" for url in some))
 
     def empty(self, urls: Iterable[str]) -> None:
-        """See the contract."""
         self.drop(list(urls))
 
 

@@ -71,7 +71,6 @@ class GraphNotes:
         return str(row[0]) if row else ""
 
     def put(self, name: str, value: str) -> None:
-        """Keep a note."""
         self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
 
     def mark(self, table: str) -> FeedMark:
@@ -183,7 +182,6 @@ class GraphFeed:
         self._store = store
 
     def mark(self) -> FeedMark:
-        """See the contract."""
         return self._notes().mark(self.table)
 
     def rebuild(self, generation: int) -> None:
@@ -192,7 +190,6 @@ class GraphFeed:
         self._notes().begin_anew(self.table, FeedMark(generation))
 
     def take(self, batch: FeedBatch) -> None:
-        """See the contract."""
         graphs = newest_graphs(batch.rows)
         known = self._notes().visits(graphs)
         newer = [graph for url, graph in graphs.items() if visit_order(known.get(url, "")) <= visit_order(graph.visit)]
@@ -212,7 +209,6 @@ class GoneFeed:
         self._store = store
 
     def mark(self) -> FeedMark:
-        """See the contract."""
         return self._notes().mark(self.table)
 
     def rebuild(self, generation: int) -> None:
@@ -220,7 +216,6 @@ class GoneFeed:
         self._notes().keep(self.table, FeedMark(generation), {})
 
     def take(self, batch: FeedBatch) -> None:
-        """See the contract."""
         visits: dict[str, str] = {}
         for url, outcome, change, visit in batch.rows:
             if tells(outcome, change):

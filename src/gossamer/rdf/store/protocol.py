@@ -222,7 +222,6 @@ class Shown:
         self._data += piece[:room]
 
     def html(self) -> str:
-        """It as HTML."""
         text = self._data.decode("utf-8", "replace")
         if self.form != "tsv":
             note = "<p>The beginning is shown.</p>" if self._is_cut else ""

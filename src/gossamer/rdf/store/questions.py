@@ -33,7 +33,6 @@ class CleanText:
         return cast(IO[bytes], self)
 
     def write(self, data: bytes) -> int:
-        """Write some bytes."""
         self._write(self._decode(data))
         return len(data)
 

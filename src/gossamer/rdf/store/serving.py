@@ -250,7 +250,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _status(error: GossamerError) -> int:
-    """The status of HTTP for what went wrong."""
     if isinstance(error, TooMuch):
         return 503
     return 500 if isinstance(error, CrawlDirectoryError) else 400

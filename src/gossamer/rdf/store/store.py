@@ -78,7 +78,6 @@ class TripleStore:
             self._notes = None
 
     def consumers(self) -> list[FeedConsumer]:
-        """What takes its feeds."""
         return graph_consumers(self.notes, self)
 
     def notes(self) -> GraphNotes:
@@ -123,7 +122,6 @@ class TripleStore:
     # -- what is done to it
 
     def put(self, graphs: Sequence[PageGraph], replaced: Iterable[str]) -> None:
-        """See the contract."""
         # What is added twice is there twice: the parser gives blank nodes new names each time.
         before = set(replaced)
         with _sound(self._place / STORE):
@@ -166,7 +164,6 @@ class TripleStore:
         notes.put(_ADDED, str(int(notes.get(_ADDED) or 0) + count))
 
     def drop(self, urls: Sequence[str]) -> None:
-        """See the contract."""
         with _sound(self._place / STORE):
             for url in urls:
                 self.open().remove_graph(oxigraph.NamedNode(clean_iri(url)))

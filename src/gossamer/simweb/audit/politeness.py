@@ -166,7 +166,6 @@ def judge_robots(trace: RequestTrace) -> RobotsReport:
 
 
 def _first_time(trace: RequestTrace, which: npt.NDArray[np.bool_]) -> dict[int, int]:
-    """Return for each host when it was first asked for something of `which`."""
     ranks, places = np.unique(trace.rank[which], return_index=True)
     starts = trace.start[which][places]
     return dict(zip(map(int, ranks), map(int, starts), strict=True))

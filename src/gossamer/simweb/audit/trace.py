@@ -160,6 +160,5 @@ def read_trace(path: Path, agent: str = "") -> RequestTrace:
 
 
 def _packed(flat: array[int]) -> dict[str, Ints]:
-    """Cut requests that lie one behind the other into columns."""
     table = np.array(flat, dtype=np.int64).reshape(-1, len(COLUMNS))
     return {name: table[:, number].astype(kind) for number, (name, kind) in enumerate(COLUMNS.items())}

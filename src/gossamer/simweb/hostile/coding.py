@@ -36,7 +36,6 @@ def _bomb(start: bytes) -> Iterator[bytes]:
 
 
 def _coded(coding: bytes, body: Iterable[bytes], fields: bytes = HTML, status: bytes = OK) -> Iterator[Step]:
-    """An answer in a content coding, as long as it turns out to be."""
     yield status + fields + b"Content-Encoding: " + coding + b"\r\nConnection: close\r\n\r\n"
     yield from body
 

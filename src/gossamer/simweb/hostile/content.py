@@ -28,14 +28,12 @@ def _page(number: str, name: str, does: str, body: bytes, then: str, fields: byt
 
 
 def _further(target: str) -> Iterator[Step]:
-    """Redirect to a URL that never was, each time."""
     yield b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: %b/x\r\nContent-Length: 0\r\n\r\n" % target.encode(
         "ascii", "replace"
     )
 
 
 def _deeper(target: str) -> Iterator[Step]:
-    """A page whose relative link leads one directory deeper, for ever."""
     body = b'<title>deeper</title><a href="%b/deeper">on</a>' % target.encode("ascii", "replace")
     yield OK + HTML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 

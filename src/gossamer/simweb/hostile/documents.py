@@ -30,7 +30,6 @@ _OUTSIDE: Final = (
 
 
 def _index_of_itself(target: str) -> Iterator[Step]:
-    """A sitemap index whose only entry is itself."""
     body = b"<sitemapindex><sitemap><loc>%b</loc></sitemap></sitemapindex>" % target.encode("ascii", "replace")
     yield OK + XML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
@@ -51,13 +50,11 @@ _VISITS = itertools.count()
 
 
 def _never_the_same(target: str) -> Iterator[Step]:
-    """A page that has changed whenever somebody looks."""
     body = b"<!doctype html><title>visit %d</title>" % next(_VISITS)
     yield OK + HTML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def _found_anyway(target: str) -> Iterator[Step]:
-    """A site that has every page, and each links to one more."""
     path = target.partition("?")[0].encode("ascii", "replace")
     body = b'<title>Not found</title><a href="%b/a">a</a>' % path
     yield OK + HTML + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body

@@ -29,7 +29,6 @@ def _drip(first: bytes, drop: bytes) -> Iterator[Step]:
 
 
 def _broken(number: str, name: str, does: str, raw: bytes, then: str = "") -> HostileCase:
-    """A case whose bytes are no answer that can be believed."""
     return HostileCase(
         number=number, name=name, does=does, outcome=Outcome.PROTOCOL_FAILED, script=always(raw), then=then
     )

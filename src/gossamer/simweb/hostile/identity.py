@@ -53,7 +53,6 @@ class Signer:
 
     @property
     def pem(self) -> bytes:
-        """Its certificate, in PEM."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     def signed(
@@ -154,7 +153,6 @@ def _nothing(target: str) -> tuple[Step, ...]:
 
 
 def _met(number: str, name: str, does: str, tls: str, script: Script, outcome: Outcome, then: str) -> HostileCase:
-    """A case whose handshake succeeds."""
     return HostileCase(number=number, name=name, does=does, outcome=outcome, script=script, tls=tls, then=then)
 
 

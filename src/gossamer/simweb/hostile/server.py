@@ -146,7 +146,6 @@ class HostileWeb:
         await self._play(itertools.chain((HANDSHAKE + SERVER_HELLO + bytes(16_380),), [record] * 1024), writer)
 
     async def _speak_plainly(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer whatever comes first, as a server does that knows nothing of TLS."""
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         await writer.drain()
@@ -164,7 +163,6 @@ class HostileWeb:
             return
 
     def _case(self, target: str) -> HostileCase | None:
-        """The case that a target belongs to: its path, or anything below it."""
         parts = target.partition("?")[0].split("/")
         return self.cases.get("/".join(parts[:3]))
 
@@ -200,6 +198,5 @@ class HostileWeb:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Close so that the other side gets a reset: a linger time of nothing."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
