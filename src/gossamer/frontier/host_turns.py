@@ -1,31 +1,37 @@
-"""Which hosts take turns: they come from the queues, stand in the schedule of politeness, rest on the disk, and leave.
+"""Hosts take turns: they come from the ledger's queues, stand in politeness' schedule, rest on the disk, and leave.
 
-Place in the flow: the frontier calls this whenever something happened to a host; politeness says whose turn it is.
+Place in the flow: the component calls this whenever something happened to a host, and :mod:`dispatch` before it asks one.
+Memory is bounded by the number of hosts that take turns; anything that must outlive the process is in the ledger.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from gossamer.frontier.contract import Politeness
-from gossamer.frontier.sheet import FrontierUses
-from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.errors import DiskFull
-from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 
-# What the frontier knows of the hosts that take turns: plain bookkeeping, bounded by their number.
-#
-# A host is here from its admission until its queue is empty or its turn is over; for a while after that it is remembered,
-# since most hosts come back soon. What must outlive the process is in the ledger.
+if TYPE_CHECKING:
+    from gossamer.frontier.component import Frontier
 
-#: Hosts that are remembered after they left: their address and pace need not be found again.
-REMEMBERED = 8_192
+#: Hosts that are remembered after they left: most come back soon, and their address and pace need not be found again.
+REMEMBERED: Final = 8_192
+
+#: Hosts that are admitted at once: each batch of moves is one commit.
+ADMITTED: Final = 256
+
+#: Tasks of a host that are looked at for another endpoint when one of them does not answer.
+LOOKED_AT: Final = 256
+
+#: Hosts that take turns before those that wait long make room for others, and what is long, in seconds: they come back
+#: from the disk when they are due.
+CROWDED: Final = 8_192
+LONG_WAIT: Final = 300.0
 
 
 class FrontierHost:
@@ -69,105 +75,18 @@ class FrontierHost:
         self.errands: list[Task] = []
         """Robots.txt requests that were redirected to this host by another."""
 
-    def __repr__(self) -> str:
-        return f"<Host {self.name} at {self.address}, asking {sorted(self.asking)}>"
 
+class HostTurns:
+    """Hosts that come, wait for their turns, and go."""
 
-class FrontierHosts:
-    """Hosts by name."""
-
-    def __init__(self) -> None:
+    def __init__(self, frontier: "Frontier") -> None:
+        self._frontier = frontier
         self._hosts: dict[str, FrontierHost] = {}
         self._left: OrderedDict[str, FrontierHost] = OrderedDict()
         self.get = self._hosts.get
         """The host of this name, or None where it takes no turns."""
-
-    def __len__(self) -> int:
-        return len(self._hosts)
-
-    def __iter__(self) -> Iterator[FrontierHost]:
-        return iter(self._hosts.values())
-
-    def __repr__(self) -> str:
-        return f"<Hosts {len(self._hosts)} here, {len(self._left)} remembered>"
-
-    def enter(self, name: str, *, is_held: bool) -> FrontierHost:
-        """This host takes turns from now on."""
-        host = self._hosts.get(name)
-        if host is None:
-            host = self._left.pop(name) if name in self._left else FrontierHost(name)
-            self._hosts[name] = host
-        host.is_held = host.is_held or is_held
-        return host
-
-    def leave(self, host: FrontierHost) -> list[str]:
-        """Its queue is empty, or its turn is over. Returns hosts that are remembered no more."""
-        host.is_held = False
-        if not (host.asking or host.errands):
-            self._hosts.pop(host.name, None)
-            self._left[host.name] = host
-        forgotten = []
-        while len(self._left) > REMEMBERED:
-            forgotten.append(self._left.popitem(last=False)[0])
-        return forgotten
-
-
-# Hosts whose names turned out to have no address, until the ledger is told.
-#
-# Place in the flow: the frontier gathers them as look-ups end, and writes all of a turn in one group: a page may name
-# thousands.
-
-
-class Nameless:
-    """Names that are still to be written down."""
-
-    def __init__(self) -> None:
-        self._names: list[str] = []
-
-    def __repr__(self) -> str:
-        return f"<Nameless {len(self._names)} to be written>"
-
-    def add(self, name: str) -> None:
-        """This name has no address."""
-        self._names.append(name)
-
-    def write(self, ledger: Ledger, politeness: Politeness, now: float) -> None:
-        """Count each as a failure of its host, with what is known of the host; `now` is in seconds since the epoch."""
-        if not self._names:
-            return
-        try:
-            with ledger.group() as group:
-                group.count(f"outcome:{Outcome.DNS_FAILED}", len(self._names))
-                for name in self._names:
-                    state = group.host_state(name)
-                    counters = {**state.counters, "errors": state.counters.get("errors", 0) + 1}
-                    note, first = politeness.note(name), state.first_seen or now
-                    group.host(
-                        msgspec.structs.replace(state, note=note, counters=counters, first_seen=first, last_seen=now)
-                    )
-        except DiskFull:
-            return  # they are written down when there is room again
-        self._names.clear()
-
-
-# Hosts that are set aside: those that rest on the disk, and those whose turn it was and who were not asked.
-#
-# Place in the flow: the frontier asks here before it takes a host's next task, and asks whether all that is left had its
-# chances: then the crawl need not stay alive.
-
-
-class Aside:
-    """Names of hosts, by why they are set aside."""
-
-    def __init__(self, politeness: Callable[[], Politeness], is_all_here: Callable[[], bool]) -> None:
-        """Nobody is set aside.
-
-        Args:
-            politeness: gives the present one: it may be exchanged while a crawl runs.
-            is_all_here: whether neither a seed nor a task for later will bring another host.
-        """
-        self._politeness = politeness
-        self._is_all_here = is_all_here
+        self.is_stirred = True
+        """The queues may have hosts that can be admitted."""
         self._resting: set[str] = set()
         """Hosts that rest on the disk and had chances left when they went."""
         self._passed_over: deque[str] = deque()
@@ -175,136 +94,95 @@ class Aside:
         self._held_back: list[str] = []
         """Spent hosts whose turn it was while nothing else was left: of thousands some are always due, and their probes
         would keep a crawl alive for ever."""
-        self._are_last: bool | None = None
-        """Whether only spent hosts are left, in this round; None until somebody asked."""
+        self._only_spent: bool | None = None
+        """Whether only spent hosts are left, in this round; None until that was asked."""
 
-    def __repr__(self) -> str:
-        return (
-            f"<Aside {len(self._resting)} rest, {len(self._passed_over)} passed over, {len(self._held_back)} held back>"
-        )
+    def __len__(self) -> int:
+        return len(self._hosts)
 
-    def rests(self, name: str) -> None:
-        """This host goes to the disk until a time."""
-        if not self._politeness().is_spent(name):
-            self._resting.add(name)
+    def __iter__(self) -> Iterator[FrontierHost]:
+        return iter(self._hosts.values())
 
-    def is_back(self, name: str) -> None:
-        """This host was admitted, from the disk perhaps."""
-        self._resting.discard(name)
+    # -- coming
 
-    def next_round(self, slots: int) -> list[str]:
-        """Hosts that are to take turns again, now that so many slots are free for hosts of any kind."""
-        names, self._held_back, self._are_last = self._held_back, [], None
-        names += [self._passed_over.popleft() for _ in range(min(len(self._passed_over), slots))]
-        return names
-
-    def keeps(self, host: FrontierHost, *, only_lively: bool) -> bool:
-        """Whether a host whose turn it is is not asked now, but after the next round began.
-
-        Args:
-            host: it has left the schedule.
-            only_lively: only slots are left that are kept for lively hosts.
-        """
-        if only_lively and not host.is_lively:
-            self._passed_over.append(host.name)
-            return True
-        if host.errands or not self._politeness().is_spent(host.name):
+    def admit(self) -> bool:
+        """Take hosts over from the queues, where there may be any; False if there is none."""
+        if not self.is_stirred:
             return False
-        if self._are_last is None:
-            self._are_last = self.is_only_spent()
-        if self._are_last:
-            self._held_back.append(host.name)
-        return self._are_last
+        frontier = self._frontier
+        states = frontier.queues.admit(frontier.clock.steady(), ADMITTED)
+        self.is_stirred = len(states) == ADMITTED
+        for state in states:
+            self._resting.discard(state.host)
+            frontier.politeness.restore(state.host, state.note, clean=frontier.ledger.is_clean)
+            self.enter(state.host, is_held=True)
+            if self.look_around(state.host):
+                self.put(state.host)
+        return bool(states)
 
-    def is_only_spent(self) -> bool:
-        """Whether all hosts that wait were given their chances, and no other will come. `O(n)` where it is so."""
-        if not self._is_all_here():
-            return False
-        polite = self._politeness()
-        return all(map(polite.is_spent, self._names()))
+    def enter(self, name: str, *, is_held: bool) -> FrontierHost:
+        """Let this host take turns from now on."""
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._left.pop(name) if name in self._left else FrontierHost(name)
+            self._hosts[name] = host
+        host.is_held = host.is_held or is_held
+        return host
 
-    def all_wait(self, seconds: float, now: float) -> bool:
-        """Whether every host that has tasks waits for longer than so many seconds, to be tried again. `O(n)` where it is so."""
-        polite = self._politeness()
-        return all(polite.retry_wait(name, now) > seconds for name in self._names())
+    def wake_due(self, *, known_pages: bool) -> None:
+        """Queue tasks whose next try is due, and `known_pages` that are due for a visit; hosts whose rest is over come back."""
+        queues, wall = self._frontier.queues, self._frontier.clock.steady()
+        if queues.next_due() <= wall:
+            queues.wake(wall)
+            self.is_stirred = True
+        if queues.next_rest() <= wall:
+            self.is_stirred = True
+        if known_pages:
+            for revisits in self._frontier.revisits.get("due", ()):
+                if revisits.next_due() <= wall and revisits.wake(wall, len(queues)):
+                    self.is_stirred = True
 
-    def first_retry(self, now: float) -> float:
-        """Seconds until the first of these hosts is tried again; infinite where there is none. `O(n)`."""
-        polite = self._politeness()
-        return min((polite.retry_wait(name, now) for name in self._names()), default=inf)
-
-    def next_retry(self, now: float) -> float:
-        """The same of those alone that do wait to be tried again."""
-        polite = self._politeness()
-        return min((polite.retry_wait(name, now) for name in self.waiting(now)), default=inf)
-
-    def waiting(self, now: float) -> Iterator[str]:
-        """Hosts that wait to be tried again."""
-        polite = self._politeness()
-        return (name for name in self._names() if polite.retry_wait(name, now) > 0.0)
-
-    def _names(self) -> Iterator[str]:
-        return chain(self._resting, self._passed_over, self._held_back, self._politeness().at_work())
-
-
-#: Hosts that are admitted at once: each batch of moves is one commit.
-ADMITTED: Final = 256
-
-#: Tasks of a host that are looked at for another endpoint when one of them does not answer.
-LOOKED_AT: Final = 256
-
-#: Hosts that take turns before those that wait long make room for others, and what is long, in seconds: they come back
-#: from the disk when they are due.
-CROWDED: Final = 8_192
-LONG_WAIT: Final = 300.0
-
-
-class HostTurns:
-    """Hosts that come, wait for their turns, and go."""
-
-    def __init__(self, uses: FrontierUses, hosts: FrontierHosts, aside: Aside, crowded: int) -> None:
-        """Nobody is here yet.
-
-        Args:
-            uses: the frontier's providers.
-            hosts: who is here.
-            aside: who is set aside.
-            crowded: hosts that take turns before those that wait long make room for others.
-        """
-        self._uses = uses
-        self._hosts = hosts
-        self._aside = aside
-        self._crowded = crowded
-        self.is_stirred = True
-        """The queues may have hosts that can be admitted."""
-
-    def __repr__(self) -> str:
-        return f"<HostTurns of {self._hosts!r}>"
+    # -- waiting for a turn
 
     def put(self, name: str) -> None:
-        """This host may take a turn, if it has something to ask and nothing else comes first."""
+        """Let this host take a turn, if it has something to ask and nothing else comes first."""
         host = self._hosts.get(name)
         if host is None or (not host.errands and (host.asking or not host.is_held)):
             return
-        if host.is_held and not host.errands and len(self._hosts) > self._crowded:
-            wait = self._uses.politeness.waits(name, self._uses.clock.monotonic())
+        frontier = self._frontier
+        if host.is_held and not host.errands and len(self._hosts) > frontier.crowded:
+            wait = frontier.politeness.waits(name, frontier.clock.monotonic())
             if LONG_WAIT < wait < inf:
-                self._rest(host, wait)
+                if not frontier.politeness.is_spent(name):
+                    self._resting.add(name)
+                frontier.queues.rest(name, frontier.clock.steady() + wait)
+                self.leave(host)
                 return
-        self._uses.politeness.put(name, host.address, host.level)
+        frontier.politeness.put(name, host.address, host.level)
 
-    def _rest(self, host: FrontierHost, seconds: float) -> None:
-        self._aside.rests(host.name)
-        self._uses.queues.rest(host.name, self._uses.clock.steady() + seconds)
-        self.leave(host)
+    def begin_round(self, slots: int) -> None:
+        """Let hosts that were not asked take turns again, now that so many slots are free for hosts of any kind."""
+        names, self._held_back, self._only_spent = self._held_back, [], None
+        names += [self._passed_over.popleft() for _ in range(min(len(self._passed_over), slots))]
+        for name in names:
+            self.put(name)
 
-    def leave(self, host: FrontierHost) -> None:
-        """Its queue is empty, or its turn is over."""
-        for name in self._hosts.leave(host):
-            self._uses.politeness.forget(name)
+    def passes_over(self, host: FrontierHost) -> bool:
+        """Whether a host whose turn has come, and which left the schedule, is asked only after the next round began."""
+        frontier = self._frontier
+        if not host.is_lively and frontier.slots.free_for_all <= 0:
+            self._passed_over.append(host.name)
+            return True
+        if host.errands or not frontier.politeness.is_spent(host.name):
+            return False
+        if self._only_spent is None:
+            self._only_spent = frontier.termination.is_only_spent()
+        if self._only_spent:
+            self._held_back.append(host.name)
+        return self._only_spent
 
     def settle(self, site: str) -> None:
-        """A site's robots.txt has been asked for: its host goes on."""
+        """Let a host go on after the robots.txt of its site was asked for."""
         host = self._hosts.get(host_of(site))
         if host is None:
             return
@@ -314,49 +192,51 @@ class HostTurns:
         else:
             self.leave(host)
 
-    def admit(self) -> bool:
-        """Take hosts over from the queues, where there may be any; False if there is none."""
-        if not self.is_stirred:
-            return False
-        uses = self._uses
-        states = uses.queues.admit(uses.clock.steady(), ADMITTED)
-        self.is_stirred = len(states) == ADMITTED
-        for state in states:
-            self._aside.is_back(state.host)
-            uses.politeness.restore(state.host, state.note, clean=uses.ledger.is_clean)
-            self._hosts.enter(state.host, is_held=True)
-            if self.look_around(state.host):
-                self.put(state.host)
-        return bool(states)
-
-    def wake_due(self) -> None:
-        """Tasks whose next try is due go back to their hosts, and hosts whose rest is over come back."""
-        queues, wall = self._uses.queues, self._uses.clock.steady()
-        if queues.next_due() <= wall:
-            queues.wake(wall)
-            self.is_stirred = True
-        if queues.next_rest() <= wall:
-            self.is_stirred = True
-
-    def wake_known(self) -> None:
-        """Pages that are due for another visit go to their hosts."""
-        uses = self._uses
-        wall = uses.clock.steady()
-        for revisits in uses.revisits.get("due", ()):
-            if revisits.next_due() <= wall and revisits.wake(wall, len(uses.queues)):
-                self.is_stirred = True
-
     def look_around(self, name: str) -> bool:
-        """Where a host waits because an endpoint does not answer: see whether it has tasks for another. False where it has none at
+        """Where a host waits because an endpoint does not answer, see whether it has tasks for another. False where it has none at
         all, and is held no more."""
-        host, uses = self._hosts.get(name), self._uses
-        if host is None or not host.is_held or not uses.politeness.is_closed(name, uses.clock.monotonic()):
+        host, frontier = self._hosts.get(name), self._frontier
+        if host is None or not host.is_held or not frontier.politeness.is_closed(name, frontier.clock.monotonic()):
             return True
-        tasks = uses.queues.pop(name, LOOKED_AT)
+        tasks = frontier.queues.pop(name, LOOKED_AT)
         if not tasks:
             self.leave(host)
             return False
         for task in reversed(tasks):
-            uses.queues.put_back(task)
-        uses.politeness.meet(name, {task.url for task in tasks})
+            frontier.queues.put_back(task)
+        frontier.politeness.meet(name, {task.url for task in tasks})
         return True
+
+    def names(self) -> Iterator[str]:
+        """Hosts that have tasks and wait: in the schedule, on the disk, or for the next round."""
+        return chain(self._resting, self._passed_over, self._held_back, self._frontier.politeness.at_work())
+
+    # -- leaving
+
+    def leave(self, host: FrontierHost) -> None:
+        """Give a host no more turns: its queue is empty, or it rests."""
+        host.is_held = False
+        if not (host.asking or host.errands):
+            self._hosts.pop(host.name, None)
+            self._left[host.name] = host
+        while len(self._left) > REMEMBERED:
+            self._frontier.politeness.forget(self._left.popitem(last=False)[0])
+
+    def keep_waits(self) -> None:
+        """Write down how long each host has still to wait, when a run ends.
+
+        A host's state is written with each of its visits. A host that was asked in a run that was killed waits its whole
+        delay in the next, which may end before it has visited the host: without this, a third run would go by the note of the
+        first one, and ask too soon.
+        """
+        politeness, now = self._frontier.politeness, self._frontier.clock.monotonic()
+        waiting = [name for name in politeness.at_work() if politeness.waits(name, now) > 0.0]
+        if not waiting:
+            return
+        try:
+            with self._frontier.ledger.group() as group:
+                for name in waiting:
+                    if note := politeness.note(name):
+                        group.host(msgspec.structs.replace(group.host_state(name), note=note))
+        except DiskFull:
+            return  # then they go by what was written before

@@ -1,13 +1,14 @@
-"""What a crawl has come to, and whether that is where it stops: limits of the user's, and hosts that nobody can reach.
+"""Limits of a crawl (pages, time, bytes, a floor of free disk), the totals that they hold for, and the failures that it waits for.
 
-Place in the flow: the frontier counts here what was committed, and asks before each hand-out. :mod:`limits` has the rules.
+Place in the flow: the frontier counts here what was committed, and asks before each hand-out. The word that comes back names
+the setting, and the summary of the crawl says it. A limit says when a crawl ends, never what it owes: what waits stays
+queued, and `resume` asks for it.
 """
 
 import shutil
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Literal
 
 import msgspec
 
@@ -15,14 +16,9 @@ from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import Answer, Committed
 from gossamer.values.url import host_of, site_of
 
-# When a crawl stops of itself (row R10): pages, time, bytes, and a floor of free disk. Pure.
-#
-# Place in the flow: the frontier asks before it hands out a task. The word that comes back names the setting, and is what
-# the summary of the crawl says.
-
 
 class CrawlLimits(msgspec.Struct, frozen=True):
-    """What the user set; None is no limit."""
+    """Limits that a person set; None is no limit."""
 
     max_pages: int | None = None
     """HTML pages; never one more."""
@@ -35,13 +31,13 @@ class CrawlLimits(msgspec.Struct, frozen=True):
     min_free_disk: int | None = None
     """Bytes that stay free where the crawl writes."""
     page_share: int | None = None
-    """HTML pages that are this agent's part of `max_pages`: who has used it up waits for more."""
+    """HTML pages that are this agent's part of `max_pages`: an agent that has used it up waits for more."""
     byte_share: int | None = None
     """Bytes of bodies that are its part of `max_bytes`, likewise; the page that passes it is the last one."""
 
 
 class Progress(msgspec.Struct, frozen=True, gc=False):
-    """What a crawl has come to. Committed visits only, but for `in_flight`."""
+    """Totals of a crawl at one moment. Committed visits only, but for `in_flight`."""
 
     pages: int = 0
     in_flight: int = 0
@@ -79,11 +75,6 @@ def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
     bounds = (limits.max_pages, limits.page_share)
     return all(bound is None or reserved < bound for bound in bounds)
 
-
-# How long a crawl waits for retries alone, and what it tells of them when it ends (design question 24, design question 31).
-#
-# Place in the flow: the frontier tells of answers here, and asks whether to end when nothing can be handed out. To linger
-# says when a crawl ends, never what it owes: what waits stays queued, and `resume` asks for it.
 
 #: Seconds that a crawl waits for retries alone, unless told otherwise: the first retry comes after 10 s.
 USUAL = 30.0
@@ -124,14 +115,11 @@ class Failures:
     def __init__(self) -> None:
         self._failed: OrderedDict[str, Outcome] = OrderedDict()
 
-    def __repr__(self) -> str:
-        return f"<Failures of {len(self._failed)} URLs>"
-
     def __len__(self) -> int:
         return len(self._failed)
 
     def answered(self, url: str, outcome: Outcome) -> None:
-        """A request for this URL has ended."""
+        """Note how a request for this URL has ended."""
         if outcome in _FAILURES:
             self._failed[url] = outcome
             self._failed.move_to_end(url)
@@ -155,15 +143,10 @@ class Failures:
         return told
 
 
-def is_too_long(wait: float, linger: float | Literal["forever"]) -> bool:
-    """Whether a crawl ends rather than wait so many seconds for retries alone; without any retry there is nothing to wait for."""
-    return linger != "forever" and wait < inf and wait > linger
-
-
 #: Seconds between two looks at the free disk.
 DISK_LOOK = 1.0
 
-#: Outcomes after which nobody has said anything: a crawl whose seeds all end so has nothing to wait for (design question 7).
+#: Outcomes without an answer: a crawl whose seeds all end so has nothing to wait for.
 UNANSWERED = frozenset(
     {
         Outcome.DNS_FAILED,
@@ -178,7 +161,7 @@ UNANSWERED = frozenset(
 _NO_LIMITS = CrawlLimits()
 
 
-class Stopping:
+class CrawlTotals:
     """Sums of a crawl, all its runs together but for `max_time`."""
 
     def __init__(self, rules: CrawlLimits, directory: str) -> None:
@@ -198,9 +181,6 @@ class Stopping:
         self._failed_sites: set[str] = set()
         self._missed_hosts: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Stopping {self._pages} pages, {self.reached or 'no limit'} reached>"
-
     def begin(self, counters: Mapping[str, int], now: float) -> None:
         """Go on from what the ledger counted; `now` is monotonic."""
         self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
@@ -209,21 +189,21 @@ class Stopping:
         self._began = now - counters.get("elapsed_ms", 0) / 1000
 
     def sown(self, url: str) -> None:
-        """This is a seed."""
+        """Note a seed."""
         self._seed_sites.add(site_of(url))
 
     def missed(self, host: str) -> None:
-        """The name of this host has no address."""
+        """Note that the name of this host has no address."""
         if not self._answered:
             self._missed_hosts.add(host)
 
     def answered(self, answer: Answer) -> None:
-        """A request has ended."""
+        """Note how a request has ended."""
         if answer.outcome in UNANSWERED and not self._answered:
             self._failed_sites.add(site_of(answer.url))
 
     def committed(self, committed: Committed) -> None:
-        """A visit was kept."""
+        """Count a visit."""
         self._pages += committed.is_page
         self._bytes += committed.bytes
         self._answered += committed.outcome in ANSWERED and not committed.site
@@ -232,7 +212,7 @@ class Stopping:
 
     @property
     def is_unserved(self) -> bool:
-        """Whether nobody has ever answered, and every endpoint of a seed has failed."""
+        """Whether no server has ever answered, and every endpoint of a seed has failed."""
         return not self._answered and all(
             site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
         )

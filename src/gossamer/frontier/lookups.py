@@ -1,110 +1,95 @@
-"""Names that are looked up ahead of their hosts' turn (row M8), a bounded number at once.
+"""Names are looked up ahead of their hosts' turn, a bounded number at once.
 
-Place in the flow: the frontier asks before it hands out a host's first task, so that the address takes its share of politeness,
-and so that a host that must not be asked, or that does not exist, is known as such before its robots.txt is.
-
-Whose pages name hosts take turns: one that names thousands that do not exist makes those wait that are its own, and
-nobody else's.
+Place in the flow: :mod:`dispatch` asks before it hands out a host's first task, so that the address takes its share of
+politeness, and so that a host that must not be asked, or that does not exist, is known as such before its robots.txt is
+asked for. Names are looked up in turn by the host whose page named them, and of each in the order in which they came: a page
+that names thousands of hosts that do not exist delays only its own.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Container
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from gossamer.fetcher.contract import Resolver
-from gossamer.frontier.host_turns import FrontierHost, Nameless
-from gossamer.frontier.limits import Failures, Stopping
-from gossamer.frontier.sheet import FrontierUses
-from gossamer.values.errors import AddressRefused, NoSuchName, ResolutionFailed
+import msgspec
+
+from gossamer.frontier.host_turns import FrontierHost
+from gossamer.values.errors import AddressRefused, DiskFull, NoSuchName, ResolutionFailed
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import endpoint_of, host_of, is_machine, scheme_of
 
-#: Names that are looked up at once: a page may link to 6,000 hosts.
-LOOKUPS = 64
+if TYPE_CHECKING:
+    from gossamer.frontier.component import Frontier
 
-_Told = Callable[[FrontierHost], None]
+#: Names that are looked up at once: a page may link to 6,000 hosts.
+LOOKUPS: Final = 64
 
 
 class Lookups:
-    """Looks up hosts: in turn by the host whose page named them, and of each in the order in which they were asked for."""
+    """Finds the addresses of hosts, and notes the hosts that have none."""
 
-    def __init__(
-        self,
-        resolver: Callable[[], Resolver],
-        known: _Told,
-        missing: _Told,
-        no_such: _Told,
-        broken: Callable[[Exception], None],
-    ) -> None:
-        """Nothing is looked up yet.
-
-        Args:
-            resolver: gives the present one: it may be exchanged while a crawl runs.
-            known: called with each host whose port is known.
-            missing: called with each host whose name has no address now; its port is as unknown as it was.
-            no_such: called with each host whose name does not exist, in its place.
-            broken: called with what a resolver raised against its contract; its host is not held up by that.
-        """
-        self._resolver = resolver
-        self._known = known
-        self._missing = missing
-        self._no_such = no_such
-        self._broken = broken
+    def __init__(self, frontier: "Frontier") -> None:
+        self._frontier = frontier
         self._sought: dict[str, deque[tuple[FrontierHost, str, int]]] = {}
-        """By the host that named them, whose turn it is first."""
+        """By the host that named them, the next one first."""
         self._waiting = 0
-        self._tasks: set[asyncio.Task[_Told]] = set()
+        self._tasks: set[asyncio.Task[ResolutionFailed | None]] = set()
+        self._nameless: list[str] = []
+        """Names without an address that the ledger does not know of yet."""
 
     def __len__(self) -> int:
         return self._waiting + len(self._tasks)
 
-    def __repr__(self) -> str:
-        return f"<Lookups {len(self._tasks)} under way, {self._waiting} wait>"
-
-    def is_known(self, host: FrontierHost, task: Task, *, proxied: bool, unresolved: Container[str] = ()) -> bool:
-        """Whether it is known where this task's request would go; otherwise that is looked up, ahead of its turn (M8).
-
-        Args:
-            host: the task's.
-            task: what is to be asked for.
-            proxied: a proxy alone looks names up: they are judged here, unseen.
-            unresolved: schemes whose names are those of no machine.
-        """
+    def is_known(self, host: FrontierHost, task: Task) -> bool:
+        """Whether it is known where this task's request would go; otherwise that is looked up."""
         port = endpoint_of(task.url)[1]
         if host.absent or port in host.ports:
             return True
-        if not is_machine(host.name) or scheme_of(task.url) in unresolved:
+        sheet = self._frontier.sheet
+        if not is_machine(host.name) or scheme_of(task.url) in sheet.unresolved:
             host.ports[port] = ""  # there is nothing to look up, as for files of this machine
             return True
-        if proxied:
-            host.ports[port] = self._judged_unseen(host.name, port)
+        if sheet.proxied:
+            host.ports[port] = ""
+            try:
+                self._frontier.resolver.judge(host.name, port)
+            except AddressRefused as error:
+                host.ports[port] = str(error)
             return True
-        self.seek(host, task, port)
-        return False
-
-    def _judged_unseen(self, name: str, port: int) -> str:
-        """Why this host must not be asked through a proxy; empty where it may."""
-        try:
-            self._resolver().judge(name, port)
-        except AddressRefused as error:
-            return str(error)
-        return ""
-
-    def seek(self, host: FrontierHost, task: Task, port: int) -> None:
-        """Find out where a request for this task would go; the answer is put into the host."""
         self._sought.setdefault(host_of(task.source) if task.source else "", deque()).append((host, task.url, port))
         self._waiting += 1
         self._go_on()
+        return False
+
+    def write(self) -> None:
+        """Count each name that turned out to have no address as a failure of its host, all in one group: a page may name
+        thousands."""
+        if not self._nameless:
+            return
+        politeness, now = self._frontier.politeness, self._frontier.clock.now()
+        try:
+            with self._frontier.ledger.group() as group:
+                group.count(f"outcome:{Outcome.DNS_FAILED}", len(self._nameless))
+                for name in self._nameless:
+                    state = group.host_state(name)
+                    counters = {**state.counters, "errors": state.counters.get("errors", 0) + 1}
+                    note, first = politeness.note(name), state.first_seen or now
+                    group.host(
+                        msgspec.structs.replace(state, note=note, counters=counters, first_seen=first, last_seen=now)
+                    )
+        except DiskFull:
+            return  # they are written down when there is room again
+        self._nameless.clear()
 
     async def close(self) -> None:
-        """Look up nothing more."""
+        """Look up nothing more, and write down what was found."""
         self._sought.clear()
         self._waiting = 0
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.write()
 
     def _go_on(self) -> None:
         while self._sought and len(self._tasks) < LOOKUPS:
@@ -118,107 +103,49 @@ class Lookups:
             self._tasks.add(task)
             task.add_done_callback(partial(self._done, host))
 
-    def _done(self, host: FrontierHost, task: "asyncio.Task[_Told]") -> None:
-        self._tasks.discard(task)
-        self._go_on()
-        # Only when it is no longer counted: whoever is told may ask whether anything is still being looked up.
-        if not task.cancelled():
-            task.result()(host)
-
-    async def _look_up(self, host: FrontierHost, url: str, port: int) -> _Told:
-        """Put what is found into the host; returns who is to be told."""
+    async def _look_up(self, host: FrontierHost, url: str, port: int) -> ResolutionFailed | None:
+        """Put the address into the host; returns why there is none now. The port is then as unknown as it was."""
         reason = ""
         try:
-            host.address = (await self._resolver().resolve(endpoint_of(url)[0], port)).address
+            host.address = (await self._frontier.resolver.resolve(endpoint_of(url)[0], port)).address
         except AddressRefused as error:
             reason = str(error)
-        except NoSuchName:
+        except ResolutionFailed as error:
             host.address = ""
-            return self._no_such
-        except ResolutionFailed:
+            return error
+        except Exception as error:  # against the resolver's contract; its host is not held up by that
             host.address = ""
-            return self._missing
-        except Exception as error:
-            host.address = ""
-            self._broken(error)
+            self._frontier.metrics.count(f"broken_resolver:{type(error).__name__}")
         host.ports[port] = reason
         host.is_none = False
-        return self._known
+        return None
 
-
-# Whether it is known where a host's requests would go, and what follows where its name leads nowhere.
-#
-# Place in the flow: the frontier asks before a task goes out; :mod:`lookups` asks the resolver, ahead of the host's turn.
-
-
-class HostAddresses:
-    """Looks hosts up, and notes those that have no address."""
-
-    def __init__(
-        self,
-        uses: FrontierUses,
-        stopping: Stopping,
-        failures: Failures,
-        known: Callable[[FrontierHost], None],
-        broken: Callable[[Exception], None],
-    ) -> None:
-        """Nothing is looked up yet.
-
-        Args:
-            uses: the frontier's providers.
-            stopping: is told of hosts that nobody can reach.
-            failures: remembers why they are tried again.
-            known: called with each host of which there is news.
-            broken: called with what a resolver raised against its contract.
-        """
-        self._uses = uses
-        self._stopping = stopping
-        self._failures = failures
-        self._known = known
-        missing, no_such = partial(self._missing, is_none=False), partial(self._missing, is_none=True)
-        self._lookups = Lookups(lambda: uses.resolver, known, missing, no_such, broken)
-        self._nameless = Nameless()
-
-    def __len__(self) -> int:
-        return len(self._lookups)
-
-    def __repr__(self) -> str:
-        return f"<HostAddresses: {len(self)} are looked up>"
-
-    def is_known(self, host: FrontierHost, task: Task) -> bool:
-        """Whether it is known where this task's request would go; otherwise that is looked up."""
-        sheet = self._uses.sheet
-        return self._lookups.is_known(host, task, proxied=sheet.proxied, unresolved=sheet.unresolved)
-
-    def write(self) -> None:
-        """Write down whose names turned out to have no address."""
-        self._nameless.write(self._uses.ledger, self._uses.politeness, self._uses.clock.now())
-
-    async def close(self) -> None:
-        """Look up nothing more."""
-        await self._lookups.close()
+    def _done(self, host: FrontierHost, task: "asyncio.Task[ResolutionFailed | None]") -> None:
+        self._tasks.discard(task)
+        self._go_on()
+        # The host goes on only when it is no longer counted: the frontier may ask whether anything is still being looked up.
+        if not task.cancelled():
+            if (failure := task.result()) is not None:
+                self._missing(host, is_none=isinstance(failure, NoSuchName))
+            self._frontier.turns.put(host.name)
+            self._frontier.signal("tasks")
 
     def _missing(self, host: FrontierHost, *, is_none: bool) -> None:
-        """Its name has no address: it has failed without being asked, and waits like any host that failed (fault 46).
+        """Let a host without an address wait like any host that failed, though it was not asked.
 
         Of a name that does not exist (`is_none`) the second look-up is the last: its links are dead.
         """
         if host.errands:
             # Another host's robots.txt led here, and is not to be had.
             host.ports[endpoint_of(host.errands[0].url)[1]] = ""
-        elif not (is_none and self._is_none_again(host)):
-            self._uses.politeness.missed(host.name)
-            self._note(host, Outcome.DNS_FAILED)
-            self._nameless.add(host.name)
-        self._known(host)
-
-    def _is_none_again(self, host: FrontierHost) -> bool:
-        host.is_none, was_none = True, host.is_none
-        if was_none:
-            self._note(host, Outcome.CLIENT_ERROR)
+            return
+        is_last = is_none and host.is_none
+        host.is_none = host.is_none or is_none
+        if is_last:
             host.absent = "the name does not exist"
-        return was_none
-
-    def _note(self, host: FrontierHost, outcome: Outcome) -> None:
-        self._stopping.missed(host.name)
-        self._failures.answered(f"http://{host.name}/", outcome)
+        else:
+            self._frontier.politeness.missed(host.name)
+            self._nameless.append(host.name)
+        self._frontier.totals.missed(host.name)
+        outcome = Outcome.CLIENT_ERROR if is_last else Outcome.DNS_FAILED
+        self._frontier.failures.answered(f"http://{host.name}/", outcome)

@@ -1,48 +1,65 @@
-"""What is set aside, seen from the frontier: tasks that go there, probes, and what comes back (design question 22).
+"""Tasks that come from elsewhere than from links: pages whose links are announced again, and probes of trap families.
 
-Place in the flow: the frontier asks here before a task goes out, tells of commits, and asks for work when nothing else is left. All
-that moves does so in groups of the ledger: a kill finds each task in one place.
+Place in the flow: the component takes them when it brings in what is due, tells of commits, and asks for them before a crawl
+ends by itself. All that moves does so in groups of the ledger: a kill finds each task in one place.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from gossamer.frontier.seams import LentHosts
-from gossamer.frontier.sheet import FrontierUses
 from gossamer.frontier.traps.contract import Traps, placed
-from gossamer.storage.ledger.contract import Depths, Ledger
+from gossamer.storage.ledger.contract import Depths
 from gossamer.values.task import Family, SetAside, Task
 
-# Visited pages whose links are announced again because the limit of depth rose, seen from the frontier.
-#
-# Place in the flow: the frontier takes some pages at a time, sends each through the ring to the commit as a visit that was
-# not fetched, and takes the next when all of these are committed. So they wait for their slots as tasks do, and the crawl
-# does not end before.
+if TYPE_CHECKING:
+    from gossamer.frontier.component import Frontier
 
-#: Pages that are taken at once; when all are committed the ledger notes how far it is.
-TAKEN = 256
+#: Pages that are announced at once; when all are committed the ledger notes how far it is.
+TAKEN: Final = 256
+
+#: One fetch in so many is a probe: traps take less than one request in a hundred, however many there are.
+SHARE: Final = 128
+
+#: Probes of one family, in all, before the crawl ends, and how many of them when nothing else is left. In these its newest URLs are
+#: asked for: what ends does so there.
+LAST, LAST_NEWEST = 20, 8
+
+#: One probe in so many asks for the oldest URL of a family, the others for its newest.
+OLDEST: Final = 4
+
+#: Tasks that come back at once: a group stays some ten milliseconds long.
+RETURNED_AT_ONCE: Final = 1_000
+
+#: Families of which a probe is sent in one round when nothing else is left.
+ROUND: Final = 1_000
 
 
-class Announcing:
-    """Hands out visited pages, some at a time."""
+class DepthReopening:
+    """Visited pages whose links are announced again, because the limit of depth rose.
 
-    def __init__(self, depths: Depths) -> None:
-        self._depths = depths
+    Some pages at a time go through the ring to the commit, as visits that were not fetched, and the next ones when all of these
+    are committed. So they wait for their slots as tasks do, and the crawl does not end before.
+    """
+
+    def __init__(self, frontier: "Frontier") -> None:
+        self._frontier = frontier
         self._waiting: deque[Task] = deque()
-        self._under_way = 0
-
-    def __repr__(self) -> str:
-        return f"<Announcing: {len(self._waiting)} pages wait, {self._under_way} are under way>"
+        self._in_flight = 0
 
     @property
-    def is_over(self) -> bool:
-        """Whether every page that has to be announced again has been."""
-        return not (self._waiting or self._under_way or self._depths.is_owing)
+    def _depths(self) -> Depths:
+        return self._frontier.ledger.depths
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether pages have yet to be announced again."""
+        return bool(self._waiting or self._in_flight or self._depths.is_owing)
 
     @property
     def is_searching(self) -> bool:
         """Whether the next look at the ledger need not wait for anything."""
-        return not self._waiting and not self._under_way and self._depths.is_owing
+        return not self._waiting and not self._in_flight and self._depths.is_owing
 
     def take(self, most: int) -> list[Task]:
         """At most so many pages; none while there is nothing to announce, or the search for them has to go on."""
@@ -51,93 +68,34 @@ class Announcing:
             if not self._waiting:
                 self._depths.announced()
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
-        self._under_way += len(taken)
+        self._in_flight += len(taken)
         return taken
 
     def committed(self) -> None:
-        """The links of one page are queued."""
-        self._under_way -= 1
-        if not self._under_way and not self._waiting:
+        """Note that the links of one page are queued."""
+        self._in_flight -= 1
+        if not self._in_flight and not self._waiting:
             self._depths.announced()
 
 
-# URLs that mobile crawlers have, or that wait for one, as the frontier sees them: it hands out none, and waits for them.
-#
-# Place in the flow: lenders (`contracts.lending.LentHosts`) are providers of the frontier. Most crawls have none, so
-# that case costs least: the frontier asks before each task.
+class TrapProbes:
+    """Sets tasks of trap families aside, brings back those of freed ones, and asks for one of a family now and then."""
 
-
-class LentOut:
-    """What all lenders together have out."""
-
-    def __init__(self, uses: FrontierUses) -> None:
-        self._uses = uses
-
-    def __repr__(self) -> str:
-        return f"<LentOut by {len(self._lenders)} lenders>"
-
-    @property
-    def _lenders(self) -> Sequence[LentHosts]:
-        return self._uses.lent.get("hosts", ())
-
-    @property
-    def is_out(self) -> bool:
-        """Whether URLs are with crawlers elsewhere, or wait for one."""
-        lenders = self._lenders
-        return bool(lenders) and any(lender.is_out for lender in lenders)
-
-    @property
-    def pages(self) -> int:
-        """Pages that crawlers on their way may bring."""
-        lenders = self._lenders
-        return sum(lender.pages for lender in lenders) if lenders else 0
-
-    def watch(self, told: Callable[[], None], room: Callable[[], int | None]) -> None:
-        """Let lenders call `told` when they have news, and ask `room` how many pages are nobody's yet."""
-        for lender in self._lenders:
-            lender.watch(told, room)
-
-    def end(self) -> None:
-        """The crawl ends: nothing is sent any more."""
-        for lender in self._lenders:
-            lender.end()
-
-
-#: One fetch in so many is a probe: traps take less than one request in a hundred, however many there are.
-SHARE = 128
-
-#: Probes of one family, in all, before the crawl ends, and how many of them when nothing else is left. In these its newest URLs are
-#: asked for: what ends does so there.
-LAST, LAST_NEWEST = 20, 8
-
-#: One probe in so many asks for the oldest URL of a family, the others for its newest.
-OLDEST = 4
-
-#: Tasks that come back at once: a group stays some ten milliseconds long.
-RETURNED_AT_ONCE = 1_000
-
-#: Families of which a probe is sent in one round when nothing else is left.
-ROUND = 1_000
-
-
-class Probing:
-    """Moves tasks between the queues and what is set aside."""
-
-    def __init__(self, ledger: Ledger, gates: Sequence[object]) -> None:
-        self._ledger = ledger
-        self._gates = gates
-        self._traps = [gate for gate in gates if isinstance(gate, Traps)]
+    def __init__(self, frontier: "Frontier") -> None:
+        self._frontier = frontier
+        self._traps: Sequence[Traps] = ()
         self._leaving: dict[Family, list[Task]] = {}
-        self._returning: deque[Family] = deque(
-            row.family for row in ledger.aside() if row.count and not self._is_suspect(row.family)
-        )
+        self._returning: deque[Family] = deque()
         self._probes: set[str] = set()
         """URLs of probes that are queued: they are not set aside again. After a kill they are, which loses nothing."""
         self._since = 0
         self._last: Family | None = None
 
-    def __repr__(self) -> str:
-        return f"<Probing: {len(self._probes)} probes are queued, {len(self._returning)} families come back>"
+    def begin(self) -> None:
+        """Go on from what the ledger holds."""
+        self._traps = [gate for gate in self._frontier.gates.get("fetch", ()) if isinstance(gate, Traps)]
+        rows = self._frontier.ledger.aside()
+        self._returning.extend(row.family for row in rows if row.count and not self._is_suspect(row.family))
 
     def _is_suspect(self, family: Family) -> bool:
         return any(one.is_suspect(family) for one in self._traps)
@@ -156,16 +114,16 @@ class Probing:
         return True
 
     def flush(self) -> None:
-        """Write what was taken."""
+        """Write down what :meth:`takes` took."""
         if not self._leaving:
             return
         leaving, self._leaving = self._leaving, {}
-        with self._ledger.group() as group:
+        with self._frontier.ledger.group() as group:
             for family, tasks in leaving.items():
                 group.set_aside(family, [task for task in tasks if group.done(task.identity)], known=True)
 
     def committed(self, count: int) -> None:
-        """So many visits were committed."""
+        """Note that so many visits were committed."""
         self._since += count
 
     def step(self) -> bool:
@@ -174,7 +132,7 @@ class Probing:
             self._returning += one.returning()
         if self._returning:
             return self._bring_back(self._returning[0])
-        if self._since < SHARE or not self._ledger.counters().get("set_aside"):
+        if self._since < SHARE or not self._frontier.ledger.counters().get("set_aside"):
             return False
         self._since = 0
         row = self._next()
@@ -183,12 +141,12 @@ class Probing:
     def last_round(self) -> bool:
         """Nothing is queued or in flight: queue what was freed, or a probe of every family that has not had its last. False for
         neither: the crawl ends."""
-        if not self._ledger.counters().get("set_aside"):
+        if not self._frontier.ledger.counters().get("set_aside"):
             return False
         if self.step():
             return True
         rows: list[SetAside] = []
-        for row in self._ledger.aside():
+        for row in self._frontier.ledger.aside():
             if self._is_probed(row) and (row.last_probes < LAST_NEWEST or row.probes < LAST):
                 rows.append(row)
                 if len(rows) == ROUND:
@@ -203,7 +161,7 @@ class Probing:
             # It was suspected again meanwhile: what comes back would only be set aside once more.
             self._returning.popleft()
             return True
-        with self._ledger.group() as group:
+        with self._frontier.ledger.group() as group:
             count = len(group.bring_back(family, RETURNED_AT_ONCE))
         if count < RETURNED_AT_ONCE:
             self._returning.popleft()
@@ -212,7 +170,7 @@ class Probing:
     def _next(self) -> SetAside | None:
         """The family whose turn it is."""
         for start in (self._last, None) if self._last else (None,):
-            for row in self._ledger.aside(start):
+            for row in self._frontier.ledger.aside(start):
                 if self._is_probed(row):
                     self._last = row.family
                     return row
@@ -221,7 +179,7 @@ class Probing:
     def _probe(self, rows: Sequence[SetAside], *, last: bool) -> bool:
         tasks: list[Task] = []
         if rows:
-            with self._ledger.group() as group:
+            with self._frontier.ledger.group() as group:
                 for row in rows:
                     newest = row.probes % OLDEST != OLDEST - 1 or (last and row.last_probes < LAST_NEWEST)
                     tasks += group.bring_back(row.family, 1, newest=newest, probe=True, last=last)

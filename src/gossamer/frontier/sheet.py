@@ -1,18 +1,9 @@
-"""What can be set of the frontier."""
+"""Settings of the frontier: how many requests at once, and when the crawl stops."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
-from gossamer.engine.clock import Clock
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.engine.unit import Metrics
-from gossamer.expressions.contract import TaskFilter
-from gossamer.fetcher.contract import Resolver
-from gossamer.frontier.contract import Flights, Politeness, Traversal
 from gossamer.frontier.limits import USUAL, CrawlLimits
-from gossamer.frontier.robots.contract import RobotsGate
-from gossamer.frontier.seams import LentHosts, Revisits
-from gossamer.storage.ledger.contract import Ledger, TaskQueues
 
 
 class FrontierSheet(Sheet, frozen=True):
@@ -123,27 +114,3 @@ class FrontierSheet(Sheet, frozen=True):
     unresolved: Annotated[
         tuple[str, ...], setting("Do not look up hosts of URLs with these schemes, because they name no machine.")
     ] = ()
-
-
-# What the parts of the frontier see of it: its providers and settings, as they are at the moment of asking.
-#
-# Place in the flow: a provider may be exchanged while a crawl runs, so the parts keep none; the component itself stands
-# behind this.
-
-
-class FrontierUses(Protocol):
-    """Providers, clock and settings of a frontier."""
-
-    clock: Clock
-    ledger: Ledger
-    queues: TaskQueues
-    politeness: Politeness
-    robots: RobotsGate
-    traversal: Traversal
-    resolver: Resolver
-    gates: Mapping[str, Sequence[TaskFilter]]
-    revisits: Mapping[str, Sequence[Revisits]]
-    lent: Mapping[str, Sequence[LentHosts]]
-    flights: Flights
-    sheet: FrontierSheet
-    metrics: Metrics

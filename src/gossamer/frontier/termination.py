@@ -1,235 +1,215 @@
 """Whether the frontier hands out, waits, or is at its end: the one place that weighs everything that a crawl may still wait for.
 
-Place in the flow: the frontier asks before each task, when it has nothing to hand out, and when something was committed; it acts on
-the answers. :mod:`stopping` knows the limits, :mod:`prospects` what waits in the queues, :mod:`lent` what is with crawlers
-elsewhere, :mod:`announcing` and :mod:`probing` what comes before a crawl ends by itself.
+Place in the flow: :mod:`dispatch` asks before each task, the component when nothing can be handed out and when something was
+committed. :mod:`limits` has the limits that a person sets, :mod:`other_tasks` the tasks that come before a crawl ends by itself.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gossamer.frontier.host_turns import Aside
-from gossamer.frontier.limits import USUAL, Failures, RetriesWaiting, Stopping
-from gossamer.frontier.lookups import HostAddresses
-from gossamer.frontier.other_tasks import Announcing, LentOut, Probing
+from gossamer.frontier.limits import USUAL, RetriesWaiting
 from gossamer.frontier.politeness.retries import WAITS
-from gossamer.frontier.sheet import FrontierUses
-from gossamer.frontier.slots import Slots
 
-# What is to be expected of what is left in the queues, when none of it can be handed out now.
-#
-# Place in the flow: the frontier asks here whether that is worth staying alive for (:mod:`lingering` says for how long),
-# and what waits when the crawl ends.
+if TYPE_CHECKING:
+    from gossamer.frontier.component import Frontier
 
 #: Hosts whose reason to wait is told.
 TOLD: Final = 20
 
 
-class Prospects:
-    """Tasks and hosts that wait: for how long, and whether anything will come of it."""
+class Termination:
+    """Decides how the frontier goes on."""
 
-    def __init__(self, uses: FrontierUses, sources: set[str], stopping: Stopping, failures: Failures) -> None:
-        """All is to be expected.
-
-        Args:
-            uses: the frontier's providers.
-            sources: inputs that may bring tasks yet, as the frontier keeps them.
-            stopping: knows whether anybody ever answered.
-            failures: knows why URLs are tried again.
-        """
-        self._uses = uses
-        self._sources = sources
-        self._stopping = stopping
-        self._failures = failures
-        self.aside = Aside(lambda: uses.politeness, self._is_all_here)
-        """Hosts that are set aside."""
-
-    def __repr__(self) -> str:
-        return f"<Prospects: {self.aside!r}>"
-
-    @property
-    def is_sown(self) -> bool:
-        """Whether nobody will bring tasks any more but other agents."""
-        return self._sources <= {"arrived"}
-
-    def _is_all_here(self) -> bool:
-        """Whether neither a seed nor a task for later will bring another host. Endpoints that were given their chances are asked
-        at such distances that no page's own retry is as far away."""
-        return self.is_sown and self._uses.queues.next_due() - self._uses.clock.steady() > WAITS[-1]
-
-    def _next_visit(self) -> float:
-        """When a known page is due for another visit, in seconds since the epoch; infinite where none will be."""
-        return min((revisits.next_due() for revisits in self._uses.revisits.get("due", ())), default=inf)
-
-    @property
-    def comes_back(self) -> bool:
-        """Whether known pages are visited again soon enough for the crawl to stay alive for them."""
-        stay, due = self._uses.sheet.stay, self._next_visit()
-        return due < inf and (stay == "forever" or due - self._uses.clock.steady() <= stay)
-
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether everything that is left belongs to hosts that were given their chances, or to seeds that nobody serves."""
-        if self.comes_back:
-            return False
-        linger = self._uses.sheet.linger
-        if linger != "forever" and linger <= USUAL and self._stopping.is_unserved:
-            return True
-        return self.aside.is_only_spent()
-
-    def is_over(self, now: float) -> bool:
-        """Whether all that is left waits to be tried again for longer than the crawl lingers; `now` is monotonic."""
-        linger = self._uses.sheet.linger
-        if linger == "forever" or self.comes_back or self._uses.queues.next_due() - self._uses.clock.steady() <= linger:
-            return False
-        return self.aside.all_wait(linger, now)
-
-    def next_due(self, now: float) -> float:
-        """The monotonic instant at which a task, a host or a known page comes back from the disk; infinite where none will."""
-        queues = self._uses.queues
-        return min(queues.next_due(), queues.next_rest(), self._next_visit()) - self._uses.clock.steady() + now
-
-    def waiting(self) -> RetriesWaiting | None:
-        """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
-        uses = self._uses
-        now, steady = uses.clock.monotonic(), uses.clock.steady()
-        first, urls = min(uses.queues.next_due(), steady + self.aside.first_retry(now)), len(uses.queues)
-        if first <= steady:
-            # A host could be asked now: it ended for another reason, and what is queued there waits for no retry.
-            first = min(uses.queues.next_due(), steady + self.aside.next_retry(now))
-            urls = min(urls, max(len(self._failures), 1))
-        if first == inf:
-            return None
-        due = datetime.fromtimestamp(max(first, steady), UTC).isoformat(timespec="seconds")
-        hosts = self._failures.reasons(self.aside.waiting(now), TOLD)
-        return RetriesWaiting(urls, due.replace("+00:00", "Z"), hosts)
-
-
-class GoingOn:
-    """Says how the frontier goes on."""
-
-    def __init__(
-        self,
-        uses: FrontierUses,
-        sources: set[str],
-        slots: Slots,
-        addresses: HostAddresses,
-        lent: LentOut,
-        stopping: Stopping,
-        prospects: Prospects,
-        stir: Callable[[], None],
-    ) -> None:
-        """Nothing is handed out yet.
-
-        Args:
-            uses: the frontier's providers.
-            sources: inputs that may bring tasks yet, as the frontier keeps them.
-            slots: knows what is under way.
-            addresses: knows which look-ups are.
-            lent: knows what is with crawlers elsewhere.
-            stopping: knows the limits.
-            prospects: knows what waits.
-            stir: called when there are new tasks in the queues.
-        """
-        self._uses = uses
-        self._sources = sources
-        self._slots = slots
-        self._addresses = addresses
-        self._lent = lent
-        self._stopping = stopping
-        self._prospects = prospects
-        self._stir = stir
-        self._announcing: Announcing | None = None
-        self._probing: Probing | None = None
+    def __init__(self, frontier: "Frontier") -> None:
+        self._frontier = frontier
+        self.sources = {"seeds"}
+        """Inputs that may bring tasks yet."""
         self.is_paused = False
         """A person has said so: nothing is handed out for now."""
         self.is_draining = False
         """Nothing is handed out any more; what is in flight is committed."""
         self.has_lingered = False
         """It drains because all that was left waits for longer than it lingers."""
-
-    def __repr__(self) -> str:
-        return f"<GoingOn{', draining' if self.is_draining else ''}{', paused' if self.is_paused else ''}>"
-
-    def begin(self, announcing: Announcing, probing: Probing) -> None:
-        """The ledger is open: these say what has to be announced again, and probed."""
-        self._announcing, self._probing = announcing, probing
+        self.alarm = Alarm(frontier)
 
     # -- handing out
 
     def may_hand_out(self, now: float) -> bool:
         """Whether one more task may go out; `now` is monotonic. A limit that is reached drains the frontier."""
-        if self.is_draining or self.is_paused or self._slots.free <= 0:
+        frontier = self._frontier
+        if self.is_draining or self.is_paused or frontier.slots.free <= 0:
             return False
-        has_more = len(self._uses.queues) > 0 or self._prospects.comes_back or self._lent.is_out
-        allowed = self._stopping.allows(self._slots.taken + self._lent.pages, has_more, now)
-        self.is_draining = bool(self._stopping.reached)
+        has_more = len(frontier.queues) > 0 or self._comes_back or self._is_lent
+        allowed = frontier.totals.allows(self._reserved, has_more, now)
+        self.is_draining = bool(frontier.totals.reached)
         return allowed
 
     def room(self) -> int | None:
-        """Pages that are nobody's yet: neither had, nor in flight, nor lent; None where there is no limit."""
-        return self._stopping.room(self._slots.taken + self._lent.pages)
+        """Pages of the limit that are still free: neither fetched, nor in flight, nor lent; None where there is no limit."""
+        return self._frontier.totals.room(self._reserved)
+
+    @property
+    def _reserved(self) -> int:
+        """Pages that may come of tasks in flight, and of mobile crawlers on their way."""
+        lenders = self._frontier.lent.get("hosts", ())
+        return self._frontier.slots.taken + (sum(lender.pages for lender in lenders) if lenders else 0)
+
+    @property
+    def _is_lent(self) -> bool:
+        """Whether URLs are with mobile crawlers, or wait for one."""
+        lenders = self._frontier.lent.get("hosts", ())
+        return bool(lenders) and any(lender.is_out for lender in lenders)
 
     # -- waiting
 
-    def is_worth_waiting(self, now: float) -> bool:
-        """Whether anything may come when nothing can be handed out now; if not, the frontier drains, or probes once more."""
-        if not self._is_idle:
-            return True
-        if self._prospects.is_hopeless:
+    def wait(self, until: float, now: float) -> None:
+        """Nothing can be handed out before `until`: drain if nothing ever can, or else ask again when something may."""
+        frontier = self._frontier
+        is_idle = not (self._is_busy or frontier.reopening.is_under_way or self.sources) and len(frontier.queues) > 0
+        if is_idle and self._is_hopeless():
             self.is_draining = True
-            return False
-        if not self._prospects.is_over(now):
-            return True
-        if not self._probes_last():
-            self.has_lingered = self.is_draining = True
-        return False
+        elif is_idle and self._is_too_late(now):
+            if not self._probes_last():
+                self.has_lingered = self.is_draining = True
+        else:
+            queues = frontier.queues
+            due = min(queues.next_due(), queues.next_rest(), self._next_visit()) - frontier.clock.steady() + now
+            self.alarm.set(min(until, due, frontier.totals.ends_at()))
 
     @property
-    def _is_idle(self) -> bool:
-        """Whether all that happens is that queued tasks wait."""
-        is_busy = self._slots.taken or len(self._addresses) or self.is_announcing or self._lent.is_out
-        return not is_busy and not self._sources and len(self._uses.queues) > 0
+    def _is_busy(self) -> bool:
+        """Whether anything is under way."""
+        return bool(self._frontier.slots.taken or len(self._frontier.lookups) or self._is_lent)
 
     @property
-    def is_announcing(self) -> bool:
-        """Whether links of visited pages have yet to be announced again."""
-        return self._announcing is not None and not self._announcing.is_over
+    def _has_all_seeds(self) -> bool:
+        """Whether only other agents may still bring tasks."""
+        return self.sources <= {"arrived"}
 
-    def is_at_rest(self) -> bool:
-        """Whether the crawl would end now if other agents brought nothing more. What was set aside is probed before that."""
-        if not self._prospects.is_sown or self._slots.taken or len(self._addresses) or self._lent.is_out:
+    def _next_visit(self) -> float:
+        """When a known page is due for another visit, in seconds since the epoch; infinite where none will be."""
+        return min((revisits.next_due() for revisits in self._frontier.revisits.get("due", ())), default=inf)
+
+    @property
+    def _comes_back(self) -> bool:
+        """Whether known pages are visited again soon enough for the crawl to stay alive for them."""
+        stay, due = self._frontier.sheet.stay, self._next_visit()
+        return due < inf and (stay == "forever" or due - self._frontier.clock.steady() <= stay)
+
+    def _is_hopeless(self) -> bool:
+        """Whether everything that is left belongs to hosts that have used up their chances, or to seeds that no server serves."""
+        if self._comes_back:
             return False
-        if self.is_draining:
+        linger = self._frontier.sheet.linger
+        if linger != "forever" and linger <= USUAL and self._frontier.totals.is_unserved:
             return True
-        queued = len(self._uses.queues)
-        if queued and (self._stopping.is_short_of_pages(0) or self._stopping.is_short_of_bytes(0)):
-            return False  # it goes on as soon as it may have more
-        if self._prospects.comes_back:
+        return self.is_only_spent()
+
+    def is_only_spent(self) -> bool:
+        """Whether all hosts that wait have used up their chances, and no other will come. `O(n)` where it is so."""
+        frontier = self._frontier
+        # Spent endpoints are asked at such distances that no page's own retry is as far away.
+        if not self._has_all_seeds or frontier.queues.next_due() - frontier.clock.steady() <= WAITS[-1]:
             return False
-        if queued and not (self._prospects.is_hopeless or self._prospects.is_over(self._uses.clock.monotonic())):
+        return all(map(frontier.politeness.is_spent, frontier.turns.names()))
+
+    def _is_too_late(self, now: float) -> bool:
+        """Whether all that is left is retried later than the crawl lingers; `now` is monotonic. `O(n)` where it is so."""
+        frontier, linger = self._frontier, self._frontier.sheet.linger
+        if linger == "forever" or self._comes_back:
             return False
-        return not self._probes_last()
+        if frontier.queues.next_due() - frontier.clock.steady() <= linger:
+            return False
+        return all(frontier.politeness.retry_wait(name, now) > linger for name in frontier.turns.names())
+
+    def waiting(self) -> RetriesWaiting | None:
+        """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
+        frontier = self._frontier
+        queues, steady, now = frontier.queues, frontier.clock.steady(), frontier.clock.monotonic()
+
+        def retries() -> Iterator[float]:
+            return (frontier.politeness.retry_wait(name, now) for name in frontier.turns.names())
+
+        first, urls = min(queues.next_due(), steady + min(retries(), default=inf)), len(queues)
+        if first <= steady:
+            # A host could be asked now: it ended for another reason, and what is queued there waits for no retry.
+            first = min(queues.next_due(), steady + min((wait for wait in retries() if wait > 0.0), default=inf))
+            urls = min(urls, max(len(frontier.failures), 1))
+        if first == inf:
+            return None
+        due = datetime.fromtimestamp(max(first, steady), UTC).isoformat(timespec="seconds")
+        others = (name for name in frontier.turns.names() if frontier.politeness.retry_wait(name, now) > 0.0)
+        return RetriesWaiting(urls, due.replace("+00:00", "Z"), frontier.failures.reasons(others, TOLD))
 
     # -- the end
 
-    @property
-    def has_nothing_left(self) -> bool:
-        """Whether nothing is under way, and nothing is to come or nothing more is to go out."""
-        if self._slots.taken:
+    def is_at_rest(self) -> bool:
+        """Whether the crawl would end now if other agents brought nothing more. What was set aside is probed before that."""
+        if not self._has_all_seeds or self._is_busy:
             return False
-        is_fed = self._sources or len(self._uses.queues) or self._prospects.comes_back or self._lent.is_out
-        return self.is_draining or not is_fed
+        if self.is_draining:
+            return True
+        queued, totals = len(self._frontier.queues), self._frontier.totals
+        if queued and (totals.is_short_of_pages(0) or totals.is_short_of_bytes(0)):
+            return False  # it goes on as soon as it may have more
+        if self._comes_back:
+            return False
+        if queued and not (self._is_hopeless() or self._is_too_late(self._frontier.clock.monotonic())):
+            return False
+        return not self._probes_last()
 
-    def ends(self) -> bool:
-        """Whether the frontier ends when it has nothing left; one that was not told to end probes first what was set aside."""
-        return self.is_draining or not self._probes_last()
+    def end_if_done(self) -> None:
+        """End the crawl if nothing is under way, and nothing is to come or nothing more is to go out."""
+        frontier = self._frontier
+        if frontier.slots.taken:
+            return
+        if not self.is_draining:
+            if self.sources or len(frontier.queues) or self._comes_back or self._is_lent:
+                return
+            if frontier.reopening.is_under_way:
+                if not self.is_paused:
+                    frontier.signal("tasks")
+                return
+            if self._probes_last():
+                return
+        for lender in frontier.lent.get("hosts", ()):
+            lender.end()
+        frontier.finish()
 
     def _probes_last(self) -> bool:
         """Before a crawl ends by itself, queue what was freed of what is set aside, or probe it; False for nothing."""
-        if self._probing is None or not self._probing.last_round():
+        if not self._frontier.probes.last_round():
             return False
-        self._stir()
+        self._frontier.stir()
         return True
+
+
+class Alarm:
+    """Asks for tasks again, once, at the earliest instant that it was set to: the frontier's only timer."""
+
+    def __init__(self, frontier: "Frontier") -> None:
+        self._frontier = frontier
+        self._at = inf
+        self._task: asyncio.Task[None] | None = None
+
+    def set(self, at: float) -> None:
+        """Ring at this monotonic instant, unless it is to ring before."""
+        if at < self._at:
+            self.cancel()
+            self._at = at
+            self._task = asyncio.create_task(self._ring())
+
+    def cancel(self) -> None:
+        """Do not ring."""
+        if self._task is not None:
+            self._task.cancel()
+        self._task, self._at = None, inf
+
+    async def _ring(self) -> None:
+        clock = self._frontier.clock
+        await clock.sleep(max(0.0, self._at - clock.monotonic()))
+        self._task, self._at = None, inf
+        self._frontier.signal("tasks")

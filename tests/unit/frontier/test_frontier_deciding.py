@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.frontier.dispatch import DecidedTask, Lot, TaskDecisions, Unwritten
+from gossamer.frontier import dispatch
+from gossamer.frontier.dispatch import Batch, Decision, Step
 from gossamer.frontier.host_turns import FrontierHost
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.testing.clock import FakeClock
@@ -40,12 +41,12 @@ def decide(
     absent: str = "",
     rule: str = "",
     ready: float = 0.0,
-) -> DecidedTask:
+) -> Decision:
     host = FrontierHost("a.test")
     host.absent = absent
     if port is not None:
         host.ports[80] = port
-    uses: Any = SimpleNamespace(
+    frontier: Any = SimpleNamespace(
         clock=FakeClock(),
         ledger=ReadLedger(limit, known),
         gates={"fetch": [SimpleNamespace(judge_tasks=lambda gate, tasks: [rule] * len(tasks))]} if rule else {},
@@ -54,33 +55,33 @@ def decide(
         ),
         traversal=SimpleNamespace(host_level=lambda task, level: level),
         politeness=SimpleNamespace(closed=lambda task, now: closed, pace=lambda host, delay: ready),
+        lookups=SimpleNamespace(is_known=lambda host, task: port is not None),
+        probes=SimpleNamespace(takes=lambda task: suspect),
     )
-    addresses: Any = SimpleNamespace(is_known=lambda host, task: port is not None)
-    probing: Any = SimpleNamespace(takes=lambda task: suspect)
-    return TaskDecisions(uses, addresses, probing).decide(host, task, 0.0)
+    return dispatch.decide(frontier, host, task, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("given", "lot"),
+    ("given", "step"),
     [
-        ({}, Lot.GOES),
-        ({"suspect": True}, Lot.SET_ASIDE),
-        ({"closed": 7.0}, Lot.LATER),
-        ({"limit": 1}, Lot.TOO_DEEP),
-        ({"limit": 1, "known": 1}, Lot.GOES),
-        ({"port": None}, Lot.UNKNOWN),
-        ({"port": "a private address"}, Lot.REFUSED),
-        ({"rule": "never: x"}, Lot.REFUSED),
-        ({"absent": "the name does not exist"}, Lot.REFUSED),
-        ({"verdict": RobotsVerdict(RobotsRuling.DENIED)}, Lot.REFUSED),
-        ({"verdict": RobotsVerdict(RobotsRuling.FETCH_FIRST, url="http://a.test/robots.txt")}, Lot.WAITS),
-        ({"verdict": RobotsVerdict(RobotsRuling.WAIT, until=9.0)}, Lot.WAITS),
-        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0), "ready": 5.0}, Lot.WAITS),
-        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0)}, Lot.GOES),
+        ({}, Step.GOES),
+        ({"suspect": True}, Step.SET_ASIDE),
+        ({"closed": 7.0}, Step.LATER),
+        ({"limit": 1}, Step.TOO_DEEP),
+        ({"limit": 1, "known": 1}, Step.GOES),
+        ({"port": None}, Step.UNKNOWN),
+        ({"port": "a private address"}, Step.REFUSED),
+        ({"rule": "never: x"}, Step.REFUSED),
+        ({"absent": "the name does not exist"}, Step.REFUSED),
+        ({"verdict": RobotsVerdict(RobotsRuling.DENIED)}, Step.REFUSED),
+        ({"verdict": RobotsVerdict(RobotsRuling.FETCH_FIRST, url="http://a.test/robots.txt")}, Step.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.WAIT, until=9.0)}, Step.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0), "ready": 5.0}, Step.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0)}, Step.GOES),
     ],
 )
-def test_each_reason_to_hold_a_task_back_has_its_lot(given: dict[str, Any], lot: Lot) -> None:
-    assert decide(**given).lot is lot
+def test_each_reason_to_hold_a_task_back_has_its_step(given: dict[str, Any], step: Step) -> None:
+    assert decide(**given).step is step
 
 
 def test_a_task_goes_out_at_the_shortest_depth_that_is_known() -> None:
@@ -92,7 +93,7 @@ def test_what_may_have_been_sent_is_not_sent_again() -> None:
     request = msgspec.structs.replace(requested(method="POST", body=b"a"), was_begun=True)
     task = msgspec.structs.replace(TASK, request=request)
     decided = decide(task)
-    assert (decided.lot, decided.outcome) == (Lot.REFUSED, Outcome.INTERRUPTED)
+    assert (decided.step, decided.outcome) == (Step.REFUSED, Outcome.INTERRUPTED)
 
 
 class WrittenGroup:
@@ -129,12 +130,12 @@ class WrittenGroup:
 def test_what_was_decided_is_written_once_in_one_group() -> None:
     told: list[str] = []
     ledger: Any = SimpleNamespace(group=lambda: WrittenGroup(told), sync=lambda: told.append("synced"))
-    unwritten = Unwritten()
-    unwritten.write(ledger, 100.0)
+    batch = Batch()
+    batch.write(ledger, 100.0)
     assert told == []
-    unwritten.begun(TASK)
-    unwritten.later(TASK, 7.0)
-    unwritten.too_deep(TASK)
-    unwritten.write(ledger, 100.0)
-    unwritten.write(ledger, 100.0)
+    batch.begun.append(TASK)
+    batch.later.append((TASK, 7.0))
+    batch.too_deep.append(TASK)
+    batch.write(ledger, 100.0)
+    batch.write(ledger, 100.0)
     assert told == ["group", "begun", "done", "later 107 again", "given up", "dropped:depth 1", "committed", "synced"]

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from gossamer.engine.unit import Metrics
 from gossamer.fetcher.contract import Endpoint
 from gossamer.frontier.host_turns import FrontierHost
-from gossamer.frontier.limits import CrawlLimits, Failures, Stopping
-from gossamer.frontier.lookups import LOOKUPS, HostAddresses, Lookups
+from gossamer.frontier.limits import CrawlLimits, CrawlTotals, Failures
+from gossamer.frontier.lookups import LOOKUPS, Lookups
 from gossamer.frontier.sheet import FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.task import Task
@@ -36,6 +37,27 @@ class Answers:
         return Endpoint("192.0.2.1", port)
 
 
+class Seen:
+    """A frontier as its look-ups see it: it notes the hosts that go on, and those that have no address."""
+
+    def __init__(self, resolve: Callable[[str, int], Any], **sheet: Any) -> None:
+        self.sheet = FrontierSheet(**sheet)
+        self.metrics = Metrics()
+        self.resolver = SimpleNamespace(resolve=resolve)
+        self.went_on: list[str] = []
+        self.missed: list[str] = []
+        self.turns = SimpleNamespace(put=self.went_on.append)
+        self.politeness = SimpleNamespace(missed=self.missed.append)
+        self.totals, self.failures = CrawlTotals(CrawlLimits(), ""), Failures()
+        self.signal = lambda role: None
+
+
+def lookups_of(seen: Any) -> Lookups:
+    lookups = Lookups(seen)
+    lookups.write = lambda: None  # type: ignore[method-assign]  # there is no ledger
+    return lookups
+
+
 def test_every_host_goes_on_and_what_broke_is_told(run: Callable[..., Any]) -> None:
     names = [
         "known.test",
@@ -44,44 +66,45 @@ def test_every_host_goes_on_and_what_broke_is_told(run: Callable[..., Any]) -> N
         "broken.test",
         *(f"more{n}.test" for n in range(2 * LOOKUPS)),
     ]
-    answers, known, missing, broken = Answers(), list[FrontierHost](), list[FrontierHost](), list[Exception]()
+    answers = Answers()
+    seen, hosts = Seen(answers.resolve), {name: FrontierHost(name) for name in names}
 
     async def body() -> None:
-        lookups = Lookups(lambda: answers, known.append, missing.append, missing.append, broken.append)
-        for name in names:
-            lookups.seek(FrontierHost(name), Task(f"http://{name}/", name), 80)
+        lookups = lookups_of(seen)
+        for name, host in hosts.items():
+            assert not lookups.is_known(host, Task(f"http://{name}/", name))
         while len(lookups):
             await asyncio.sleep(0)
         await lookups.close()
 
     run(body())
-    found = {host.name: (host.address, host.ports[80]) for host in known}
-    assert set(found) == {name for name in names if name != "nowhere.test"}
-    assert [(host.name, host.ports) for host in missing] == [("nowhere.test", {})]
-    assert found["known.test"] == ("192.0.2.1", "")
-    assert found["refused.test"] == ("", "refused.test: private")
-    assert found["broken.test"] == ("", "")
-    assert [type(error) for error in broken] == [ValueError]
+    assert set(seen.went_on) == set(names)
+    assert seen.missed == ["nowhere.test"]
+    assert hosts["nowhere.test"].ports == {}
+    assert (hosts["known.test"].address, hosts["known.test"].ports) == ("192.0.2.1", {80: ""})
+    assert (hosts["refused.test"].address, hosts["refused.test"].ports) == ("", {80: "refused.test: private"})
+    assert (hosts["broken.test"].address, hosts["broken.test"].ports) == ("", {80: ""})
+    assert seen.metrics.counters["broken_resolver:ValueError"] == 1
     assert answers.most == LOOKUPS
 
 
-def test_a_page_that_names_thousands_of_hosts_keeps_nobody_elses_waiting(run: Callable[..., Any]) -> None:
-    answers, known = Answers(), list[FrontierHost]()
+def test_a_page_that_names_thousands_of_hosts_delays_only_its_own(run: Callable[..., Any]) -> None:
+    seen = Seen(Answers().resolve)
 
     async def body() -> None:
-        lookups = Lookups(lambda: answers, known.append, known.append, known.append, broken=lambda error: None)
+        lookups = lookups_of(seen)
         for number in range(2000):
             name = f"nowhere{number}.test"
-            lookups.seek(FrontierHost(name), Task(f"http://{name}/", name, source="http://flood.test/page"), 80)
+            lookups.is_known(FrontierHost(name), Task(f"http://{name}/", name, source="http://flood.test/page"))
         for number in range(10):
             name = f"known{number}.test"
-            lookups.seek(FrontierHost(name), Task(f"http://{name}/", name, source="http://well.test/"), 80)
-        while sum(host.name.startswith("known") for host in known) < 10:
+            lookups.is_known(FrontierHost(name), Task(f"http://{name}/", name, source="http://well.test/"))
+        while sum(name.startswith("known") for name in seen.went_on) < 10:
             await asyncio.sleep(0)
         await lookups.close()
 
     run(body())
-    assert len(known) < 3 * LOOKUPS
+    assert len(seen.went_on) < 3 * LOOKUPS
 
 
 @pytest.mark.parametrize("unresolved", [(), ("echo",)])
@@ -93,13 +116,7 @@ def test_names_of_a_scheme_that_has_no_machines_are_not_looked_up(run: Any, unre
             asked.append(host)
             raise ResolutionFailed(host)
 
-        uses: Any = SimpleNamespace(
-            sheet=FrontierSheet(unresolved=unresolved),
-            resolver=SimpleNamespace(resolve=resolve),
-            politeness=SimpleNamespace(missed=lambda host: None),
-        )
-        stopping, failures = Stopping(CrawlLimits(), ""), Failures()
-        addresses = HostAddresses(uses, stopping, failures, lambda host: None, lambda error: None)
+        addresses = lookups_of(Seen(resolve, unresolved=unresolved))
         host = FrontierHost("name.test")
         assert addresses.is_known(host, Task("echo://name.test/", "name.test")) is bool(unresolved)
         while len(addresses):
