@@ -13,8 +13,9 @@ from collections import deque
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.pace import PaceRules
-from gossamer.frontier.politeness.rules import GateRules, registered_domain
+from gossamer.frontier.politeness.rules import GateRules
 from gossamer.frontier.politeness.schedule import Schedule
+from gossamer.values.hosts import registered_domain
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer
 

@@ -76,13 +76,13 @@ ENDINGS: dict[int, CodeMeaning] = {
     # The connection broke: while we spoke or waited it is the host's matter, while it answered the page is cut.
     pycurl.E_SEND_ERROR: CodeMeaning(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
     pycurl.E_RECV_ERROR: CodeMeaning(Outcome.CONNECT_FAILED, Outcome.TRUNCATED, "disconnect"),
-    # Fewer bytes than Content-Length or the last chunk promised (fault 18).
+    # Fewer bytes than Content-Length or the last chunk promised.
     pycurl.E_PARTIAL_FILE: CodeMeaning(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
     # CURLE_HTTP2_STREAM, which pycurl does not name: a stream of HTTP/2 that breaks off, as a connection of 1.1 does.
     92: CodeMeaning(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Closed without a word: overloaded servers do so, and ports that expect another protocol.
     pycurl.E_GOT_NOTHING: _PROTOCOL,
-    # What came is no HTTP: 0.9 and unknown versions come as "unsupported protocol" (faults 20, 24).
+    # What came is no HTTP: 0.9 and unknown versions come as "unsupported protocol".
     pycurl.E_UNSUPPORTED_PROTOCOL: _PROTOCOL,
     pycurl.E_FTP_WEIRD_SERVER_REPLY: _PROTOCOL,
     pycurl.E_HTTP2: _PROTOCOL,
@@ -90,7 +90,7 @@ ENDINGS: dict[int, CodeMeaning] = {
     pycurl.E_BAD_CONTENT_ENCODING: _PROTOCOL,
     # libcurl's own caps on heads (300 KB, 5,000 fields), should ours not have come first; it has no name in pycurl.
     100: _PROTOCOL,
-    # A URL that libcurl reads otherwise than we do must not be asked for (fault 34).
+    # A URL that libcurl reads otherwise than we do must not be asked for.
     pycurl.E_URL_MALFORMAT: _always(Outcome.ADDRESS_REFUSED),
     # Cannot happen while addresses come by CONNECT_TO; if it does, libcurl asked a name server and was not answered.
     pycurl.E_COULDNT_RESOLVE_HOST: _always(Outcome.DNS_FAILED),
@@ -111,11 +111,11 @@ ENDINGS: dict[int, CodeMeaning] = {
 def ending_of(code: int, os_error: int, message: str) -> CodeMeaning:
     """The ending of a transfer that libcurl gave up.
 
-    A broken chunk and a broken connection both come as E_RECV_ERROR. Only the first is the server's grammar
-    (fault 17), and only the second has an error number of the system, or is told by the TLS library.
+    A broken chunk and a broken connection both come as E_RECV_ERROR. Only the first is the server's grammar, and only
+    the second has an error number of the system, or is told by the TLS library.
     """
     if "CONNECT tunnel failed" in message:
-        return _always(Outcome.CONNECT_FAILED)  # the proxy let us through to nobody (fault 103)
+        return _always(Outcome.CONNECT_FAILED)  # the proxy let us through to nobody
     if code == pycurl.E_RECV_ERROR and not os_error and "SSL" not in message:
         return _PROTOCOL
     return ENDINGS.get(code, _PROTOCOL)
@@ -134,7 +134,7 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
     if transfer.verdict:
         return beside_status(transfer.verdict, status)
     if status == 206 and not code:
-        # No range was asked for: what this is a part of, only the server knows (fault 25).
+        # No range was asked for: what this is a part of, only the server knows.
         return Cut(Outcome.PROTOCOL_FAILED, "the server sent a part of the document, which was not asked for")
     if not code:
         return Cut(of_status(status), "" if status else "the server closed the connection before the end of the head")

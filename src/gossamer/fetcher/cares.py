@@ -1,4 +1,4 @@
-"""Names by c-ares: asked without a thread for each, good for as long as the answer says (row M8).
+"""Names by c-ares: asked without a thread for each, good for as long as the answer says.
 
 The usual source of addresses; :class:`~gossamer.fetcher.dns.SystemResolver` is the other one, for networks whose names come
 by other ways than DNS and the hosts file. All judging, caching and looking ahead is the same, and stands there.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import aiodns
     import pycares
 
-#: Aliases (CNAME) on the way to an address (fault 46).
+#: Aliases (CNAME) on the way to an address.
 MAX_ALIASES = 8
 
 #: Seconds that a name server has for its first answer, and how often it is asked: 1.5 and 3 s, within the deadline of 5.

@@ -1,4 +1,4 @@
-"""A resolver turns host names into addresses (row M8). Suite: `gossamer.testing.check_resolver`."""
+"""A resolver turns host names into addresses. Suite: `gossamer.testing.check_resolver`."""
 
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
@@ -8,7 +8,7 @@ import msgspec
 from gossamer.values.task import Task
 from gossamer.values.visit import Response
 
-# Protocol modules, chosen by URL scheme (row M1). Suite: `gossamer.testing.check_protocol_module`.
+# Protocol modules, chosen by URL scheme. Suite: `gossamer.testing.check_protocol_module`.
 
 
 class ProxyHealth(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Cookies of a crawl, within bounds: what servers set goes back to them, and to nobody else (RFC 6265; fault 27). Pure.
+"""Cookies of a crawl, within bounds: what servers set goes back to them, and to nobody else (RFC 6265). Pure.
 
 Off by default: a crawler without cookies is the same to a server at every visit. Where they are on, a cookie lives as long
 as the process, or as :mod:`cookie_log` keeps it. Every bound drops the oldest, and a domain that is a public suffix may set
@@ -19,12 +19,12 @@ from gossamer.values.hosts import below_suffix
 from gossamer.values.identity import read_date
 from gossamer.values.url import host_of, path_of, scheme_of
 
-#: Cookies of one domain, bytes of one cookie, cookies in all (fault 27; RFC 6265, section 6.1 asks for no fewer).
+#: Cookies of one domain, bytes of one cookie, cookies in all (RFC 6265, section 6.1 asks for no fewer).
 PER_DOMAIN = 50
 MAX_SIZE = 4096
 IN_ALL = 3000
 
-#: Bytes of the Cookie field of a request: servers refuse heads beyond 8 KiB (fault 27).
+#: Bytes of the Cookie field of a request: servers refuse heads beyond 8 KiB.
 MAX_FIELD = 8 * 1024 - len("Cookie: ")
 
 #: Set-Cookie fields of one answer that are read.

@@ -120,7 +120,7 @@ def _spoken(answer: A | _Refusal) -> A:
     return answer
 
 
-#: Addresses of one name that are kept (fault 46); judged are all of them.
+#: Addresses of one name that are kept; judged are all of them.
 MAX_ADDRESSES = 16
 
 

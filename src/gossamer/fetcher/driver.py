@@ -40,7 +40,7 @@ class Deadlines(msgspec.Struct, frozen=True):
 
 
 def overdue(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
-    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome (faults 11-15).
+    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome.
 
     What the bandwidth of the crawl has kept waiting is as much younger.
     """

@@ -1,4 +1,4 @@
-"""The protocol module for file: documents of this machine, inside the directories that a person gave as seeds (design question 8).
+"""The protocol module for file: documents of this machine, inside the directories that a person gave as seeds.
 
 A directory is a document of the type `text/uri-list` (RFC 2483): its entries' URLs, one on each line, which a processor reads
 (:mod:`gossamer.parsing.other_links`). What is neither a plain file nor a directory is never opened.
@@ -76,7 +76,7 @@ class FileModule(Provider[FileSheet]):
         name = unquote_to_bytes(path_of(url).partition("?")[0])
         if b"\0" in name or authority_of(url):
             return Response(Outcome.ADDRESS_REFUSED, error="not a file of this machine")
-        # Links are followed before the judgement: what counts is where a file lies (fault 69).
+        # Links are followed before the judgement: what counts is where a file lies.
         path = os.path.realpath(name)
         if not self._may_read(path):
             return Response(Outcome.ADDRESS_REFUSED, error="outside the directories of the seeds")

@@ -175,7 +175,7 @@ def constants(
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http2 else pycurl.CURL_HTTP_VERSION_1_1),
         (pycurl.FOLLOWLOCATION, 0),
         (pycurl.NETRC, pycurl.NETRC_IGNORED),
-        # The canonical URL is what the server is asked for: libcurl must not fold dots of its own (fault 34).
+        # The canonical URL is what the server is asked for: libcurl must not fold dots of its own.
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.BUFFERSIZE, buffer),
@@ -188,7 +188,7 @@ def constants(
     if ca_file:
         options.append((pycurl.CAINFO, ca_file))
     if not is_proxied:
-        # An empty proxy, and no host to use one for: the environment's is never asked (fault 51).
+        # An empty proxy, and no host to use one for: the environment's is never asked.
         options += [(pycurl.PROXY, ""), (pycurl.NOPROXY, "*")]
     else:
         options += [(pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]

@@ -280,7 +280,7 @@ class _Overdue(Exception):
     """A deadline has passed; the stream's verdict says which."""
 
 
-# The protocol module for ftp: files are documents, directories are lists of links (row M1).
+# The protocol module for ftp: files are documents, directories are lists of links.
 #
 # A URL that ends in `/` is a directory, and its listing is a document of the type `text/x-ftp-listing`, which a processor reads
 # (:mod:`gossamer.parsing.other_links`). A name that turns out to be a directory redirects to itself with the slash.
@@ -328,7 +328,7 @@ class FtpModule(PlainModule[FtpSheet]):
             (pycurl.USERNAME, "anonymous"),
             (pycurl.PASSWORD, self.sheet.address),
             (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
-            # Data comes from the host that was asked, whatever address its reply names (fault 44).
+            # Data comes from the host that was asked, whatever address its reply names.
             (pycurl.FTP_SKIP_PASV_IP, 1),
         ]
         mime = LISTING if path.endswith("/") else mimetypes.guess_type(path)[0] or "application/octet-stream"
@@ -351,7 +351,7 @@ class FtpModule(PlainModule[FtpSheet]):
         return by_code(code, 0, message, 0)
 
 
-# The protocol module for gopher (RFC 1436, RFC 4266): menus are lists of links, everything else is a document (row M1).
+# The protocol module for gopher (RFC 1436, RFC 4266): menus are lists of links, everything else is a document.
 #
 # The first letter of the path is the type of what is there. Menus are documents of the type `application/gopher-menu`, which a
 # processor reads (:mod:`gossamer.parsing.other_links`).

@@ -1,4 +1,4 @@
-"""A proxy that a person configured: requests go to it, and it looks names up (faults 51, 103).
+"""A proxy that a person configured: requests go to it, and it looks names up.
 
 Used by the protocol modules that speak through libcurl. Its address is the person's word, so the guard is not asked for it;
 what is asked of it is judged by name, address and port before.

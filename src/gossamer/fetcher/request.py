@@ -1,6 +1,6 @@
 """What a request says of us: its constant fields, and those that go to one site or with one task alone. Pure.
 
-Credentials belong to a site (scheme, host and port): no redirect and no link takes them elsewhere (faults 30, 100), and
+Credentials belong to a site (scheme, host and port): no redirect and no link takes them elsewhere, and
 what the archive keeps of a request leaves them out.
 """
 
@@ -21,12 +21,12 @@ _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _FIELD = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)\Z")
 _VISIBLE = re.compile(r"[\x20-\x7e]*\Z")
 
-#: A validator that may be sent back: no longer than any honest one (fault 78), and nothing that could end a line.
+#: A validator that may be sent back: no longer than any honest one, and nothing that could end a line.
 _VALIDATOR = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,510}[\x21-\x7e])?\Z")
 
 
 def user_agent(own: str, contact: str) -> str:
-    """The User-Agent field: `Gossamer/VERSION (+CONTACT)`, unless `own` says otherwise (design question 15).
+    """The User-Agent field: `Gossamer/VERSION (+CONTACT)`, unless `own` says otherwise.
 
     Raises:
         SettingError: it holds what cannot be sent.

@@ -1,8 +1,8 @@
 """Response heads: read and judged before a byte of the body is taken, by the stricter of two readings. Pure.
 
-libcurl is generous with heads that contradict themselves (design question 16). A crawler that archives what it gets, and sends
+libcurl is generous with heads that contradict themselves. A crawler that archives what it gets, and sends
 the next request on the same connection, must not guess where an answer ends: such a head ends its fetch as
-`protocol_failed`, and its connection with it (faults 14-20; RFC 9112, sections 2.2, 5.1 and 6.3). What is merely untidy, and
+`protocol_failed`, and its connection with it (RFC 9112, sections 2.2, 5.1 and 6.3). What is merely untidy, and
 leaves no doubt about that end, is read as libcurl and browsers read it, and noted: a line that is no field, as a script's
 warning is none, is passed over.
 """
@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.values.outcome import Note
 
-#: Most interim (1xx) answers before the real one (fault 15).
+#: Most interim (1xx) answers before the real one.
 MAX_INTERIM = 10
 
 #: Digits of the longest believable Content-Length: 10^18 bytes is more than any disk, and still fits 64 bits.
@@ -62,9 +62,9 @@ class Caps(msgspec.Struct, frozen=True):
     """How large a head may be."""
 
     size: int = 64 * 1024
-    """Bytes, status line included (fault 14). libcurl alone would take 300 KB."""
+    """Bytes, status line included. libcurl alone would take 300 KB."""
     fields: int = 200
-    """Header fields (fault 14). libcurl alone would take 5,000."""
+    """Header fields. libcurl alone would take 5,000."""
 
 
 CAPS = Caps()
@@ -113,7 +113,7 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
     Raises:
         IncompleteHead: the final head has not ended yet.
         BrokenHead: the caps; line ends and NUL characters in a field; framing that two readers could take for
-            different things (fault 16).
+            different things.
     """
     raw = b"".join(lines)
     if not _is_plain(lines, len(raw), caps):

@@ -317,7 +317,7 @@ class Transfer:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""
         if self.head is None and self.verdict is None:
             if self.shared.http2:
-                # libcurl writes heads of HTTP/2 like those of 1.1, but for their version (design question 10). One that comes
+                # libcurl writes heads of HTTP/2 like those of 1.1, but for their version. One that comes
                 # where another version was agreed, it refuses itself.
                 for place, line in enumerate(self.lines):
                     if line.startswith(b"HTTP/2 "):

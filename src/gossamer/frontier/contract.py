@@ -1,8 +1,6 @@
-"""Politeness decides when a host may be asked, and what happens to a page after its answer.
-Suite: `gossamer.testing.check_politeness`.
+"""Contracts of the frontier: politeness and its rules, prioritizers, traversals, and flights.
 
-The frontier puts in hosts that have tasks, takes out the host whose turn it is, and reports when a request begins and
-when its answer has come. The committer asks for the ruling on a page, and keeps the notes that must outlive the process.
+Suites: `gossamer.testing.check_politeness`, `check_politeness_rule`, `check_prioritizer`, `check_traversal`, `check_flights`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +12,11 @@ from gossamer.values.task import LAST_LEVEL, Answer, Ruling, Task
 
 
 class Politeness(Protocol):
-    """Lets requests go out no earlier than host, domain, address and crawl allow.
+    """Lets requests go out no earlier than host, domain, address and crawl allow, and decides what happens to a page after its
+    answer.
+
+    The frontier puts in hosts that have tasks, takes out the host whose turn it is, and reports when a request begins and
+    when its answer has come. The committer asks for the ruling on a page, and keeps the notes that must outlive the process.
 
     Promises:
         1. A host never has more live requests than it is allowed, and the crawl waits for the host's delay after each.
@@ -159,9 +161,6 @@ class Politeness(Protocol):
         ...
 
 
-# A prioritizer says how urgent a task is (design promise 7; the system-design chapter, URL frontier).
-# Suite: `gossamer.testing.check_prioritizer`.
-
 #: Levels of urgency: 0 is the most urgent.
 LEVELS = 8
 
@@ -177,7 +176,7 @@ class TaskStanding(msgspec.Struct, frozen=True, gc=False):
 
 class PolitenessRule(Protocol):
     """Lets hosts rest for reasons of its own, beside delay, refusals and robots.txt: by night, say, or for as long as a
-    site's owner asks. Suite: `gossamer.testing.check_politeness_rule`.
+    site's owner asks.
 
     A provider of the wiring, named in `rules = { hosts = [...] }` of the politeness provider.
 
@@ -212,11 +211,6 @@ class Prioritizer(Protocol):
         ...
 
 
-# The order in which a crawl goes through the web (row C8; Hunyadi 2007, section 2.1). Suite:
-# `gossamer.testing.check_traversal`.
-#
-# A traversal decides only what is followed and in which order; when a host may be asked is politeness, a unit of its own.
-
 #: The last level within a host: the ledger keeps a level in one byte.
 DEEPEST = LAST_LEVEL
 
@@ -225,11 +219,12 @@ LEFT = "strategy"
 
 
 class Traversal(Protocol):
-    """Orders tasks within a host, and hosts among each other.
+    """Orders tasks within a host, and hosts among each other (Hunyadi 2007, section 2.1). It does not decide when a host may
+    be asked: that is politeness.
 
     Promises:
         1. `follow` returns some of the tasks that it was given, in order, each once.
-        2. Levels within a host are from 0 (first) to :data:`DEEPEST`, those of hosts to `contracts.prioritizing.LEVELS` - 1.
+        2. Levels within a host are from 0 (first) to :data:`DEEPEST`, those of hosts to :data:`LEVELS` - 1.
            They depend on task and urgency alone.
         3. A traversal that uses chance is seeded: the same calls give the same answers.
     """
@@ -250,17 +245,17 @@ class Traversal(Protocol):
         ...
 
 
-# Keeps track of tasks between hand-out and commit, by their identities. Suite: `gossamer.testing.check_flights`.
-#
-# Frontier and committer share it (one process, design question 1): a visit that comes a second time, because a link resent it
-# after a kill, has no flight any more and is dropped.
-
-
 class Flights(Protocol):
-    """Promise: for every departure exactly one arrival is accepted."""
+    """Keeps track of tasks between hand-out and commit, by their identities.
+
+    Frontier and committer share it, in one process. A visit that comes a second time, because a link resent it after a kill,
+    has no flight any more and is dropped.
+
+    Promise: for every departure exactly one arrival is accepted.
+    """
 
     def depart(self, identity: str) -> None:
-        """This task was handed out."""
+        """Note that this task was handed out."""
         ...
 
     def arrive(self, identity: str) -> bool:

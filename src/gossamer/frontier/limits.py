@@ -66,7 +66,7 @@ def reached(limits: CrawlLimits, progress: Progress) -> str:
 
 
 def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
-    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded (design question 6)."""
+    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded."""
     if reached(limits, progress):
         return False
     if limits.byte_share is not None and progress.bytes >= limits.byte_share:

@@ -1,6 +1,8 @@
-"""Prioritizers: how urgent a task is, from what is cheap to know (the system-design chapter, URL frontier).
+"""The order of a crawl: traversals say what is followed and what comes first, the prioritizer how urgent a task is.
 
-Place in the flow: the frontier asks before it queues a task; the traversal decides what becomes of the answer.
+Place in the flow: the commit asks the prioritizer for the level of each new task, and the traversal what to follow of a page and
+where a task waits; the schedule of :mod:`gossamer.frontier.politeness` then says when its host may be asked. A traversal is
+chosen by name; the file of importance is read when a crawl starts.
 """
 
 import math
@@ -21,10 +23,7 @@ from gossamer.values.hosts import registered_domain
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
 
-# Traversals, by name: breadth-first, depth-first, host by host, best first, random walk (row C8).
-#
-# Place in the flow: the frontier asks one of them what to follow of a page's new tasks, and where a task waits; the
-# schedule of :mod:`gossamer.frontier.politeness` then says when. Hunyadi 2007 (sections 2.1 and 3) describes each.
+# Traversals, as Hunyadi 2007 (sections 2.1 and 3) describes them.
 
 
 class BreadthFirst(Provider[NoSettings]):
@@ -121,11 +120,9 @@ class RandomWalk(Provider[RandomWalkSheet]):
         return 0
 
 
-# A person's file of scores: how important hosts and URLs are, by traffic, sales, ranks, or whatever they are counted by.
-#
-# Place in the flow: read by the prioritizer when a crawl starts. A line is `SCORE WHAT`; WHAT is a host, a registered
-# domain, `*.DOMAIN` for what lies below it, a URL, or a URL's beginning with `*` behind it. The most specific line holds.
-# Lines that cannot be read are counted and named; the others hold.
+# The file of importance: scores of hosts and URLs by traffic, sales, ranks, or whatever a person counts. A line is `SCORE NAME`;
+# NAME is a host, a registered domain, `*.DOMAIN` for the hosts below it, a URL, or a URL's beginning with `*` behind it. The most
+# specific line holds. Lines that cannot be read are counted and named; the others hold.
 
 #: Lines of a file: what it names is held in memory, some 150 bytes each.
 MOST_LINES = 1_000_000

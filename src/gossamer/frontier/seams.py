@@ -1,9 +1,14 @@
-"""Contracts of the recrawl. They decide when a page is visited again, queue it at that time, and know its earlier state.
-Suite: `gossamer.testing.check_revisit_policy`.
+"""Contracts of subjects that the frontier works with: recrawl (:class:`Revisits`), mobile crawlers (:class:`LentHosts`) and focused
+crawls (:class:`Relevance`). Suites: `gossamer.testing.check_revisit_policy`, `check_lending`, `check_relevance`.
 
-Place in the flow: when a visit ends, the ledger of revisits asks a policy for the time of the next one and keeps it. The
-frontier asks the ledger which pages are due. The stage `changes` asks it for the earlier state of a page, and compares
-texts if the bytes differ.
+A recrawl decides when a page is visited again, queues it at that time, and knows its earlier state: when a visit ends, the ledger
+of revisits asks a policy for the time of the next one; the frontier asks the ledger which pages are due; the stage `changes` asks
+it for the earlier state of a page, and compares texts if the bytes differ.
+
+The URLs of *lent* hosts are fetched by mobile crawlers, and not by the fetchers. The ledger of the stages puts their tasks here,
+in the group that found them. The crawler manager takes them, sends crawlers, and says what became of them. *Lent* is a state
+beside queued, in flight, owed and done (Agarwal and others, 3.1): a URL is in one of them. A *relevance* scores how well a page
+fits the subject of a focused crawl.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,12 +22,6 @@ from gossamer.values.change_rate import NO_SIGNALS, USUAL, Belief, Signals
 from gossamer.values.page_history import KnownPage
 from gossamer.values.task import Task
 from gossamer.values.visit import Visit
-
-# Lent hosts: mobile crawlers fetch their URLs, and the fetchers do not. Suite: `gossamer.testing.check_lending`.
-#
-# Place in the flow: the ledger of the stages puts the tasks of lent hosts here, in the group that found them. The crawler
-# manager takes them, sends crawlers, and says what became of them. *Lent* is a state beside queued, in flight, owed and
-# done (Agarwal and others, 3.1): a URL is in one of them.
 
 #: URLs of lent hosts, under their host. They wait for a crawler, or a crawler has them with it. The key is that of URL
 #: and crawler.
@@ -183,8 +182,6 @@ class Revisits(Protocol):
         """
         ...
 
-
-# A relevance scores how well a page fits the subject of a focused crawl (row C8). Suite: `gossamer.testing.check_relevance`.
 
 #: Most characters of a page's text, and of the text around a link, that a relevance gets.
 MOST_TEXT, MOST_AROUND = 50_000, 200

@@ -1,4 +1,8 @@
-"""Seeds: the first stage. Turns what a person typed into tasks of depth 0, for the frontier."""
+"""Two stages of the ring: seeds turn URLs that a person typed into tasks, and URL-seen tells which links of a page may be new.
+
+Place in the flow: seeds go to the frontier. URL-seen asks the seen set, and puts tasks for new links into the visit; the
+check-and-put of the commit decides.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -55,9 +59,6 @@ class RequestedSeeds(Seeds):
     def requests(self, url: str) -> Sequence[Requested | None]:
         """What the program says."""
         return self.asking.beginnings(url)
-
-
-# URL-seen: which links are new? Their tasks go on in the visit; the committer's check-and-put decides (design question 1).
 
 
 class UrlSeenSheet(Sheet, frozen=True):

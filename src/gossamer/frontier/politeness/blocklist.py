@@ -1,8 +1,7 @@
-"""Hosts and domains that are not asked any more: an opt-out takes effect at the next pop (fault 96).
+"""Hosts and domains that are not asked any more: an opt-out takes effect when the host's turn comes next.
 
-Place in the flow: the frontier asks before a task is queued, and :mod:`schedule` when a host's turn comes. An entry
-closes the name itself and everything below it; an IP address closes itself alone. Entries are kept as plain lines, so
-that a person can read and edit them; who writes the file is the part that owns the crawl directory.
+Place in the flow: :mod:`schedule` asks when a host's turn comes. An entry closes the name itself and everything below it; an IP
+address closes itself alone.
 """
 
 from collections.abc import Iterable, Iterator

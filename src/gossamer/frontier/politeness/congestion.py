@@ -48,7 +48,7 @@ ENOUGH = 3
 #: A measured gap is longer by this part, so that it lies below the limit and not on it.
 MARGIN = 1.05
 
-#: How many times the usual gap a host is given without evidence that a longer one helps, as a broken one is (fault 91).
+#: How many times the usual gap a host is given without evidence that a longer one helps, as a broken one is.
 FARTHEST = 4.0
 
 #: A gap that is longer by this factor has helped if each accepted request does not take longer by this part of what the gap is

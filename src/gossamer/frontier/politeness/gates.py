@@ -5,7 +5,7 @@ request goes out when every layer allows it:
 
 - *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), the circuits of its name and of its
   endpoints (:mod:`circuit`);
-- *domain* and *address*: at most 4 live and 0.25 s between two starts each (design question 12; fault 92);
+- *domain* and *address*: at most 4 live and 0.25 s between two starts each;
 - *crawl*: pages/s, bytes/s, and our own network is there (:mod:`whole_crawl`).
 
 The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too; the gap that
@@ -19,12 +19,12 @@ from math import inf
 import msgspec
 
 from gossamer.frontier.politeness import host_state, pace, retries
-from gossamer.frontier.politeness import rules as circuit
 from gossamer.frontier.politeness.host_state import AskedHost, Held, HostNote, closed_until, longest, why_held
 from gossamer.frontier.politeness.network import Network
 from gossamer.frontier.politeness.pace import FRESH, Reason
 from gossamer.frontier.politeness.rate_slots import Place, SharedPlaces
-from gossamer.frontier.politeness.rules import Circuit, GateRules, live_of, pace_of
+from gossamer.frontier.politeness.retries import CLOSING, STRIKING, Circuit, circuit_after
+from gossamer.frontier.politeness.rules import GateRules, live_of, pace_of
 from gossamer.frontier.politeness.whole_crawl import Known, WholeCrawl
 from gossamer.values.addresses import is_loopback
 from gossamer.values.outcome import ANSWERED, Outcome
@@ -392,9 +392,9 @@ class Gates:
                 return
         entry.pace = pace.after(entry.pace, answer, now, wall, entry.rules, self._draw, attempt)
         if outcome is Outcome.DNS_FAILED:
-            entry.circuit = circuit.after(entry.circuit, outcome, now, self.rules.waits, strikes or self.rules.strikes)
+            entry.circuit = circuit_after(entry.circuit, outcome, now, self.rules.waits, strikes or self.rules.strikes)
             return
-        if outcome in circuit.CLOSING or outcome in circuit.STRIKING:
+        if outcome in CLOSING or outcome in STRIKING:
             entry.circuit = None  # its name has an address
-        if entry.circuits or outcome in circuit.STRIKING:
+        if entry.circuits or outcome in STRIKING:
             entry.judge_endpoint(site_of(answer.url) if answer.url else "", outcome, now, self.rules)

@@ -1,6 +1,9 @@
-"""One host that was asked: its own delay and gap, the circuits of its name and endpoints, and when it is next.
+"""One host that was asked: its own delay and gap, the circuits of its name and endpoints, when it is next, and the note that
+outlives the process.
 
-Place in the flow: :mod:`gates` keeps one for each host and tells it what happens there.
+Place in the flow: :mod:`gates` keeps one for each host and tells it what happens there. `status` and progress show why a host
+waits (:func:`why_held`). The committer keeps notes in the ledger beside the host's queue, so that a restart or a hand-over knocks
+no earlier.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,17 +14,12 @@ from typing import TypeVar
 import msgspec
 
 from gossamer.frontier.politeness import pace
-from gossamer.frontier.politeness import rules as circuit
 from gossamer.frontier.politeness.pace import FRESH, Pace, PaceRules
 from gossamer.frontier.politeness.rate_slots import Place
-from gossamer.frontier.politeness.rules import Circuit, GateRules, live_of, pace_of
+from gossamer.frontier.politeness.retries import Circuit, circuit_after
+from gossamer.frontier.politeness.rules import GateRules, live_of, pace_of
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import site_of
-
-# Why a host is not asked now: the word that people read, made from what the host has taught.
-#
-# Place in the flow: :mod:`gates` knows until when each host waits; `status` and progress show the reasons. Nothing is
-# decided here.
 
 
 class HeldBy(StrEnum):
@@ -79,12 +77,9 @@ def why_held(
     return None, 0.0
 
 
-# What of a host outlives the process, so that a restart or a hand-over knocks no earlier (fault 93).
-#
-# Place in the flow: :mod:`gates` writes and reads notes; the committer keeps them in the ledger beside the host's queue.
-# Monotonic clocks begin anew with the machine, and wall clocks jump (fault 94). So a note holds how long there was still
-# to *wait* when it was written, and of the wall clock only when that was: a clock set back makes nobody wait longer than
-# the note says, and one set forward shortens a wait by as much as it jumped, which no process can tell from time passed.
+# Monotonic clocks begin anew with the machine, and wall clocks jump. So a note holds how long there was still to *wait* when it
+# was written, and of the wall clock only when that was: a clock set back makes no host wait longer than the note says, and one set
+# forward shortens a wait by as much as it jumped, which no process can tell from time passed.
 
 
 class HostNote(msgspec.Struct, frozen=True, gc=False):
@@ -243,8 +238,8 @@ class AskedHost(Place):
         )
 
     def judge_endpoint(self, endpoint: str, outcome: Outcome, now: float, rules: GateRules) -> None:
-        """Liveness belongs to the endpoint: another port of the same host may be well (design question 31)."""
-        known = circuit.after(self.circuits.get(endpoint), outcome, now, rules.waits, rules.strikes) or Circuit()
+        """Liveness belongs to the endpoint: another port of the same host may be well."""
+        known = circuit_after(self.circuits.get(endpoint), outcome, now, rules.waits, rules.strikes) or Circuit()
         circuits = {**self.circuits, endpoint: known}
         self.circuits = circuits if any(one.strikes for one in circuits.values()) else {}
 

@@ -1,9 +1,9 @@
-"""Is it the hosts, or is it us? When our own network is down the crawl waits: no host is blamed (row G10).
+"""When our own network is down the crawl waits, and no host is blamed.
 
 Place in the flow: :mod:`gates` reports every request that reached its host and every one that did not. While failures
-come over many hosts without one success between them, what was known of each host before its first failure is
+come over many hosts without one success between them, the state of each host before its first failure is
 remembered. Many are domains and addresses, not names: one dead server with twelve names is one.
-Once there are enough the network counts as down: the hosts get back what was known of them, pages are put
+Once there are enough the network counts as down: the hosts get back their states, pages are put
 back, and single probes at growing distances find out when it is over.
 
 Only names that are not found and connections that are not made tell of our network. A server that lets us in and

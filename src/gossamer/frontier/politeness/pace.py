@@ -3,13 +3,13 @@
 Place in the flow: :mod:`gates` keeps one :class:`Pace` for each host that it has asked, and calls :func:`after` with
 every answer. From the end of one request to the start of the next passes the longest of three delays:
 
-- *base*: `--delay`, or 5 x latency between floor and cap (fault 90; Agarwal and others section 2.4 asked each site every 30 s);
-- *Crawl-delay* of robots.txt, obeyed up to a day (design question 9);
-- *strain*: while a fifth of the replies are errors the rate is half, while half of them are, a quarter (fault 91).
+- *base*: `--delay`, or 5 x latency between floor and cap (Agarwal and others section 2.4 asked each site every 30 s);
+- *Crawl-delay* of robots.txt, obeyed up to a day;
+- *strain*: while a fifth of the replies are errors the rate is half, while half of them are, a quarter.
 
 From one start to the next passes at least the *gap* that refusals have taught (:mod:`control`). And there is an instant
 before which nothing is asked at all: what the server itself said, to the letter, which by itself slows nothing down
-afterwards (faults 88, 89).
+afterwards.
 """
 
 import math

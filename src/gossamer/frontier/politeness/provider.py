@@ -1,8 +1,8 @@
-"""The politeness provider: gates, schedule and blocklist of one crawl behind one contract, with their settings.
+"""The politeness provider: gates, schedule and blocklist of one crawl behind one contract.
 
-Place in the flow: frontier and committer share it, in the process that owns the state (design question 1). The frontier asks
-whose turn it is; whoever of the two sees an answer first brings it here, so that a page's ruling is there when its visit
-is committed, whatever took longer.
+Place in the flow: frontier and committer share it, in the process that owns the state. The frontier asks whose turn it is.
+Whichever of the two sees an answer first brings it here, so that a page's ruling is there when its visit is committed, whatever
+took longer.
 """
 
 import heapq
@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import TypeVar
 
 import msgspec
 
@@ -25,17 +24,15 @@ from gossamer.frontier.politeness.host_state import Held, HostNote
 from gossamer.frontier.politeness.pace import Reason
 from gossamer.frontier.politeness.rate_slots import SharedPlaces
 from gossamer.frontier.politeness.retries import DAY
-from gossamer.frontier.politeness.rules import PolitenessSheet, registered_domain, rules_of
+from gossamer.frontier.politeness.rules import PolitenessSheet, rules_of
 from gossamer.frontier.politeness.schedule import Schedule
 from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.values.errors import UsageError
+from gossamer.values.hosts import registered_domain
 from gossamer.values.task import DONE, Answer, Ruling, Task
 
-#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly (design promise 4).
+#: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly.
 SEED = 1
-
-
-V = TypeVar("V")
 
 
 #: Stands before the name of a registered domain where places are named: a host that is an address is its own domain.

@@ -1,4 +1,4 @@
-"""Something that can be asked only so often: a host, a domain, an address. And tables of the shared ones.
+"""Places that can be asked only so often: a host, a domain, an address; and tables of the shared ones.
 
 Place in the flow: :mod:`gates` keeps them; :mod:`schedule` lets hosts wait beside the place that is in their way.
 """

@@ -1,19 +1,21 @@
-"""Which outcomes are tried again, whose try it is, and after how long: one table, on its own page.
+"""Which outcomes are tried again, whose try it is, and after how long; and the circuits of names and endpoints that failed.
 
 Place in the flow: :mod:`gates` rules by it on every answer; the frontier puts the page back, or ends its story. A page's
 try is spent where the page may be the cause. Where the *host* is, the page goes back untouched and the host waits: by
-its circuit (:mod:`circuit`), its pace (:mod:`pace`) or the robots part. So a dead host of 1,000 pages costs a few
-connects and not 4,000 (faults 22, 26; design question 12).
+its circuit, its pace (:mod:`pace`) or the robots part. So a dead host of 1,000 pages costs a few connects and not 4,000.
 
 A page that was answered 429 goes behind others of its host, for one page that is always refused would keep all of them waiting.
-Where the host is well meanwhile, a try of the page is spent: then the page is what is refused.
+Where the host is well meanwhile, a try of the page is spent: then the page is what is refused. `Retry-After` is read as strangers
+write it: seconds, a date, a date long past, ten years, or junk.
 """
 
 from collections.abc import Sequence
 from enum import Enum
 
+import msgspec
+
 from gossamer.values.identity import read_date
-from gossamer.values.outcome import Outcome
+from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import DONE, GONE, KEEP, Ruling, What
 
 #: Seconds before the second, third and fourth try: a hiccup, a restart of the server, a repair.
@@ -32,7 +34,7 @@ BEHIND = 2.5
 
 
 class Whose(Enum):
-    """Who is tried again."""
+    """The cause of a failure: it is tried again."""
 
     PAGE = "page"
     HOST = "host"
@@ -86,9 +88,67 @@ def host_wait(probes: int, waits: Sequence[float] = WAITS) -> float:
     return min(LONGEST_WAIT, (waits or WAITS)[-1] * 2.0**doublings)
 
 
-# `Retry-After`, as strangers write it: seconds, a date, a date long past, ten years, or junk (fault 88).
+#: Failures in a row that open a circuit: fewer are a hiccup.
+STRIKES = 5
 
-#: Seconds of the longest wait that a server can ask for: a day. Who wants to be left alone longer has robots.txt.
+#: Outcomes that say that no server is there which speaks to us: a strike each.
+STRIKING = frozenset(
+    {
+        Outcome.DNS_FAILED,
+        Outcome.CONNECT_FAILED,
+        Outcome.TLS_FAILED,
+        Outcome.TIMED_OUT,
+        Outcome.PROTOCOL_FAILED,
+    }
+)
+
+#: Outcomes that close it.
+CLOSING = ANSWERED | {Outcome.TOO_SLOW}
+
+
+class Circuit(msgspec.Struct, frozen=True, gc=False):
+    """A name or endpoint that failed; one that is well has no circuit.
+
+    Five failures to connect in a row open it. While it is open nothing is asked before `until`, then one request alone: the
+    probe. Its pages are kept all the while. After the three waits of the retry table it is *spent*: its pages still wait, and
+    probes still go out at doubling distances while the crawl runs, but the crawl need not stay alive for it.
+    """
+
+    strikes: int = 0
+    probes: int = 0
+    """Probes that failed since it opened."""
+    until: float = 0.0
+    """Monotonic seconds of the next probe."""
+
+    is_open: bool = False
+    """Only probes go out."""
+
+    def is_spent(self, waits: Sequence[float] = WAITS) -> bool:
+        """The retries of the host are used up."""
+        return self.is_open and self.probes >= len(waits)
+
+
+def circuit_after(
+    circuit: Circuit | None, outcome: Outcome, now: float, waits: Sequence[float] = WAITS, limit: int = STRIKES
+) -> Circuit | None:
+    """The circuit after a request with this outcome; None is closed and without a strike. `limit` strikes open it."""
+    if outcome in CLOSING:
+        return None
+    if outcome not in STRIKING:
+        return circuit
+    if circuit is None or not circuit.is_open:
+        strikes = 1 if circuit is None else circuit.strikes + 1
+        if strikes < limit:
+            return Circuit(strikes=strikes)
+        return Circuit(strikes=strikes, until=now + host_wait(0, waits), is_open=True)
+    if now < circuit.until:
+        # Failures of requests that were under way when it opened: the same trouble, not a new probe.
+        return circuit
+    probes = circuit.probes + 1
+    return Circuit(circuit.strikes, probes, now + host_wait(probes, waits), is_open=True)
+
+
+#: Seconds of the longest wait that a server can ask for: a day. An owner who wants to be left alone longer has robots.txt.
 DAY = 86_400.0
 
 #: Characters that are looked at: every date form of RFC 9110 has fewer than 40.

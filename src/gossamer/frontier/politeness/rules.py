@@ -1,9 +1,9 @@
-"""The settings of politeness, and the rules that follow from them.
+"""The settings of politeness, and the rules for hosts, domains, addresses and the crawl that follow from them.
 
-Place in the flow: :mod:`provider` has the sheet, and makes rules for :mod:`gates` of it.
+Place in the flow: :mod:`provider` has the sheet and makes rules of it; :mod:`gates` goes by them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 from typing import Annotated, Literal, TypeVar
 
@@ -13,77 +13,11 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.frontier.politeness.pace import PaceRules
 from gossamer.frontier.politeness.rate_slots import Share
-from gossamer.frontier.politeness.retries import WAITS, host_wait
+from gossamer.frontier.politeness.retries import STRIKES, WAITS
 from gossamer.values.errors import UsageError
-from gossamer.values.hosts import HostTable, registered_domain
-from gossamer.values.outcome import ANSWERED, Outcome
+from gossamer.values.hosts import HostTable
 
-# The circuit of an endpoint, or of a name: five failures to connect in a row open it, then single probes decide (fault 26).
-#
-# Place in the flow: :mod:`gates` keeps a circuit for each name that was not found, and for each endpoint (scheme, host,
-# port) whose last try failed. While a circuit is open nothing is asked before `until`, then one request alone: the probe.
-# The pages are kept all the while. After the three waits of the retry table it is *spent*: its pages still wait, and probes
-# still go out at doubling distances while the crawl runs, but the crawl need not stay alive for it (design question 7,
-# design question 12).
-
-#: Failures in a row that open a circuit (fault 26): fewer are a hiccup.
-STRIKES = 5
-
-#: Outcomes that say "nobody there who speaks to us": a strike each.
-STRIKING = frozenset(
-    {
-        Outcome.DNS_FAILED,
-        Outcome.CONNECT_FAILED,
-        Outcome.TLS_FAILED,
-        Outcome.TIMED_OUT,
-        Outcome.PROTOCOL_FAILED,
-    }
-)
-
-#: Outcomes that close it.
-CLOSING = ANSWERED | {Outcome.TOO_SLOW}
-
-
-class Circuit(msgspec.Struct, frozen=True, gc=False):
-    """A name or endpoint that failed. Whoever has no circuit is well."""
-
-    strikes: int = 0
-    probes: int = 0
-    """Probes that failed since it opened."""
-    until: float = 0.0
-    """Monotonic seconds of the next probe."""
-
-    is_open: bool = False
-    """Only probes go out."""
-
-    def is_spent(self, waits: Sequence[float] = WAITS) -> bool:
-        """The retries of the host are used up."""
-        return self.is_open and self.probes >= len(waits)
-
-
-def after(
-    circuit: Circuit | None, outcome: Outcome, now: float, waits: Sequence[float] = WAITS, limit: int = STRIKES
-) -> Circuit | None:
-    """The circuit after a request with this outcome; None is closed and without a strike. `limit` strikes open it."""
-    if outcome in CLOSING:
-        return None
-    if outcome not in STRIKING:
-        return circuit
-    if circuit is None or not circuit.is_open:
-        strikes = 1 if circuit is None else circuit.strikes + 1
-        if strikes < limit:
-            return Circuit(strikes=strikes)
-        return Circuit(strikes=strikes, until=now + host_wait(0, waits), is_open=True)
-    if now < circuit.until:
-        # Failures of requests that were under way when it opened: the same trouble, not a new probe.
-        return circuit
-    probes = circuit.probes + 1
-    return Circuit(circuit.strikes, probes, now + host_wait(probes, waits), is_open=True)
-
-
-# All settings of the layers of politeness, and what they come to for one host.
-#
-# Place in the flow: :mod:`provider` makes the rules of the settings; :mod:`gates` goes by them.
+V = TypeVar("V")
 
 
 class GateRules(msgspec.Struct, frozen=True):
@@ -95,7 +29,7 @@ class GateRules(msgspec.Struct, frozen=True):
     address: Share = Share()
     domain_on_loopback: Share = Share(gap=0.0)
     address_on_loopback: Share = Share(live=inf, gap=0.0)
-    """This machine is ours, and all of a simulated web lives on one address (design question 12)."""
+    """This machine is ours, and all of a simulated web lives on one address."""
     pages_per_second: float | None = None
     bytes_per_second: float | None = None
     waits: tuple[float, ...] = WAITS
@@ -117,9 +51,6 @@ def pace_of(host: str, rules: GateRules) -> PaceRules:
 def live_of(host: str, rules: GateRules) -> int:
     """How many requests of a host may be live."""
     return (rules.lives.get(host) if len(rules.lives) else None) or rules.per_host
-
-
-V = TypeVar("V")
 
 
 class PolitenessSheet(Sheet, frozen=True):
@@ -224,7 +155,7 @@ class PolitenessSheet(Sheet, frozen=True):
 
 
 def rules_of(sheet: PolitenessSheet) -> GateRules:
-    """What the gates go by. Without a setting of the user's, domains and addresses on loopback have no gap (design question 12)."""
+    """The rules that these settings come to. Without a setting of the user's, domains and addresses on loopback have no gap."""
     usual = GateRules()
     delay = None if sheet.delay == "auto" else sheet.delay
     domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay
@@ -250,8 +181,3 @@ def _by_host(name: str, values: Mapping[str, V]) -> HostTable[V]:
         return HostTable(values)
     except UsageError as error:
         raise SettingError(f"setting {name!r}: {error}") from None
-
-
-# The registered domain of a host: a layer of politeness. The look-up itself is shared, in :mod:`gossamer.values.hosts`.
-
-__all__ = ["registered_domain"]

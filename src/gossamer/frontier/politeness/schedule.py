@@ -3,7 +3,7 @@
 Place in the flow: the frontier puts a host in when there is something to fetch from it, and takes one out when a slot
 is free; :mod:`gates` says when each may be asked. A host is in one of three places:
 
-- *ready*: in a front queue of its level (:mod:`front`); looked at again when it is drawn, for much may have happened;
+- *ready*: in a front queue of its level; looked at again when it is drawn, for much may have happened;
 - *waiting*: in a heap, by the instant when it is next;
 - *parked* beside the domain, address or busy host that is in its way. Only the place itself stands in the heap, and
   lets one host go at a time: 1,000 hosts at one address cost one look each, not 1,000 for every request.
@@ -22,12 +22,6 @@ from typing import Generic, TypeVar
 from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.rate_slots import Place, SharedPlace
 
-# Front queues: one for each level of urgency, chosen at random with a bias (the system-design chapter, URL frontier).
-#
-# Place in the flow: :mod:`schedule` keeps its ready hosts in them; they hold anything. A strict order would starve what
-# is less urgent for as long as urgent things keep coming; with the bias, each level is chosen half as often as the one
-# before it, and none never. Randomness is seeded, so a crawl on a simulated clock repeats exactly (design promise 4).
-
 T = TypeVar("T")
 
 #: Levels of urgency, 0 the most urgent. With a bias of 2 the last of eight still gets one draw in 255.
@@ -38,7 +32,12 @@ BIAS = 2.0
 
 
 class FrontQueues(Generic[T]):
-    """First in, first out within a level; `O(levels)` to take one."""
+    """One queue for each level of urgency, chosen at random with a bias; first in, first out within a level.
+
+    A strict order would starve what is less urgent for as long as urgent things keep coming. With the bias each level is
+    chosen half as often as the one before it, and none never. Randomness is seeded, so a crawl on a simulated clock repeats
+    exactly. To take one costs `O(levels)`.
+    """
 
     def __init__(self, draw: Callable[[], float], levels: int = LEVELS, bias: float = BIAS) -> None:
         """Empty queues.

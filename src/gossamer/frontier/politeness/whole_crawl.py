@@ -1,4 +1,4 @@
-"""When a crawl as a whole may ask anybody: its caps on pages and bytes, our own network, and the quiet after a kill.
+"""When a crawl as a whole may ask: its caps on pages and bytes, our own network, and the quiet after a kill.
 
 Place in the flow: :mod:`gates` asks here beside host, domain and address, and tells of requests that begin and of bytes that came.
 """
@@ -12,7 +12,8 @@ from gossamer.frontier.politeness import pace
 from gossamer.frontier.politeness.host_state import Circuits
 from gossamer.frontier.politeness.network import Network
 from gossamer.frontier.politeness.pace import FRESH, Pace
-from gossamer.frontier.politeness.rules import Circuit, GateRules
+from gossamer.frontier.politeness.retries import Circuit
+from gossamer.frontier.politeness.rules import GateRules
 
 Known = tuple[Pace, Circuit | None, Circuits]
 """What failures teach of a host, and what it gets back where they were not its own."""

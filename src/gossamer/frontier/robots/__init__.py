@@ -2,9 +2,13 @@
 
 Pure modules and one provider, in the order in which a robots.txt goes through them::
 
-    Response ──► answers (what came of the request) ──► machine (what that means for the site, by a policy)
-                                                            │
-       bytes ──► reading (lines and groups) ──► rules (a value, kept with the site) ──► matching (one URL)
-                                                            │
-                       frontier ◄── provider (contracts.robots.RobotsGate): allowed, denied, fetch first, wait
+    Response ──► provider.answered (the event that it is) ──► machine (what that means for the site, by one of the policies)
+                                                                  │
+                        bytes ──► rules (a value, kept with the site) ──► matching (one URL)
+                                                                  │
+                       frontier ◄── provider (contract.RobotsGate): allowed, denied, fetch first, wait
+
+With `--robots-cache` the gate is that of :mod:`sharing`, which asks other crawls of the same user first.
+
+Open first: :mod:`contract`, then :mod:`policies`.
 """

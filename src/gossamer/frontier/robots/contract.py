@@ -1,8 +1,9 @@
-"""Robots exclusion (RFC 9309), as the frontier sees it. Suite: `gossamer.testing.check_robots`.
+"""Robots exclusion (RFC 9309), as the frontier sees it: the gate, and the answers that the crawls of one user share.
+Suites: `gossamer.testing.check_robots`, `check_robots_answers`.
 
 The gate fetches nothing. Before the frontier hands a task out, it asks the gate; when robots.txt is needed first, it
-hands out that URL instead, as an ordinary task (relation `model.task.ROBOTS`) that goes before all others of its host, and
-brings the answer back. A *site* is a scheme, host and port (design question 5), named by `model.url.site_of`.
+hands out that URL instead, as an ordinary task (relation `ROBOTS` of `values.task`) that goes before all others of its host, and
+brings the answer back. A *site* is a scheme, host and port, named by `site_of` of `values.url`.
 """
 
 from enum import StrEnum
@@ -59,7 +60,7 @@ class Lesson(msgspec.Struct, frozen=True):
     """Its URLs can be judged now; otherwise the next verdict says what to do."""
     delay: float = 0.0
     is_slow: bool = False
-    """The delay is so long that people should know of it (design question 9)."""
+    """The delay is so long that people should know of it."""
     sitemaps: tuple[str, ...] = ()
     """As the file wrote them, each once."""
 
@@ -109,15 +110,11 @@ class RobotsGate(Protocol):
         ...
 
 
-# What sites said in robots.txt, shared by the crawls of one user. Suite: `gossamer.testing.check_robots_answers`.
-#
-# Place in the flow: a robots gate looks here before it lets a robots.txt be requested, and keeps here what came of its own
-# requests. The states are the gate's; nothing here reads them. A failure here costs one more request, never a wrong verdict and
-# never the crawl.
-
-
 class RobotsAnswers(Protocol):
     """States of sites, by a name that the gate makes, for any number of processes at once.
+
+    A robots gate looks here before it lets a robots.txt be requested, and keeps here what came of its own requests. The states
+    are the gate's; nothing here reads them. A failure here costs one more request, never a wrong verdict and never the crawl.
 
     Promises:
         1. A state that is found is one that was kept under this name, byte for byte; one that was damaged is not found.

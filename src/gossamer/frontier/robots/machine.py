@@ -15,7 +15,7 @@ import msgspec
 from gossamer.frontier.robots.policies import DAY, EVENTS, Effect, RobotsEvent, RobotsPolicy
 from gossamer.frontier.robots.rules import Rules
 
-#: Seconds; a server's own `Retry-After` beyond this is not believed (fault 88).
+#: Seconds; a server's own `Retry-After` beyond this is not believed.
 LONGEST_WAIT = DAY
 
 #: Seconds by which a state may lie further ahead than its interval: clocks are put right by as much, and answers and

@@ -1,7 +1,7 @@
 """What every answer to a robots.txt request means for its site, by policy: tables, and nothing else.
 
 `rfc9309` is the default. `paper` is the qualification of Agarwal and others, section 3.4, where anything unclear disqualifies a
-site for the time being. `rfc9309-strict` differs from the RFC in one row: who asks for a password wants no crawler.
+site for the time being. `rfc9309-strict` differs from the RFC in one row: a site that asks for a password wants no crawler.
 The machine (:mod:`gossamer.frontier.robots.machine`) reads these tables, and so does the reference.
 """
 
@@ -95,7 +95,7 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
     growth: float = 2.0
     """Factor of the retry interval from each further failure to the next."""
     longest_retry: float = 6 * 3600.0
-    """Seconds; fault 26."""
+    """Seconds."""
     max_failures: int = 0
     """Successive failures after which a site is given up; 0 for never."""
     absent_after: float = 0.0
@@ -129,7 +129,7 @@ _RFC9309: Mapping[RobotsEvent, Effect] = {
     RobotsEvent.MISSING: Effect.ALLOW,
     RobotsEvent.FORBIDDEN: Effect.ALLOW,
     RobotsEvent.REFUSED: Effect.ALLOW,
-    # fault 83: a server that is asked too often has not said that it has no rules. At once, without further addresses.
+    # A server that is asked too often has not said that it has no rules. At once, without further addresses.
     RobotsEvent.LIMITED: Effect.POSTPONE,
     # 2.3.1.4, unreachable: "the crawler MUST assume complete disallow".
     RobotsEvent.BROKEN: Effect.AGAIN,

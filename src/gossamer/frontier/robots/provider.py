@@ -1,10 +1,10 @@
 """The robots provider: the qualification machine for every site of a crawl, within a bounded memory.
 
 Place in the flow: the frontier asks it before it hands a task out, and brings it every answer to a robots.txt request
-(:mod:`gossamer.frontier.robots.contract`). States are kept encoded, since a hundred thousand of them are; only those of sites
-that are crawled now are decoded, with their rules compiled, and sites whose files say the same share these. What does not
-fit is dropped, the longest unused first: then the site's robots.txt is asked for again, unless the frontier restores the
-state that it kept.
+(:mod:`gossamer.frontier.robots.contract`); :func:`answered` makes an event of the machine of it. States are kept encoded, since a
+hundred thousand of them are; only those of sites that are crawled now are decoded, with their rules compiled, and sites whose files
+say the same share these. What does not fit is dropped, the longest unused first: then the site's robots.txt is asked for again,
+unless the frontier restores the state that it kept.
 """
 
 from collections import OrderedDict
@@ -28,9 +28,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import canonical, of_field, scheme_of, site_of
 from gossamer.values.visit import Response
 
-# What came of a request for robots.txt: from a :class:`~gossamer.values.visit.Response` to an event of the machine. Pure.
-
-#: Bytes of a validator that are kept: a longer one is not worth its memory on every host (fault 78).
+#: Bytes of a validator that are kept: a longer one is not worth its memory on every host.
 _MAX_VALIDATOR = 128
 
 #: Events that need no look at the answer but its outcome. Every other outcome means that there was none.
@@ -43,7 +41,7 @@ _BY_OUTCOME: Mapping[Outcome, RobotsEvent] = {
     Outcome.BLOCKED: RobotsEvent.SHUT,
     Outcome.ADDRESS_REFUSED: RobotsEvent.SHUT,
 }
-#: Statuses that Agarwal and others, section 3.4, and fault 81 tell from others of their class.
+#: Statuses that Agarwal and others, section 3.4, tell from others of their class.
 _BY_STATUS: Mapping[int, RobotsEvent] = {
     400: RobotsEvent.MISSING,
     404: RobotsEvent.MISSING,
@@ -119,7 +117,7 @@ def seconds_of(retry_after: str, now: float) -> float:
 #: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).
 SCHEMES = ("http://", "https://", "ftp://")
 
-#: Seconds; a site that asks for this much between requests is reported as slow (design question 9).
+#: Seconds; a site that asks for this much between requests is reported as slow.
 SLOW_DELAY = 300.0
 
 #: Bytes that a site takes beside its encoded state and its name: two strings, a table entry.

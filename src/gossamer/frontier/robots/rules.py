@@ -1,4 +1,7 @@
-"""From the bytes of a robots.txt to :class:`~gossamer.frontier.robots.rules.Rules`. Pure; never raises, linear in time.
+"""A robots.txt as a value: :func:`parse` makes :class:`Rules` of its bytes, which judge URLs. Pure; never raises, linear in time.
+
+Place in the flow: the rules are kept with the site, handed between processes, and asked about every URL (:mod:`matching` compiles
+them).
 
 The grammar is RFC 9309's (2.2), read with the tolerance of Google's open parser, so that a site is understood as it is
 by the crawler that its owner most probably tested it with: line ends of every kind, a whole or broken UTF-8 mark, a
@@ -16,10 +19,6 @@ from typing import NamedTuple
 import msgspec
 
 from gossamer.frontier.robots.matching import Matcher, comparable_path, comparable_pattern, path_of
-
-# What a robots.txt says, as a value: kept with the host, handed between processes, asked about every URL. Pure.
-#
-# :mod:`~gossamer.frontier.robots.rules` makes it out of bytes, :mod:`~gossamer.frontier.robots.matching` judges by it.
 
 #: The agent of groups that are for everyone whom no other group names (RFC 9309, 2.2.1).
 EVERYONE = "*"
@@ -172,10 +171,10 @@ def _merged(groups: list[RuleGroup]) -> tuple[Rule, ...]:
     return tuple(first.values())
 
 
-#: Bytes that are read, and parsed all (design question 9); RFC 9309, 2.5, demands at least 500 KiB.
+#: Bytes that are read, and parsed all; RFC 9309, 2.5, demands at least 500 KiB.
 MAX_BYTES = 1 << 20
 
-#: Seconds. A longer Crawl-delay counts as this: one page a day is the slowest crawl that still is one (design question 9).
+#: Seconds. A longer Crawl-delay counts as this: one page a day is the slowest crawl that still is one.
 MAX_DELAY = 86_400.0
 
 #: Of lines that are only recorded: more, or longer ones, are no statement but a load.

@@ -1,8 +1,15 @@
-"""What sites said in robots.txt, in one file of the user's cache folder: SQLite, so that any number of crawls write it at once.
+"""A robots gate that shares the answers of sites with the other crawls of the same user (`--robots-cache`), and the file that has
+them.
 
-Place in the flow: a robots gate that shares (:mod:`gossamer.frontier.robots.sharing`) asks it. The file is a cache and nothing
-more: it may be deleted at any time, and a process that cannot use it goes on alone. Only the user can read it. It is read as if a
-stranger had written it: each state has a checksum over all that it stands for, and the gate reads it as a typed value.
+Place in the flow: :class:`SharingRobots` stands in the place of :class:`~gossamer.frontier.robots.provider.ObeyRobots` and judges
+as it does. Before a robots.txt is requested, it looks for an answer of another crawl; settled answers of its own go there. An
+answer is for one product token, one policy and one view of the web: crawls with other names, other addresses of hosts or other
+credentials have their own. Failures are not shared: another crawl may have a better network.
+
+:class:`UserRobotsAnswers` keeps them in one file of the user's cache folder: SQLite, so that any number of crawls write it at
+once. The file is a cache and nothing more: it may be deleted at any time, and a process that cannot use it goes on alone. Only
+the user can read it. It is read as if a stranger had written it: each state has a checksum over all that it stands for, and the
+gate reads it as a typed value.
 """
 
 import contextlib
@@ -272,14 +279,6 @@ def _is_alive(process: object) -> bool:
         return False
     return True
 
-
-# A robots gate that shares what sites answer with the other crawls of the same user (`--robots-cache`).
-#
-# Place in the flow: it stands in the place of :class:`~gossamer.frontier.robots.provider.ObeyRobots` and judges as it does.
-# Before a robots.txt is requested, it looks for an answer of another crawl (:mod:`gossamer.frontier.robots.contract`);
-# settled answers of its own go there. An answer is for one product token, one policy and one view of the web: crawls with
-# other names, other addresses of hosts or other credentials have their own. Failures are not shared: another crawl may have
-# a better network.
 
 #: Seconds by which the clock of another process may be ahead of ours.
 _SLACK = 60.0

@@ -1,10 +1,12 @@
-"""Traps learnt from what pages bring: endless parts of a host that say nothing new (row S13, faults 38, 40, 47).
+"""Traps learnt from what pages bring: endless parts of a host that say nothing new.
 
 Place in the flow: the committer shows each visit and asks about its new tasks, the frontier asks about tasks before they go out.
-Plain code without I/O and clock. `families` names the parts of a host that a URL belongs to, and what is suspicious in it. `shapes`
-knows URLs that are suspicious by themselves. `membership` says which parts a task is of, `saying` whether a page has news,
-`judging` what the pages of a part say together, `decided` what a person has said. `watch` puts it together and decides; `provider`
-is its door. The host's template (:mod:`gossamer.frontier.traps.template`) says what a page has of its own.
+Plain code without I/O and clock. :mod:`families` names the parts of a host that a URL belongs to, and says what is suspicious in
+the URL itself. :mod:`memory` has what is known of parts, and the decisions of a person. :mod:`judging` says whether a page has
+news, and what the pages of a part say together. :mod:`watch` puts it together and decides; :mod:`provider` is its door. The
+host's template (:mod:`template`) says what a page has of its own; :mod:`aliases` finds hosts with two names.
 
 What is suspected is set aside, not dropped: a site of equal pages is fetched late at worst, and a person can say what it is.
+
+Open first: :mod:`contract`, then :mod:`watch`.
 """

@@ -1,4 +1,4 @@
-"""Two names of one host, detected: same address, same pages at the same paths (Ridgway 2010, section 2.2.1; row C7).
+"""Two names of one host, detected: same address, same pages at the same paths (Ridgway 2010, section 2.2.1).
 
 Place in the flow: the committer shows it every visit. It reports, and folds nothing: which spelling of a host is met first is a
 matter of timing, and a crawl that folded hosts while it runs would not be the same twice. Who has read the report folds them from

@@ -1,5 +1,5 @@
-"""Crawler traps: decides which URLs of a host are set aside, and which come back (row S13). Suite:
-`gossamer.testing.check_traps`.
+"""Contracts of trap detection: watchers of visits, the host's template, and the traps themselves.
+Suites: `gossamer.testing.check_watcher`, `check_learner`, `check_template`, `check_traps`.
 
 Trap detection stands among the filters of tasks. It refuses only what a person has confirmed; what it suspects itself it sets
 aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.
@@ -14,10 +14,6 @@ from gossamer.expressions.contract import TaskGate
 from gossamer.values.task import Family, Task
 from gossamer.values.visit import Visit
 
-# Watchers: parts that learn from every committed visit, and decide nothing about it (row S13).
-#
-# Suites: `gossamer.testing.check_watcher`, `check_learner`.
-
 
 class Learnt(msgspec.Struct, frozen=True):
     """Facts that were learned about a host, as the ledger keeps them."""
@@ -30,7 +26,7 @@ class Learnt(msgspec.Struct, frozen=True):
 
 
 class Watcher(Protocol):
-    """Looks on.
+    """Learns from every committed visit, and decides nothing about it.
 
     Promises:
         1. Memory is bounded for any sequence of visits.
@@ -74,12 +70,6 @@ def is_learner(watcher: object) -> TypeGuard[Learner]:
     return is_one
 
 
-# The host's template: separates the content that most pages of a host share from a page's own. Suite:
-# `gossamer.testing.check_template`.
-#
-# Parts that judge a page by its content (traps, fingerprints, text extraction, changes) leave the template out first.
-
-
 class Reading(msgspec.Struct, frozen=True):
     """A page, told apart."""
 
@@ -101,7 +91,10 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class HostTemplate(Protocol):
-    """Knows the templates of hosts: a host has several, one for each kind of page.
+    """Separates the content that most pages of a host share from a page's own. A host has several templates, one for each kind of
+    page.
+
+    Parts that judge a page by its content (traps, fingerprints, text extraction, changes) leave the template out first.
 
     A *mark* is a 32-bit checksum (xxh32) of anything that pages share or do not share: a word, a shingle, the URL of a link.
 

@@ -4,6 +4,9 @@ Trap pages are unlike each other in exactly that part of their URL that generate
 names. What is left when these are masked is the *part* of the host: the first directory (`/calendar/**`), and within it one more
 directory with the ending (`/calendar/#/*.html`). Directories that all pages of the host share say nothing, so they are skipped:
 a site is judged alike wherever it is mounted. Upper case says nothing either.
+
+A *shape* is a guess from a single URL: a path or query that only grows, as traps and broken links make. It sets aside at once; of
+each kind some are fetched, and one that brings news frees all.
 """
 
 import re
@@ -174,11 +177,6 @@ def _is_dated(segments: list[str], parameters: list[str]) -> bool:
         dated += name.lower() in _DATE_NAMES and value.isdecimal()
     return dated > 1
 
-
-# Shapes of single URLs that traps and broken links make, and hardly anybody else: paths and queries that only grow. Pure.
-#
-# A shape is a guess from the URL alone, so it sets aside at once: of each kind some are fetched, and one that brings news
-# frees all.
 
 #: How often a segment may occur in a path that grows from page to page; numbers may always.
 REPEATS = 2

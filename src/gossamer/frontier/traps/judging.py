@@ -1,7 +1,11 @@
-"""What the last pages of a part say together: whether it grows as traps do, and which trap it is. Pure.
+"""Whether a page says anything new, and what the last pages of a part say together: whether it grows as traps do, and which trap
+it is. Pure.
 
-Place in the flow: `watch` asks here once it knows whether a page said anything of its own. A page is one byte in the window of its
-part; the evidence that people are shown is counted from the same bytes.
+Place in the flow: :mod:`watch` asks here of a page that leads on, for each owner of its parts. Two looks decide. The first is at
+the words of a page without the host's template and the words of URLs: most pages of most hosts have some of their own. Where a
+page has none, the second look is at the order of the words that it shares: a new text of old words says something, a form that is
+filled in by a machine does not. No words are compared across tags, since lists that are sorted in another way are the commonest
+trap. A page is then one byte in the window of its part; the evidence that people are shown is counted from the same bytes.
 """
 
 import re
@@ -17,13 +21,7 @@ from gossamer.values.body import beginning
 from gossamer.values.task import Family
 from gossamer.values.visit import Visit
 
-# Whether a page says anything that earlier pages of its host have not said.
-#
-# Place in the flow: `watch` asks here of a page that leads on, for each owner of its parts. Two looks decide. The first is
-# at the words of a page without the host's template and the words of URLs: most pages of most hosts have some of their own.
-# Where a page has none, the second look is at the order of the words that it shares: a new text of old words says
-# something, a form that is filled in by a machine does not. No words are compared across tags, since lists that are sorted
-# in another way are the commonest trap.
+# Whether a page says anything new.
 
 #: Marks of a page's own that are not worth the name: a counter spelt out, a name of a month.
 NOTHING = 3
@@ -72,8 +70,10 @@ def _is_new_text(runs: set[int], host: TrapHost) -> bool:
     return not is_first and likeness < LIKE and new >= TEXT
 
 
+# What the last pages of a part say together.
+
 #: Pages that are judged together. With grace, and requests that are under way when they are judged, a trap costs less than
-#: the fifty pages of fault 40.
+#: fifty pages.
 WINDOW = 24
 
 #: How many of them must have said nothing of their own.

@@ -1,7 +1,8 @@
-"""What is known of the parts of hosts: bounded in memory, and found again in the ledger by whoever goes on.
+"""What is known of the parts of hosts: bounded in memory, and found again in the ledger by the next process.
 
-Place in the flow: `watch` asks here for what is known of a host; the committer keeps what has changed with the visits that it was
-learnt from, and a host that is touched again is recalled. Plain code: how kept bytes are read is given by the provider.
+Place in the flow: :mod:`watch` asks here for what is known of a host, which suspected parts a task belongs to, and what a person
+has decided. The committer keeps what has changed with the visits that it was learnt from, and a host that is touched again is
+recalled. Plain code: how kept bytes are read is given by the provider.
 """
 
 from collections import OrderedDict
@@ -81,7 +82,7 @@ class TrapHost(msgspec.Struct, array_like=True, dict=True):
     pages: int = 0
     """Pages that were seen: a host that a domain invented has few."""
     told: list[bytes] = []
-    """Sketches of the text of pages whose words say nothing: see :mod:`saying`."""
+    """Sketches of the text of pages whose words say nothing: see :mod:`judging`."""
 
     @cached_property
     def suspects(self) -> tuple[str, ...]:
@@ -226,10 +227,7 @@ def read_host(data: bytes | None) -> TrapHost:
         return TrapHost()
 
 
-# Which parts of a host a task belongs to, by its URL and by what is known of the host.
-#
-# Place in the flow: `watch` asks here for each task that is queued, handed out or looked at; so does whoever goes by a
-# person's word.
+# Which parts of a host a task belongs to.
 
 #: Pages of a part that lead to new URLs of it before its pages are looked at: most parts of most hosts have fewer.
 GRACE = 8
@@ -292,13 +290,8 @@ def suspicions_of(task: Task, memory: Memory) -> Iterator[tuple[str, TrapHost, s
             yield owner, wild, WILDCARD
 
 
-# What a person has decided of suspected parts: these are traps, those are none. It wins over what is guessed.
-#
-# Place in the flow: `watch` asks here before it sets anything aside; the decisions come from the settings of the provider.
-
-
 class Decisions:
-    """A person's word, by owner and part."""
+    """What a person has decided, by owner and part: these are traps, those are none. It wins over what is guessed."""
 
     def __init__(self, memory: Memory) -> None:
         """`memory` says what else is known of the hosts."""
