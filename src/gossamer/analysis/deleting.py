@@ -26,7 +26,7 @@ from gossamer.agents.shared_state import SHARED, SharedFile, forget_copies
 from gossamer.analysis.at_rest import at_rest, bring_back, convert_whole, ends_of, follow_again, index_again
 from gossamer.crawls.control.resting import check_can_block, close_hosts
 from gossamer.crawls.directory import lost_ledgers
-from gossamer.engine.process_limits import Point, crash_at
+from gossamer.engine.crash_points import Point, crash_at
 from gossamer.fetcher.cookies import COOKIES, forget_cookies
 from gossamer.frontier.politeness.blocklist import Blocklist
 from gossamer.mobile.manager.book import forget_lent

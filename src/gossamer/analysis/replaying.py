@@ -1,8 +1,7 @@
-"""`python -m gossamer.analysis.replaying DIR`: makes an archived page ready to be shown, in a process that can be killed.
+"""Archived pages that are made ready to be shown, each in a process that can be killed.
 
-Place in the flow: the dashboard starts one for each page and sheet of a replay (:mod:`gossamer.dashboard.questions`); the
-question is MessagePack on standard input, the answer MessagePack on standard output; status 2 with a line on standard error
-where there is none. Pictures need no parser: :func:`replayed` hands them over in the dashboard's own process.
+Place in the flow: the dashboard has a worker (:mod:`gossamer.engine.workers`) make each page and sheet of a replay ready
+(:mod:`gossamer.dashboard.questions`). Pictures need no parser: :func:`replayed` hands them over in the dashboard's own process.
 
 What a page could fetch, run or send is forbidden by the policy that the dashboard sends with it. Here every link is led into the
 archive, and what a policy does not cover is taken out: links that browsers look up ahead, and places that a click would lead to.
@@ -11,7 +10,6 @@ archive, and what a policy does not cover is taken out: links that browsers look
 import hashlib
 import hmac
 import re
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -25,9 +23,9 @@ from gossamer.analysis.mirror import changed_css, changed_html
 from gossamer.crawls.directory import read_wiring
 from gossamer.documents import charset
 from gossamer.documents.document import Document
+from gossamer.engine.worker import Caller
 from gossamer.query.archive import ArchivedDocument
 from gossamer.query.archived import content_of, reader_of
-from gossamer.query.questions import answer_once
 from gossamer.values import media_type as mime
 from gossamer.values.errors import ParseSkipped, UnreadableUrl, UsageError
 from gossamer.values.outcome import Outcome
@@ -133,15 +131,13 @@ _UNTOUCHED = ("data:", "javascript:", "mailto:", "tel:")
 
 
 class ReplayQuestion(msgspec.Struct, frozen=True):
-    """What is to be shown, and what that may take."""
+    """What is to be shown."""
 
+    directory: str
+    """Of the crawl."""
     asked: ReplayAsked
     secret: bytes
     """By which addresses are signed."""
-    memory: int
-    """Bytes."""
-    seconds: int
-    """CPU time."""
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -305,15 +301,6 @@ def _leads_out(tag: str, name: str, value: str, attributes: dict[str, str | None
     return tag not in ("base", "image", "use") and not value.startswith("#")
 
 
-def main(directory: str) -> int:
-    """Answer the question on standard input; the exit status."""
-
-    def ready(question: ReplayQuestion) -> bytes:
-        made = replayed(Path(directory), question.asked, ReplayAddresses(question.secret), may_parse=True)
-        return msgspec.msgpack.encode(made)
-
-    return answer_once(msgspec.msgpack.Decoder(ReplayQuestion).decode, ready, "the page")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+def answer_replay(question: ReplayQuestion, caller: Caller) -> Replayed:
+    """The page of a question, parsed. Raises as :func:`replayed`."""
+    return replayed(Path(question.directory), question.asked, ReplayAddresses(question.secret), may_parse=True)

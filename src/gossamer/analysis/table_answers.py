@@ -1,11 +1,9 @@
-"""`python -m gossamer.analysis.table_answers DIR`: answers one question about a crawl's tables, in a process that can be killed.
+"""Answers to questions about a crawl's tables, each in a process that can be killed.
 
-Place in the flow: the dashboard starts one for each question of its console (:mod:`gossamer.dashboard.questions`). The question is
-JSON on standard input, the answer JSON on standard output; status 2 with a line on standard error where it cannot be answered.
+Place in the flow: the dashboard (:mod:`gossamer.dashboard.questions`) has a worker answer each question of its console.
 DuckDB sees the tables of this crawl and nothing else (:class:`gossamer.query.database.Database`).
 """
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,9 @@ import msgspec
 
 from gossamer.analysis.reporting import REPORTS, Reporter
 from gossamer.engine.sheet import nearest
+from gossamer.engine.worker import Caller
 from gossamer.query.database import Database
 from gossamer.query.printing import json_line
-from gossamer.query.questions import answer_once
 from gossamer.query.reports import BarPlot
 from gossamer.values.errors import UsageError
 
@@ -33,10 +31,8 @@ SECTION = 200
 class TableQuestion(msgspec.Struct, frozen=True):
     """What is asked: a statement, or a report."""
 
-    memory: int
-    """Bytes that the answer may take."""
-    seconds: int
-    """CPU time that it may take."""
+    directory: str
+    """Of the crawl."""
     rows: int
     sql: str = ""
     report: str = ""
@@ -56,12 +52,16 @@ class TableAnswer(msgspec.Struct, frozen=True):
     plot: BarPlot | None = None
 
 
-def answer(directory: Path, question: TableQuestion) -> list[TableAnswer]:
-    """The answer.
+def answer_tables(question: TableQuestion, caller: Caller) -> bytes:
+    """The answer as JSON.
 
     Raises:
         GossamerError: it cannot be answered.
     """
+    return msgspec.json.encode(_tables(Path(question.directory), question))
+
+
+def _tables(directory: Path, question: TableQuestion) -> list[TableAnswer]:
     with Database(directory, threads=1) as database:
         if question.report:
             if question.report not in REPORTS:
@@ -94,16 +94,3 @@ def _table(
             break
         made.append(msgspec.Raw(text if len(text) <= ROW else json_line([str(cell)[:CELL] for cell in row])))
     return TableAnswer(title, columns, types, made, is_more, plot)
-
-
-def main(directory: str) -> int:
-    """Answer the question on standard input; the exit status."""
-
-    def answered(question: TableQuestion) -> bytes:
-        return msgspec.json.encode(answer(Path(directory), question))
-
-    return answer_once(msgspec.json.Decoder(TableQuestion).decode, answered, "the answer")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from gossamer.analysis.at_rest import at_rest, bring_back, convert_whole, ends_of, follow_again, index_again
+from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.files import AppendFile
-from gossamer.engine.process_limits import Point, crash_at
 from gossamer.query.latest_visits import SCANNED, choose, rewrite
 from gossamer.query.removing import check_tables
 from gossamer.storage.archive.reading import CAPTURES, Gap, Span, scan

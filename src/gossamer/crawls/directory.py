@@ -12,10 +12,10 @@ import msgspec
 
 from gossamer.crawls.old_wirings import completed
 from gossamer.crawls.options import CrawlOptions
+from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.errors import BrokenWiring
 from gossamer.engine.files import AppendFile
 from gossamer.engine.graph import Graph
-from gossamer.engine.process_limits import Point, crash_at
 from gossamer.engine.sheet import properties
 from gossamer.engine.wiring import Wiring, read, write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger

@@ -22,7 +22,8 @@ from gossamer.analysis.reporting import REPORTS
 from gossamer.analysis.table_answers import TableQuestion
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
 from gossamer.dashboard.sites import config_folder, read_kept, write_kept
-from gossamer.engine import processes
+from gossamer.engine.worker import Use
+from gossamer.engine.workers import WorkerFailed, answered
 from gossamer.query.engine import check_index, check_triples
 from gossamer.query.questions import Answerable, SearchQuestion, TripleQuestion
 from gossamer.values.errors import GossamerError, UsageError
@@ -31,58 +32,47 @@ if TYPE_CHECKING:
     from gossamer.analysis.replaying import Replayed
 
 
-# Processes that answer one question each and are killed when they take too long: work on what strangers wrote, or asked.
-#
-# Place in the flow: questions in SQL (:mod:`tables`), in SPARQL and in words (:mod:`words`) and pages of a replay
-# (:mod:`replays`) are answered so; the dashboard's own process parses none of them.
+class Answers:
+    """Answers of one kind, each made by a process that is killed when it takes too long.
 
-#: Bytes of an answer at most: what is sent is cut long before.
-MOST = 64 << 20
+    The dashboard's own process parses nothing that strangers wrote, and no question that a person typed.
+    """
 
-
-class KilledChildren:
-    """Starts a module for each question."""
-
-    def __init__(self, module: str, seconds: float, at_once: int, advice: str = "ask for less") -> None:
+    def __init__(self, use: Use, seconds: float, at_once: int, advice: str = "ask for less") -> None:
         """Start nothing yet.
 
         Args:
-            module: it is run, with a crawl's directory as its argument.
+            use: makes the answers.
             seconds: the time of an answer.
-            at_once: so many are answered at a time, and others wait.
+            at_once: so many are made at a time, and others wait.
             advice: a person is told this when an answer takes more time or memory than it may.
         """
-        self._module, self._seconds, self._advice = module, seconds, advice
+        self._use, self._seconds, self._advice = use, seconds, advice
         self._turns = asyncio.Semaphore(at_once)
 
-    def __repr__(self) -> str:
-        return f"<KilledChildren of {self._module}, {self._seconds:g} s each>"
-
-    async def ask(self, directory: Path, question: bytes) -> bytes:
-        """What a process writes that is given a crawl's directory as its argument, and the question on its standard input.
+    async def to(self, question: msgspec.Struct) -> bytes:
+        """The answer to a question.
 
         Raises:
-            UsageError: it could not answer, or not in time.
+            UsageError: it could not be answered, or not in time.
         """
         async with self._turns:
-            return await self._answered(directory, question)
+            try:
+                return await answered(self._use, question, self._seconds)
+            except WorkerFailed as failed:
+                if failed.reason == "refused":
+                    raise UsageError(str(failed)) from None
+                if failed.reason == "time":
+                    raise UsageError(f"there was no answer within {self._seconds:g} seconds; {self._advice}") from None
+                raise UsageError(
+                    f"the answer needs more time or memory than it may use; {self._advice}"
+                    if failed.reason == "memory"
+                    else f"there is no answer: {failed}"
+                ) from None
 
-    async def _answered(self, directory: Path, question: bytes) -> bytes:
-        child = await processes.begun(self._module, str(directory), longest_line=MOST)
-        try:
-            async with asyncio.timeout(self._seconds):
-                answer, complaint = await child.communicate(question)
-        except TimeoutError:
-            raise UsageError(f"there was no answer within {self._seconds:g} seconds; {self._advice}") from None
-        finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
-        if child.returncode:
-            said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise UsageError(said[:1_000] or f"the answer needs more time or memory than it may use; {self._advice}")
-        return answer
 
+#: Steps by which a process that answers gives way to crawls.
+_NICENESS = 5
 
 #: Seconds and bytes that an answer may take, and rows that are shown.
 TABLE_SECONDS, TABLE_MEMORY, TABLE_ROWS = 30.0, 2 << 30, 1_000
@@ -142,11 +132,8 @@ class TableConsole:
     """The console of all browsers."""
 
     def __init__(self, seconds: float = TABLE_SECONDS, memory: int = TABLE_MEMORY) -> None:
-        self._seconds, self._memory = seconds, memory
-        self._children = KilledChildren("gossamer.analysis.table_answers", seconds, TABLES_AT_ONCE)
-
-    def __repr__(self) -> str:
-        return f"<TableConsole, {self._seconds} s each>"
+        use = Use("gossamer.analysis.table_answers:answer_tables", _NICENESS, memory=memory, seconds=int(seconds) + 2)
+        self._answers = Answers(use, seconds, TABLES_AT_ONCE)
 
     async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
         """The tables that answer a question, as JSON.
@@ -156,8 +143,7 @@ class TableConsole:
         """
         if bool(sql.strip()) == bool(report) or len(sql) > LONGEST_SQL:
             raise UsageError(f"give either sql, of {LONGEST_SQL} characters at most, or report")
-        question = TableQuestion(self._memory, int(self._seconds) + 2, TABLE_ROWS, sql, report)
-        return msgspec.Raw(await self._children.ask(directory, msgspec.json.encode(question)))
+        return msgspec.Raw(await self._answers.to(TableQuestion(str(directory), TABLE_ROWS, sql, report)))
 
 
 def questions_file() -> Path:
@@ -213,10 +199,8 @@ class TripleConsole:
     def __init__(self, seconds: float = TRIPLE_SECONDS) -> None:
         self._seconds = seconds
         # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
-        self._children = KilledChildren("gossamer.rdf.store.answers", seconds + 5, WORDS_AT_ONCE)
-
-    def __repr__(self) -> str:
-        return f"<TripleConsole, {self._seconds:g} s each>"
+        use = Use("gossamer.rdf.store.answers:answer_triples", _NICENESS, memory=TRIPLE_MEMORY, seconds=int(seconds))
+        self._answers = Answers(use, seconds + 5, WORDS_AT_ONCE)
 
     async def ask(self, directory: Path, query: str) -> msgspec.Raw:
         """The answer as JSON (:class:`~gossamer.rdf.store.answers.TripleAnswer`).
@@ -226,18 +210,20 @@ class TripleConsole:
         """
         if not query.strip() or len(query) > LONGEST_WORDS:
             raise UsageError(f"give query, of {LONGEST_WORDS} characters at most")
-        question = TripleQuestion(memory=TRIPLE_MEMORY, seconds=int(self._seconds), rows=WORD_ROWS, query=query)
-        return msgspec.Raw(await self._children.ask(directory, msgspec.json.encode(question)))
+        question = TripleQuestion(
+            directory=str(directory), memory=TRIPLE_MEMORY, seconds=int(self._seconds), rows=WORD_ROWS, query=query
+        )
+        return msgspec.Raw(await self._answers.to(question))
 
 
 class SearchConsole:
     """Answers searches from all browsers."""
 
     def __init__(self) -> None:
-        self._children = KilledChildren("gossamer.search.indexing", SEARCH_SECONDS, WORDS_AT_ONCE)
-
-    def __repr__(self) -> str:
-        return f"<SearchConsole, {SEARCH_SECONDS:g} s each>"
+        use = Use(
+            "gossamer.search.indexing:answer_search", _NICENESS, memory=SEARCH_MEMORY, seconds=int(SEARCH_SECONDS) + 2
+        )
+        self._answers = Answers(use, SEARCH_SECONDS, WORDS_AT_ONCE)
 
     async def ask(self, directory: Path, asked: QueryParams, start: int, most: int) -> msgspec.Raw:
         """The best documents as JSON (:class:`~gossamer.search.asking.SearchAnswer`).
@@ -252,8 +238,7 @@ class SearchConsole:
             UsageError: it is no question, there is no index, or it takes too long.
         """
         question = SearchQuestion(
-            memory=SEARCH_MEMORY,
-            seconds=int(SEARCH_SECONDS) + 2,
+            directory=str(directory),
             words=asked.get("words", ""),
             hosts=_several(asked, "host"),
             languages=_several(asked, "language"),
@@ -261,7 +246,7 @@ class SearchConsole:
             start=start,
             most=most,
         )
-        return msgspec.Raw(await self._children.ask(directory, msgspec.json.encode(question)))
+        return msgspec.Raw(await self._answers.to(question))
 
 
 def _several(asked: QueryParams, name: str) -> tuple[str, ...]:
@@ -317,10 +302,13 @@ class Replays:
         self._secret = secrets.token_bytes(32)
         self._addresses = ReplayAddresses(self._secret)
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
-        self._children = KilledChildren("gossamer.analysis.replaying", REPLAY_SECONDS, REPLAYS_AT_ONCE, ADVICE)
-
-    def __repr__(self) -> str:
-        return "<Replays>"
+        use = Use(
+            "gossamer.analysis.replaying:answer_replay",
+            _NICENESS,
+            memory=REPLAY_MEMORY,
+            seconds=int(REPLAY_SECONDS) + 2,
+        )
+        self._answers = Answers(use, REPLAY_SECONDS, REPLAYS_AT_ONCE, ADVICE)
 
     def is_given(self, query: bytes) -> bool:
         """Whether this is the query of an address that was given out and is still good."""
@@ -358,6 +346,5 @@ class Replays:
                     lambda: replayed(shown.directory, asked, self._addresses, may_parse=False, is_picture=is_picture)
                 )
         except NeedsParsing:
-            question = ReplayQuestion(asked, self._secret, REPLAY_MEMORY, int(REPLAY_SECONDS) + 2)
-            answer = await self._children.ask(shown.directory, msgspec.msgpack.encode(question))
-            return msgspec.msgpack.decode(answer, type=Replayed)
+            question = ReplayQuestion(str(shown.directory), asked, self._secret)
+            return msgspec.msgpack.decode(await self._answers.to(question), type=Replayed)

@@ -3,17 +3,17 @@
 Place in the flow: `gossamer index` asks here. Beside a running crawl that keeps its index itself, it says so.
 """
 
-import sys
 from pathlib import Path
 
 import msgspec
 
 from gossamer.crawls.directory import read_wiring
 from gossamer.documents.text import TextChoice
+from gossamer.engine.worker import Caller
 from gossamer.query.archived import ArchivedTexts
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
-from gossamer.query.questions import SearchQuestion, answer_once
+from gossamer.query.questions import SearchQuestion
 from gossamer.search.asking import FACETS, Search, SearchFilters
 from gossamer.search.extras import add_extras, write_terms
 from gossamer.search.index import SearchIndex, indexed_text, remove_index
@@ -102,24 +102,15 @@ def index_crawl(directory: Path, *, anew: bool = False, text: TextChoice | None 
             index.close()
 
 
-# `python -m gossamer.search.indexing DIR`: searches the index of a crawl once, in a process that can be killed.
-#
-# Place in the flow: the dashboard starts one for each search (:mod:`gossamer.dashboard.questions`). The question is JSON on
-# standard input and the answer, a :class:`~gossamer.search.asking.SearchAnswer`, is JSON on standard output.
+def answer_search(question: SearchQuestion, caller: Caller) -> bytes:
+    """A :class:`~gossamer.search.asking.SearchAnswer` as JSON. The dashboard has a worker call this for each search
+    (:mod:`gossamer.dashboard.questions`).
 
-
-def main(directory: str) -> int:
-    """Answer the question on standard input; the exit status."""
-
-    def answered(question: SearchQuestion) -> bytes:
-        filters = SearchFilters(hosts=question.hosts, languages=question.languages, types=question.types)
-        found = Search(Path(directory)).ask(
-            question.words, filters, most=question.most, start=question.start, facets=tuple(FACETS)
-        )
-        return msgspec.json.encode(found)
-
-    return answer_once(msgspec.json.Decoder(SearchQuestion).decode, answered, "the search")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    Raises:
+        UsageError: there is no index, or the words are no query.
+    """
+    filters = SearchFilters(hosts=question.hosts, languages=question.languages, types=question.types)
+    found = Search(Path(question.directory)).ask(
+        question.words, filters, most=question.most, start=question.start, facets=tuple(FACETS)
+    )
+    return msgspec.json.encode(found)

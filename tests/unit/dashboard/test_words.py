@@ -10,8 +10,9 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from gossamer.cli.main import main
-from gossamer.dashboard.questions import KilledChildren, SearchConsole, TripleConsole, answerable
-from gossamer.query.questions import TripleQuestion
+from gossamer.dashboard.questions import Answers, SearchConsole, TripleConsole, answerable
+from gossamer.engine.worker import Use
+from gossamer.query.questions import SearchQuestion, TripleQuestion
 from gossamer.rdf.store.answers import CELL, answer
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import UsageError
@@ -58,8 +59,8 @@ def test_rows_and_graphs_of_the_triples_are_answered_as_text(crawl: Path) -> Non
 
 def test_an_answer_is_read_no_further_than_it_is_shown(crawl: Path) -> None:
     every = "SELECT ?a { { ?a ?b ?c } UNION { ?d ?e ?a } UNION { ?f ?a ?g } }"
-    given = TripleQuestion(memory=2 << 30, seconds=20, rows=3, query=every)
-    found = answer(crawl, given)
+    given = TripleQuestion(directory=str(crawl), memory=2 << 30, seconds=20, rows=3, query=every)
+    found = answer(given)
     assert (len(found.rows), found.is_more) == (3, True)
 
 
@@ -103,6 +104,6 @@ def test_a_crawl_without_index_and_triples_says_how_to_have_them(crawl: Path, tm
 
 
 def test_the_advice_to_a_person_whose_answer_takes_too_long_fits_what_was_asked(tmp_path: Path) -> None:
-    endless = KilledChildren("gossamer.search.indexing", 0.0, 1, "look at the text instead")
+    endless = Answers(Use("gossamer.search.indexing:answer_search"), 0.0, 1, "look at the text instead")
     with pytest.raises(UsageError, match="there was no answer within 0 seconds; look at the text instead"):
-        asyncio.run(endless.ask(tmp_path, b"{}"))
+        asyncio.run(endless.to(SearchQuestion(directory=str(tmp_path))))

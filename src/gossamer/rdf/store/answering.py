@@ -1,24 +1,23 @@
-"""`python -m gossamer.rdf.store.answering STORE`: answers one question, in a process that can be killed.
+"""Answers to questions in SPARQL, each in a process that can be killed.
 
-Place in the flow: :mod:`asking` starts it on a copy of a store, writes the :class:`~questions.SparqlQuestion` to its standard
-input, and reads the answer from its standard output. What is wrong with the question is one line on standard error, and status 2.
+Place in the flow: :mod:`asking` has a worker (:mod:`gossamer.engine.workers`) answer each question to a copy of a store.
 """
 
-import os
-import sys
-from collections.abc import Callable, Iterator
-from typing import TextIO
+import io
+from collections.abc import Iterator
+from typing import Any, TextIO
 
 import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.engine.process_limits import limit
+from gossamer.engine.worker import Caller
 from gossamer.query.printing import write_csv, write_table
 from gossamer.rdf.store.graphs import write_graph
 from gossamer.rdf.store.questions import GRAPHS, ROWS, CleanText, SparqlQuestion, asks_elsewhere, form_for, prefixes
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
-#: Status of a process that gave up for want of memory; Rust's abort and a kill by the system have others.
-NO_MEMORY = 9
+#: Bytes of an answer that are sent at once.
+_PIECE = 1 << 16
 
 _RESULTS = {
     "tsv": oxigraph.QueryResultsFormat.TSV,
@@ -27,17 +26,46 @@ _RESULTS = {
 }
 
 
-class BadQuestion(ValueError):
+class StoreQuestion(msgspec.Struct, frozen=True):
+    """A question, and the copy of a store that it is put to."""
+
+    store: str
+    """Its folder."""
+    question: SparqlQuestion
+
+
+class BadQuestion(UsageError):
     """It cannot be answered. The text says why, in one line."""
 
 
-def answer(store: oxigraph.Store, question: SparqlQuestion, out: TextIO) -> None:
-    """Write the name of a form, the end of a line, and the answer to a question in that form.
+def answer_sparql(asked: StoreQuestion, caller: Caller) -> None:
+    """Send the name of a form, and then the answer in that form.
 
     Raises:
         BadQuestion: it is no SPARQL query, or its answer has not the form that was wished for.
-        OSError: the store cannot be read, or the answer not be written.
+        CrawlDirectoryError: the store cannot be read.
     """
+    try:
+        _answer(oxigraph.Store.read_only(asked.store), asked.question, caller)
+    except (OSError, RuntimeError) as error:  # the library raises a RuntimeError where files of the store are damaged
+        raise CrawlDirectoryError(f"the triples cannot be read: {error}") from None
+
+
+class _Parts(io.RawIOBase):
+    """Sends everything that is written into it."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._caller.send(bytes(data))
+        return len(data)
+
+
+def _answer(store: oxigraph.Store, question: SparqlQuestion, caller: Caller) -> None:
     if asks_elsewhere(question.query):
         raise BadQuestion("SERVICE would ask another server; a query reads the triples of this crawl alone")
     try:
@@ -57,7 +85,8 @@ def answer(store: oxigraph.Store, question: SparqlQuestion, out: TextIO) -> None
         raise BadQuestion(
             f"the answer is {kind}, and {question.form or question.graph_form} cannot hold it; choose {', '.join(forms)}"
         )
-    out.write(f"{form}\n")
+    caller.send(form.encode())
+    out = io.TextIOWrapper(io.BufferedWriter(_Parts(caller), _PIECE), encoding="utf-8", newline="")
     if isinstance(found, oxigraph.QueryTriples):
         # What a query constructs is in no graph.
         write_graph((oxigraph.Quad(*triple) for triple in found), form, out)
@@ -67,6 +96,7 @@ def answer(store: oxigraph.Store, question: SparqlQuestion, out: TextIO) -> None
         clean.finish()
     else:
         _rows(found, form, question.raw, out)
+    out.flush()
 
 
 def _rows(found: oxigraph.QuerySolutions | oxigraph.QueryBoolean, form: str, raw: bool, out: TextIO) -> None:
@@ -99,32 +129,3 @@ def _one_line(error: Exception) -> str:
     if "Prefix not found" in text:
         text = f"{text.partition(': expected')[0]}: this prefix is not declared"
     return f"this is not a SPARQL query:  {text[:300]}"
-
-
-def main(arguments: list[str], open_store: Callable[[str], oxigraph.Store] = oxigraph.Store.read_only) -> int:
-    """Answer the question on standard input; 0, 2 where it cannot be answered, 5 where the store cannot be read."""
-    place, memory, seconds = arguments
-    os.nice(5)
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=SparqlQuestion)
-    limit(int(memory), int(seconds))
-    try:
-        answer(open_store(place), question, sys.stdout)
-        sys.stdout.flush()
-    except BadQuestion as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    except BrokenPipeError:
-        return 0
-    except MemoryError:
-        return NO_MEMORY
-    except (OSError, RuntimeError) as error:  # the library raises a RuntimeError where files of the store are damaged
-        sys.stderr.write(f"{' '.join(str(error).split())[:300]}\n")
-        return 5
-    return 0
-
-
-if __name__ == "__main__":
-    status = main(sys.argv[1:])
-    # Leave at once: threads of the store must not have a say in how long that takes.
-    sys.stderr.flush()
-    os._exit(status)

@@ -1,19 +1,18 @@
-"""`python -m gossamer.rdf.store.answers DIR`: answers one question in SPARQL, in a process that can be killed.
+"""Answers to questions in SPARQL for the dashboard, each in a process that can be killed.
 
-Place in the flow: the dashboard starts one for each question (:mod:`gossamer.dashboard.questions`). The question is JSON on
-standard input, the answer JSON on standard output. This process brings the store up to date and copies it, as `gossamer
-sparql` does, and the copy is asked in a further process (:mod:`gossamer.rdf.store.asking`), which ends when there is enough
-to show.
+Place in the flow: the dashboard has a worker (:mod:`gossamer.engine.workers`) answer each question
+(:mod:`gossamer.dashboard.questions`). The worker brings the store up to date and copies it, as `gossamer sparql` does, and
+the copy is asked in a further process (:mod:`gossamer.rdf.store.asking`), which ends when there is enough to show.
 """
 
 import asyncio
-import sys
 import time
 from pathlib import Path
 
 import msgspec
 
-from gossamer.query.questions import TripleAnswer, TripleQuestion, answer_once
+from gossamer.engine.worker import Caller
+from gossamer.query.questions import TripleAnswer, TripleQuestion
 from gossamer.rdf.store.asking import QuestionLimits, TooMuch, ask, current_copy
 from gossamer.rdf.store.questions import SparqlQuestion
 from gossamer.values.errors import UsageError
@@ -62,12 +61,18 @@ class _Beginning:
         return TripleAnswer([name.removeprefix("?") for name in head.split("\t")], rows, "", self.is_more)
 
 
-def answer(directory: Path, question: TripleQuestion) -> TripleAnswer:
+def answer_triples(question: TripleQuestion, caller: Caller) -> bytes:
+    """A :class:`~gossamer.query.questions.TripleAnswer` as JSON. Raises as :func:`answer`."""
+    return msgspec.json.encode(answer(question))
+
+
+def answer(question: TripleQuestion) -> TripleAnswer:
     """The answer.
 
     Raises:
         GossamerError: it cannot be answered, or wants more than it may have.
     """
+    directory = Path(question.directory)
     ends = time.monotonic() + question.seconds - _LAST
     beginning = _Beginning(question.rows)
     with current_copy(directory, question.seconds - _LAST) as copy:
@@ -83,16 +88,3 @@ def answer(directory: Path, question: TripleQuestion) -> TripleAnswer:
             )
             raise UsageError(text) from None
     return beginning.answer()
-
-
-def main(directory: str) -> int:
-    """Answer the question on standard input; the exit status."""
-
-    def answered(question: TripleQuestion) -> bytes:
-        return msgspec.json.encode(answer(Path(directory), question))
-
-    return answer_once(msgspec.json.Decoder(TripleQuestion).decode, answered, "the answer")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

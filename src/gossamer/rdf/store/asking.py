@@ -5,17 +5,17 @@ Place in the flow: `gossamer sparql` and :mod:`serving` ask here. :mod:`answerin
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from gossamer.engine import processes
 from gossamer.engine.sheet import show_bytes, show_seconds
+from gossamer.engine.worker import Use
+from gossamer.engine.workers import WorkerFailed, working
 from gossamer.query.engine import check_triples
 from gossamer.query.following import feed_all, feeds_of
-from gossamer.rdf.store.answering import NO_MEMORY
+from gossamer.rdf.store.answering import StoreQuestion
 from gossamer.rdf.store.feeding import snapshot
 from gossamer.rdf.store.questions import SparqlQuestion
 from gossamer.rdf.store.store import TripleStore
@@ -52,16 +52,6 @@ def current_copy(directory: Path, patience: float) -> Iterator[Path]:
             what = error.filename or directory / TRIPLES
             raise CrawlDirectoryError(f"{what}: {error.strerror or error}; the triples cannot be copied") from None
         yield copy
-
-
-#: Bytes that are passed on at once.
-_PIECE = 1 << 16
-
-#: Bytes of complaints that are read.
-_MOST_COMPLAINTS = 4_000
-
-#: Statuses by which a process ends that could not get memory: Rust gives up, or the system kills it.
-_OUT_OF_MEMORY = {-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, NO_MEMORY}
 
 
 class QuestionLimits(msgspec.Struct, frozen=True):
@@ -101,54 +91,28 @@ async def ask(store: Path, question: SparqlQuestion, limits: QuestionLimits, tak
         TooMuch: it wanted more than it may have.
         CrawlDirectoryError: the store cannot be read.
     """
-    child = await processes.begun(
-        "gossamer.rdf.store.answering", str(store), str(limits.memory), str(int(limits.seconds) + 2)
+    use = Use(
+        "gossamer.rdf.store.answering:answer_sparql", niceness=5, memory=limits.memory, seconds=int(limits.seconds) + 2
     )
     try:
-        async with asyncio.timeout(limits.seconds):
-            complaint = await _converse(child, question, take, begin)
+        async with asyncio.timeout(limits.seconds), working(use) as worker:
+            await worker.put(StoreQuestion(str(store), question))
+            await begin((await worker.part() or b"").decode())
+            while piece := await worker.part():
+                await take(piece)
     except TimeoutError:
-        raise TooMuch(
-            f"the query got no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time"
-        ) from None
-    finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
-    _judge(child.returncode, complaint, limits)
+        raise _late(limits) from None
+    except WorkerFailed as failed:
+        if failed.reason == "time":
+            raise _late(limits) from None
+        if failed.reason == "memory":
+            raise TooMuch(
+                f"the answer wants more than {show_bytes(limits.memory)} of memory; ask for less, or allow more"
+            ) from None
+        if failed.exit_code == UsageError.exit_code:
+            raise UsageError(str(failed)) from None
+        raise CrawlDirectoryError(str(failed)) from None
 
 
-async def _converse(child: asyncio.subprocess.Process, question: SparqlQuestion, take: Take, begin: Begin) -> str:
-    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
-    complaints = asyncio.create_task(child.stderr.read(_MOST_COMPLAINTS))
-    try:
-        try:
-            child.stdin.write(msgspec.json.encode(question))
-            await child.stdin.drain()
-            child.stdin.close()
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # it has ended, and says why
-        if form := await child.stdout.readline():
-            await begin(form.decode().strip())
-        while piece := await child.stdout.read(_PIECE):
-            await take(piece)
-        complaint = await complaints
-        await child.wait()
-    finally:
-        complaints.cancel()
-    return complaint.decode("utf-8", "replace").strip()
-
-
-def _judge(status: int | None, complaint: str, limits: QuestionLimits) -> None:
-    if not status:
-        return
-    last = complaint.rpartition("\n")[2]
-    if status == UsageError.exit_code:
-        raise UsageError(last)
-    if status == -signal.SIGXCPU:
-        raise TooMuch(
-            f"the query got no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time"
-        )
-    if status in _OUT_OF_MEMORY:
-        raise TooMuch(f"the answer wants more than {show_bytes(limits.memory)} of memory; ask for less, or allow more")
-    raise CrawlDirectoryError(f"the triples cannot be read: {last or f'status {status}'}")
+def _late(limits: QuestionLimits) -> TooMuch:
+    return TooMuch(f"the query got no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.files import scratch
-from gossamer.engine.process_limits import Point, crash_at
 from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.chunks import Marks

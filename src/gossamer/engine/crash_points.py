@@ -1,27 +1,17 @@
-"""Limits of a process that works for strangers, and the points where a test makes a process kill itself.
+"""Crash points: where a test makes a process kill itself, to prove that nothing is lost there (docs/design/kills.md).
 
-Place in the flow: a process that answers questions or reads documents of strangers calls :func:`limit` first. A process that
-keeps something calls :data:`crash_at` at each :class:`Point`: with `GOSSAMER_CRASH=POINT:N` in the environment it ends by SIGKILL
-at the N-th passing of that point, to prove that nothing is lost there (docs/design/kills.md). Only tests set the variable;
-otherwise a point is a call of an empty function.
+Place in the flow: a process that keeps something calls :data:`crash_at` at each :class:`Point`. With `GOSSAMER_CRASH=POINT:N` in
+the environment it ends by SIGKILL at the N-th passing of that point. Only tests set the variable; otherwise a point is a call of an
+empty function.
 """
 
 import os
-import resource
 import signal
 from collections.abc import Callable
 from enum import StrEnum
 from typing import NoReturn
 
 from gossamer.engine.errors import SettingError
-
-
-def limit(memory: int, seconds: int) -> None:
-    """Take no more memory (bytes) and CPU time than this, where the system can see to it."""
-    for what, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_CPU, seconds)):
-        _, hard = resource.getrlimit(what)
-        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
 
 #: The variable of the environment.
 VARIABLE = "GOSSAMER_CRASH"
