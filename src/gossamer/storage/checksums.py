@@ -13,6 +13,8 @@ from pathlib import Path
 import msgspec
 from xxhash import xxh3_128
 
+from gossamer.engine.files import replace_file
+
 #: The sums of a folder, inside it.
 SUMS = "sums.json"
 
@@ -74,9 +76,7 @@ def drop_sums(folder: Path) -> None:
 def sum_up(folder: Path, patterns: Sequence[str] = ("*",)) -> None:
     """Note the files of a folder as they are; `patterns` as in :func:`changing`."""
     found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file() and path.name != SUMS}
-    fresh = folder / f"{SUMS}.new"
-    fresh.write_bytes(msgspec.json.encode({path.name: noted(path) for path in sorted(found)}))
-    fresh.replace(folder / SUMS)
+    replace_file(folder / SUMS, msgspec.json.encode({path.name: noted(path) for path in sorted(found)}))
 
 
 def changed_files(folder: Path) -> list[str]:

@@ -1,11 +1,12 @@
-"""Lines: how a row of a table becomes one line of JSON. Pure; the same line serves table and log.
+"""How a row of a table becomes one line of JSON that a terminal or a pager can show. Pure; the same line serves table and log.
 
-Place in the flow: :mod:`gossamer.storage.tables.log` and :mod:`gossamer.storage.logs` write these lines; which rows a visit gives
-is said by its tables (:mod:`gossamer.storage.tables`).
+Place in the flow: :mod:`gossamer.storage.tables.log` and :mod:`gossamer.storage.logs` write these lines,
+:mod:`gossamer.storage.archive.cdxj` those of the index.
 
-Everything in a row was written by a stranger (fault 70). JSON escapes C0 controls; :func:`line` also escapes every
-other character that is not printable: DEL, C1 controls, line separators, bidirectional and other format controls, which
-a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict JSON reader takes them (fault 58).
+Everything in a row was written by a stranger (fault 70), and nothing in a line may hide, reorder or command. JSON escapes C0
+controls; :func:`line` also escapes every other character that is not printable: DEL, C1 controls, line separators,
+bidirectional and other format controls, which a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict
+JSON reader takes them (fault 58).
 """
 
 import contextlib
@@ -17,11 +18,6 @@ import msgspec
 from gossamer.engine.clock import SystemClock
 from gossamer.storage.tables.contract import RowSource, Table
 from gossamer.values.identity import utc_text
-
-# What strangers wrote, as JSON that a terminal or a pager can show: nothing in it hides, reorders or commands. Pure.
-#
-# Place in the flow: :mod:`gossamer.storage.json_lines` writes its lines through it, :mod:`gossamer.storage.archive.cdxj`
-# those of the index.
 
 #: DEL and all beyond ASCII; said by what it is not, which takes `re` microseconds instead of 4 ms to compile.
 _NOT_ASCII = re.compile("[^\x00-\x7e]")

@@ -1,8 +1,12 @@
 """`logs/crawl.jsonl`: one event a line, for people with `grep` and `jq`, in the order of the commits.
 
-Place in the flow: the committing component calls `stage` with the records of a group. A visit
-gives one line with `"event": "page"`, each item of a user's processor one with `"event": "item"`: the rows of the tables that
-say so, with the columns' names, so that a query is the same over both. Lines: :mod:`gossamer.storage.json_lines`.
+Place in the flow: the commit calls `stage` with the records of a group. A visit gives one line with `"event": "page"`, each item of
+a user's processor one with `"event": "item"`: the rows of the tables that say so, with the columns' names, so that a query is the
+same over both. :mod:`gossamer.storage.json_lines` makes the lines.
+
+Agents among several write a log each, and the supervisor merges these in the order of time when a run ends. Each agent's log keeps
+its own order, in which a page stands before its items; of two agents, the line goes first whose agent has come less far in time. A
+mark says how far each log is merged and where the merged one ends, so that a kill repeats nothing and loses nothing.
 """
 
 import heapq
@@ -13,7 +17,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.engine.files import AppendFile, LastWrites
+from gossamer.engine.files import AppendFile, LastWrites, replace_file
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.json_lines import lines
@@ -141,11 +145,7 @@ def _open(path: Path) -> AppendFile:
     return file
 
 
-# The log of a crawl of several agents: their logs, merged in the order of time into `logs/crawl.jsonl`.
-#
-# Place in the flow: the supervisor merges when a run ends. Each agent's log keeps its own order, in which a page stands
-# before its items; of two agents, the line goes first whose agent has come less far in time. A mark says how far each log
-# is merged and where the merged one ends, so that a kill repeats nothing and loses nothing.
+# Merging the logs of several agents.
 
 #: Where the mark stands, inside the crawl directory.
 MARK = "state/supervisor/merged.json"
@@ -229,9 +229,7 @@ def write_mark(directory: Path, mark: MergeMark) -> None:
     """Note how far logs are merged. Raises OSError."""
     path = directory / MARK
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(msgspec.json.encode(mark))
-    fresh.replace(path)
+    replace_file(path, msgspec.json.encode(mark))
 
 
 def _lines(directory: Path, file: str, start: int, end: int) -> Iterator[tuple[bytes, str, int, bytes]]:

@@ -1,11 +1,16 @@
 """After a kill: archive and row logs are brought back to exactly what was committed (design promise 1, fault 68).
 
-Place in the flow: whoever opens an agent's ledger for a crawl that goes on calls :func:`restore` with the ends that the
-ledger committed, before any store opens a file. Nothing is read but names and lengths, so it costs the same for any crawl.
-First every end is held against its file, so that what is missing is noticed, and not only what is too much.
+Place in the flow: a crawl that goes on calls :func:`restore` with the ends that an agent's ledger committed, before any store
+opens a file. Nothing is read but names and lengths, so it costs the same for any crawl. First every end is held against its
+file, so that missing bytes are noticed, and not only bytes that are too many.
 
-What is taken away was never committed: the ledger knows nothing of it, and its URLs are fetched again. It goes to
-`quarantine/`, which keeps the newest :data:`QUARANTINE_BYTES` for who wants to see what a kill tore.
+Bytes that are taken away were never committed: the ledger knows nothing of them, and their URLs are fetched again. They go to
+`quarantine/`, which keeps the newest :data:`QUARANTINE_BYTES` for people who want to see what a kill tore.
+
+Two small files say which crawl this is. Its identity (:func:`crawl_id`) is kept through resume and checkpoints; it has a file
+of its own because the ledger is open to one process only and goes back at a checkpoint, and others may repeat the wiring of
+`crawl.toml`. The names of its agents (:func:`members_of`) are there where several agents share a crawl: each has a log of its
+own then, and the crawl's is made of theirs.
 """
 
 import os
@@ -20,12 +25,6 @@ from gossamer.engine.files import replace_file
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.identity import unique_name
-
-# The identity of a crawl: a name made when its directory is, kept through resume and checkpoints, and known to every process.
-#
-# Place in the flow: whoever makes or resumes a crawl calls :func:`ensure_crawl_id`; who brings rows of several crawls
-# together reads :func:`crawl_id`. It is a file of its own: the ledger is open to one process only, and goes back to what it
-# was at a checkpoint; `crawl.toml` is a wiring, which others may repeat.
 
 #: Where the id stands, inside the crawl directory.
 CRAWL_ID = "state/crawl-id"
@@ -57,11 +56,6 @@ def crawl_id(directory: Path) -> str:
     except FileNotFoundError:
         return ""
 
-
-# Which agents a crawl has: a file beside their states, there from the first agent's start on. A crawl of one agent has none.
-#
-# Place in the flow: the supervisor writes it before it starts an agent. Who brings files back after a kill, and who goes on
-# with a crawl, reads it: where several agents write, each has a log of its own, and the crawl's is made of theirs.
 
 #: Where the names of the agents stand, inside the crawl directory.
 AGENTS = "state/agents.json"

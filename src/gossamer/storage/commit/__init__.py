@@ -1,1 +1,4 @@
-"""The commit: the one place where a visit's consequences become durable."""
+"""The commit: the one place where a visit's consequences become durable.
+
+Open first: :mod:`component`, then :mod:`queueing`.
+"""

@@ -1,7 +1,7 @@
 """The commit: the one place where a visit's consequences become durable, in groups (design promise 1).
 
-Place in the flow: the last stage; which links become tasks is said in :mod:`gossamer.storage.commit.queueing`, what is kept of
-hosts in :mod:`gossamer.storage.commit.hosts`.
+Place in the flow: the last stage; :mod:`gossamer.storage.commit.queueing` decides which links become tasks, and
+:mod:`gossamer.storage.commit.hosts` keeps the states of hosts.
 
 The archive is written first, since it says where the answers lie; then each keeper keeps what it keeps, whatever that is
 (:mod:`gossamer.storage.archive.contract`); then everything goes into the ledger in one batch that knows where all their
@@ -30,7 +30,7 @@ from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Travers
 from gossamer.frontier.robots.contract import RobotsGate
 from gossamer.frontier.traps.contract import Learnt, Watcher, is_learner
 from gossamer.storage.archive.contract import Archive, Keeper
-from gossamer.storage.commit.hosts import CommitSheet, Ended, HostNotes
+from gossamer.storage.commit.hosts import CommitSheet, Ended, stage_hosts, stage_robots
 from gossamer.storage.commit.queueing import Choosers, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import SeenSet
@@ -76,7 +76,6 @@ class Commit(Filter[CommitSheet]):
         self._large: deque[tuple[Ended, Receipt | None]] = deque()
         self._is_laying = False
         self._ids = VisitIds(0)
-        self._hosts = HostNotes(lambda: self.politeness, lambda: self.robots)
         self._learnt: dict[tuple[str, str], Learnt] = {}
         """What watchers have learnt and no group has kept yet, by host and name."""
         self._starved = 0
@@ -103,7 +102,7 @@ class Commit(Filter[CommitSheet]):
         if group:
             await self._commit(group)
         if large:
-            await self._commit_aside(large)
+            await self._commit_large(large)
 
     async def _announce(self, pages: Sequence[Task]) -> None:
         """Queue what visited pages link to: nothing else of them is kept once more."""
@@ -118,7 +117,7 @@ class Commit(Filter[CommitSheet]):
         await self._in_the_end(write, lambda: None, f"the links of {len(pages)} pages")
         await self.committed.send_many([Committed(page, Outcome.OK, is_kept=False) for page in pages])
 
-    async def _commit_aside(self, large: Sequence[Ended]) -> None:
+    async def _commit_large(self, large: Sequence[Ended]) -> None:
         """Commit large visits one by one. A worker that finds another at it leaves them to that one, and is free."""
         receipt = current.get()
         for ended in large:
@@ -142,7 +141,6 @@ class Commit(Filter[CommitSheet]):
             self._is_laying = False
 
     async def _commit(self, group: list[Ended]) -> None:
-        """Keep a group, and tell of it."""
         records = await self._kept_in_the_end(group)
         await self.committed.send_many([_committed(ended) for ended in group])
         await self.records.send_many(records)
@@ -254,7 +252,7 @@ class Commit(Filter[CommitSheet]):
             for ended, location in zip(group, locations, strict=True):
                 self._stage(ended, location, staged, queueing)
             self._stage_learnt(staged)
-            self._hosts.stage(group, staged, self.clock.now())
+            stage_hosts(group, staged, self.politeness, self.clock.now())
             ends = [(keeper, keeper.ends()) for keeper in keepers]
             for those in (self.archive.ends(), *(those for _, those in ends)):
                 for file, end in those.items():
@@ -266,7 +264,7 @@ class Commit(Filter[CommitSheet]):
         return records, ends
 
     def _judged(self, visit: Visit) -> Visit:
-        """The visit, marked if its body is to be kept out of the archive. What is no page of the crawl is nobody's matter."""
+        """The visit, marked if its body is to be kept out of the archive. The gate is asked only about pages of the crawl."""
         if visit.is_robots or visit.is_part or not visit.is_answered:
             return visit  # what is said of a document says nothing of a part of it
         rule = refusal(self.gates.get("store", ()), "store", visit)
@@ -295,7 +293,7 @@ class Commit(Filter[CommitSheet]):
         return TaskQueueing(self.sheet, choosers, staged)
 
     def _decide(self, ended: Ended, staged: Group, queueing: TaskQueueing) -> None:
-        """Whose document it is, what watchers find in it, and which of its tasks are new indeed and are gone after."""
+        """Decide to which URL the document belongs, what watchers find in it, and which of its tasks are queued."""
         visit = ended.visit
         # No document of its URL, or not yet, or a part of one.
         is_own = visit.task.is_marked or visit.again is not None or visit.is_part
@@ -312,7 +310,7 @@ class Commit(Filter[CommitSheet]):
         ended.visit = queueing.queued(visit)
 
     def _uncovered(self, visit: Visit) -> Sequence[str]:
-        """What those who learn from visits find in this one; it is counted with its host, for `why`."""
+        """The names of all that watchers find in this visit; they are counted with its host, for `why`."""
         found: list[str] = []
         if visit.task.is_marked:
             return found  # what an answer to a form says, its URL does not
@@ -343,7 +341,7 @@ class Commit(Filter[CommitSheet]):
         visit = ended.visit
         task = visit.task
         if ended.lesson is not None:
-            self._hosts.stage_robots(ended.site, ended.lesson, visit.response, staged, self.clock.now())
+            stage_robots(ended.site, ended.lesson, visit.response, staged, self.robots, self.clock.now())
             if self.sheet.sitemaps:
                 queueing.announce(ended.lesson.sitemaps, ended.site)
         elif ended.ruling.what is What.KEEP:

@@ -1,9 +1,10 @@
-"""What is kept of hosts with each group: figures of their visits, how politeness stands to them, what robots.txt said.
+"""The settings of the commit, a visit on its way through it, and the states of hosts that are kept with each group.
 
-Place in the flow: the commit asks while the group is open, when it is decided what becomes of each visit.
+Place in the flow: the commit calls :func:`stage_hosts` and :func:`stage_robots` while a group is open, when it has decided what
+becomes of each visit: they keep figures of a host's visits, the notes of politeness, and the answer of robots.txt.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -19,8 +20,6 @@ from gossamer.values.outcome import ANSWERED, ERRORS, Outcome
 from gossamer.values.task import Ruling
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response, Visit
-
-# The settings of the commit.
 
 
 class CommitSheet(Sheet, frozen=True):
@@ -68,52 +67,47 @@ class Ended(msgspec.Struct):
     """The crawl ends with it."""
 
 
-class HostNotes:
-    """Stages the states of hosts. Politeness and the robots gate are asked for when they are there."""
+def stage_hosts(group: Sequence[Ended], staged: Group, politeness: Politeness, now: float) -> None:
+    """Keep what these visits say of their hosts; `now` is in seconds since the epoch."""
+    by_host: dict[str, list[Ended]] = {}
+    for ended in group:
+        by_host.setdefault(ended.visit.task.host, []).append(ended)
+    for name, those in by_host.items():
+        staged.host(_state(staged.host_state(name), those, politeness, now))
 
-    def __init__(self, politeness: Callable[[], Politeness], robots: Callable[[], RobotsGate]) -> None:
-        self._politeness = politeness
-        self._robots = robots
 
-    def stage(self, group: Sequence[Ended], staged: Group, now: float) -> None:
-        """Keep what these visits say of their hosts; `now` is in seconds since the epoch."""
-        by_host: dict[str, list[Ended]] = {}
-        for ended in group:
-            by_host.setdefault(ended.visit.task.host, []).append(ended)
-        for name, those in by_host.items():
-            staged.host(self._state(staged.host_state(name), those, now))
+def _state(state: HostState, group: Sequence[Ended], politeness: Politeness, now: float) -> HostState:
+    """What is kept of a host after these visits."""
+    counters, address = dict(state.counters), state.address
+    for ended in group:
+        for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
+            counters[name] = counters.get(name, 0) + number
+        address = ended.visit.response.address or address
+    return msgspec.structs.replace(
+        state,
+        note=politeness.note(state.host),
+        counters=counters,
+        first_seen=state.first_seen or now,
+        last_seen=now,
+        address=address,
+        delay=politeness.delay(state.host),
+        delay_reason=politeness.delay_reason(state.host),
+    )
 
-    def _state(self, state: HostState, group: Sequence[Ended], now: float) -> HostState:
-        """What is kept of a host after these visits."""
-        counters, address, politeness = dict(state.counters), state.address, self._politeness()
-        for ended in group:
-            for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
-                counters[name] = counters.get(name, 0) + number
-            address = ended.visit.response.address or address
-        return msgspec.structs.replace(
-            state,
-            note=politeness.note(state.host),
-            counters=counters,
-            first_seen=state.first_seen or now,
-            last_seen=now,
-            address=address,
-            delay=politeness.delay(state.host),
-            delay_reason=politeness.delay_reason(state.host),
-        )
 
-    def stage_robots(self, site: str, lesson: Lesson, response: Response, staged: Group, now: float) -> None:
-        """Keep what robots.txt said. A site that nobody answers for counts like any other fetch that failed."""
-        host = host_of(site)
-        state = staged.host_state(host)
-        staged.robots(site, host, self._robots().state(site))
-        staged.count("robots")
-        outcome = _unread(lesson, response)
-        if outcome is not None:
-            staged.count(f"outcome:{outcome}")
-            if outcome in ERRORS:
-                errors = state.counters.get("errors", 0) + 1
-                state = msgspec.structs.replace(state, counters={**state.counters, "errors": errors})
-        staged.host(msgspec.structs.replace(state, robots_state=lesson.state, robots_date=now))
+def stage_robots(site: str, lesson: Lesson, response: Response, staged: Group, robots: RobotsGate, now: float) -> None:
+    """Keep what robots.txt said. A site that nobody answers for counts like any other fetch that failed."""
+    host = host_of(site)
+    state = staged.host_state(host)
+    staged.robots(site, host, robots.state(site))
+    staged.count("robots")
+    outcome = _unread(lesson, response)
+    if outcome is not None:
+        staged.count(f"outcome:{outcome}")
+        if outcome in ERRORS:
+            errors = state.counters.get("errors", 0) + 1
+            state = msgspec.structs.replace(state, counters={**state.counters, "errors": errors})
+    staged.host(msgspec.structs.replace(state, robots_state=lesson.state, robots_date=now))
 
 
 def _unread(lesson: Lesson, response: Response) -> Outcome | None:

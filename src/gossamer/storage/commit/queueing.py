@@ -1,6 +1,6 @@
-"""What is queued: which of a page's links become tasks that wait for their turn, and at which level.
+"""Which of a page's links become tasks that wait for their turn, and at which level.
 
-Place in the flow: the commit asks for each visit of a group, while the group is open; what is refused here is offered again
+Place in the flow: the commit asks for each visit of a group, while the group is open. A link that is refused here is offered again
 another time, or counted.
 """
 

@@ -1,6 +1,13 @@
-"""The tally: the end of the records arrow. Watches what is committed; other subscribers get copies of what it gets.
+"""Units in the records arrow behind the commit: the tally at its end, copies for further subscribers, and applications.
 
-It feeds progress (which hosts are slow) and metrics (what kinds of documents came), and decides nothing.
+The tally feeds progress (which hosts are slow) and metrics (which kinds of documents came), and decides nothing. Where a wiring has
+more than one subscriber of records, a copy stands before the tally; each subscriber has a connector of its own, so none takes items
+from another (:func:`gossamer.crawls.subscribing.with_subscriber`).
+
+An *application* is a program of the user's own that says which URLs to fetch next (row P1). It stands in a process that a
+person starts (`process = "outside"`), sends tasks, and receives each committed visit with its document;
+`examples/04-own-application` is such a program. Of several agents each sends its visits, and the first one takes the tasks: it
+brings those of the others' hosts there as it does with links.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,11 +17,6 @@ from gossamer.engine.ends import In, Out
 from gossamer.engine.sheet import NoSettings
 from gossamer.values.task import Task
 from gossamer.values.visit import Record
-
-# A copy of the records for one more subscriber: stands in the records arrow, and hands each record on twice.
-#
-# Place in the flow: behind the commit, where a wiring has more than one subscriber of records; each has a connector of its
-# own, so none takes items from another. :func:`gossamer.crawls.subscribing.with_subscriber` puts it there.
 
 
 class CopyRecords(Filter[NoSettings]):
@@ -66,13 +68,7 @@ class Tally(Consumer[NoSettings]):
             del self.slowest[min(self.slowest, key=self.slowest.__getitem__)]
 
 
-# The place of a crawling *application* in the wiring: a program of the user's own that says what to fetch next (row P1).
-#
-# The crawl is the crawling *system*: it knows how to fetch politely. The application stands in a process that somebody else
-# starts (`process = "outside"`), sends tasks, and receives each committed visit with its document. Neither knows how the
-# other is made; `examples/04-own-application` is such a program. Of several agents each sends its visits, and the first one
-# takes the tasks: it brings those of the others' hosts there as it does with links. This class is never run: it tells the
-# wiring what flows.
+# Never run: it tells the wiring which items flow.
 
 
 class Application(AsynchronousFilter[NoSettings]):

@@ -1,5 +1,9 @@
 """The ledger keeps everything that a crawl must not forget (design promise 1). Suites: `gossamer.testing.check_ledger`,
 `check_depths`, `check_task_queues`.
+
+A :class:`Group` holds all consequences of some visits, and is kept as a whole or not at all. :class:`Ledger` reads what groups have
+kept, :class:`TaskQueues` hands out tasks, :class:`Depths` knows the limit of depth. :func:`announced` applies that limit: frontier
+(for seeds) and commit call it inside an open group.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -341,11 +345,9 @@ class TaskQueues(Alarms, Protocol):
         ...
 
 
-# Shortest depths: what happens when a URL is met again nearer to the seeds (design question 4; row R6, no racing).
-#
-# Place in the flow: frontier (for seeds) and commit call this inside an open group of the ledger. Without it the first way to
-# a page would decide its depth, so which pages a crawl with `--depth` reaches would depend on which server was quicker. A page
-# that was visited at a greater depth is not fetched again: its links were kept, and are announced anew, nearer.
+# Shortest depths: without them the first way to a page would decide its depth, so which pages a crawl with `--depth` reaches would
+# depend on which server was quicker (design question 4). A page that was visited at a greater depth is not fetched again: its links
+# were kept, and are announced anew, nearer.
 
 Passing = Callable[[list[Task]], Sequence[Task]]
 """Leaves out the tasks that are not gone after, whoever announces them."""

@@ -1,10 +1,15 @@
-"""A URL, or all of a host or domain, taken out of a ledger: rows, links, tasks, what is known of hosts, and their digests.
+"""Deletions from a ledger at rest: a URL, or all of a host or domain, and rows of answers whose files are lost.
 
-Place in the flow: `gossamer delete` calls :func:`delete` with a ledger that it alone has open, and of which nothing is in flight.
-It can be killed at any point and called again: each batch leaves a whole ledger, and what is gone is not found again.
+Place in the flow: `gossamer delete` calls :func:`delete`, which takes out rows, links, tasks, all that is known of hosts, and
+digests. A crawl that goes on with `--accept-loss` calls :func:`forget` before it works: rows of answers that are gone are
+forgotten, so that their URLs are queued again, and with them the digests by which others would refer to these answers.
 
-Keys hold no names, so names come from values: rows, tasks and states of hosts. What is seen stays seen unless `forget` says so, and
-a URL counts as seen from then on: that is why it is never queued again.
+Both need a ledger that they alone have open, of which nothing is in flight. They can be killed at any point and called again: each
+batch leaves a whole ledger. A deletion that is repeated does not find again what is gone; `forget` gives the ends of the files up
+last, and those tell it what was lost.
+
+Keys hold no names, so names come from values: rows, tasks and states of hosts. Seen URLs stay seen unless the deletion is to
+`forget` them, and a deleted URL counts as seen from then on: that is why it is never queued again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -49,11 +54,6 @@ from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import host_of
 from gossamer.values.visit import HTML_TYPES, ORDER, Location
-
-# What a ledger forgets when files are lost: rows of answers that are gone, and digests by which others would refer to them.
-#
-# Place in the flow: a crawl that goes on with `--accept-loss` calls :func:`forget` before it works. Their URLs are queued
-# again. It can be killed at any point and called again: the ends of the files are given up last, and tell it what was lost.
 
 T = TypeVar("T")
 

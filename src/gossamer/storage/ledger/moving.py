@@ -1,12 +1,13 @@
-"""Everything that one ledger keeps of some domains, handed to another: rows, links, queues, requests, hosts and spaces.
+"""Moves in a ledger at rest: records of the archive that lie elsewhere, and domains that one ledger hands to another.
 
-Place in the flow: where agents join a crawl or leave it, whoever gains domains takes them here out of the ledgers of the others,
-all at rest (:func:`absorb`); these forget their part afterwards (:func:`drop`). All keys of a domain lie together
-(:mod:`~gossamer.storage.ledger.keys`), so that a stretch of the circle of domains is a range in each family, and nothing else is
-read.
+Place in the flow: `gossamer trim` calls :func:`move`, and the rows of documents follow their records into new files. It can be
+killed at any point and called again: the old files count until no row names them.
 
-Both may be killed anywhere: `drop` undoes an `absorb`, and can be repeated. Who forgets domains goes on to count their URLs as
-seen: it has sent them to the agent that has them, and need not send them again.
+Where agents join a crawl or leave it, an agent that gains domains takes them here out of the ledgers of the others, all at rest
+(:func:`absorb`): rows, links, queues, requests, hosts and spaces. The others forget their part afterwards (:func:`drop`). All
+keys of a domain lie together (:mod:`~gossamer.storage.ledger.keys`), so that a stretch of the circle of domains is a range in
+each family, and nothing else is read. Both may be killed anywhere: `drop` undoes an `absorb`, and can be repeated. A ledger
+that forgets domains goes on to count their URLs as seen: they were sent to the agent that has them, and need not be sent again.
 """
 
 from bisect import bisect_right
@@ -47,11 +48,6 @@ from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.task import SetAside
 from gossamer.values.visit import Location
-
-# Records of the archive that lie elsewhere from now on: the rows of a ledger follow them, and so do the ends of its files.
-#
-# Place in the flow: `gossamer trim` calls :func:`move` with a ledger that it alone has open, and of which nothing is in
-# flight. It can be killed at any point and called again: the files of before count until no row names them.
 
 T = TypeVar("T")
 

@@ -1,7 +1,10 @@
-"""Where a ledger lies, and how one takes the place of another: made, checkpointed, gone back to, killed at any step.
+"""How a ledger is found, opened, made, checkpointed and replaced, with a kill at any step.
 
-A directory bears the name `ledger` only when it is whole. What is being made is called `making`; what is whole and about
-to replace another, `made`; what was replaced, `replaced`. Whoever opens the ledger finishes what a kill interrupted.
+Place in the flow: :mod:`~gossamer.storage.ledger.ledger` lets one process in by a lock, makes an empty ledger where there is none,
+and reads here what an opened one begins with: secret, rule by which hosts are assigned, state of the last commit, ends of files.
+
+A directory bears the name `ledger` only when it is whole. A ledger that is being made is called `making`; a whole one that is
+about to replace another, `made`; a replaced one, `replaced`. The next opening finishes what a kill interrupted.
 """
 
 import contextlib
@@ -28,7 +31,7 @@ from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged, miss
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule
 
-# One process for each ledger, by a lock that the system takes away from a process that dies (fault 107).
+# One process for each ledger: the system takes the lock away from a process that dies (fault 107).
 
 
 class ProcessLock:
@@ -275,9 +278,7 @@ def missing(state: Path) -> CrawlDirectoryError:
     return CrawlDirectoryError(f"there is no ledger in {state}; name the directory of a crawl")
 
 
-# What an opened ledger begins with: secret, rule by which hosts are assigned, state of the last commit, where files end.
-#
-# Place in the flow: :mod:`ledger` reads it here when it opens a store, and has an empty one made where there is none.
+# What an opened ledger begins with.
 
 #: So many times a ledger that is being written is opened to be looked at. Its writer replaces a file every few seconds at most,
 #: and an opening takes milliseconds: the second try succeeds, and this only bounds the wait where something is very wrong.

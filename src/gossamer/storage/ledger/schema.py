@@ -1,11 +1,11 @@
-"""From version 1 to 2: each host's one queue becomes the lane of level 0, and its row takes its new form.
+"""The versions of a ledger's layout: older ones are migrated step by step, newer ones refused (fault 108).
 
-In version 1 a chunk lay under `q`, host and serial, as `[host, [[url, depth, source, relation, attempt], ...]]`; a cursor was
-`[serial, index, [[serial, index], ...]]`; a host's row was `[host, next_allowed, state, counters, robots]`, and robots bytes
-were kept for a host, not for each of its sites. These are dropped: robots.txt is asked for again, as after a day. So is
-`next_allowed`, which politeness now keeps in a form of its own.
+Version 1 had one queue for each host, which becomes the lane of level 0. A chunk lay under `q`, host and serial, as `[host,
+[[url, depth, source, relation, attempt], ...]]`; a cursor was `[serial, index, [[serial, index], ...]]`; a host's row was
+`[host, next_allowed, state, counters, robots]`, and robots bytes were kept for a host, not for each of its sites. These are
+dropped: robots.txt is asked for again, as after a day. So is `next_allowed`, which politeness now keeps in a form of its own.
 
-A migration that was interrupted goes on: what has its new form already is told by the length of its key, or by its type.
+A migration that was interrupted goes on: the length of its key, or its type, tells of an entry that it has its new form already.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -101,8 +101,6 @@ def _row(batch: Batch, key: bytes, value: bytes) -> None:
     except msgspec.ValidationError:  # it has its new form
         return
 
-
-# The version of a ledger's layout: older ones are migrated step by step, newer ones refused (fault 108).
 
 #: The version that this program writes.
 VERSION = 5

@@ -1,15 +1,20 @@
-"""Fingerprints of texts on the disk, found again when three of their 64 bits differ (Manku, Jain, Das Sarma; WWW 2007).
+"""Which URLs, contents and texts a crawl has seen, on the disk, with recent ones in memory in front (M6, S12).
 
-Two fingerprints that differ in three bits agree in one of four blocks of 16 bits at least, so four tables by block find all
-candidates. The fingerprints of one block lie in four *chunks* of a few each, which are filled one generation after the other: the
-last three generations and what the fourth has so far are what is remembered, and a chunk of an older generation is written
-over. So there are never more than 5 x 65,536 x 4 keys, nothing is deleted, and a look-up is four short scans::
+Place in the flow: the stages ask these through :mod:`~gossamer.storage.ledger.providers`, and groups of the ledger put into
+them. URLs are fingerprints in the key order of their hosts; where depths are kept, the lowest depth that each URL was met at
+stands beside its fingerprint. Of a document's bytes the digest leads to the URL that they were first met at.
+
+Fingerprints of texts are found again when three of their 64 bits differ (Manku, Jain, Das Sarma; WWW 2007). Two such fingerprints
+agree in one of four blocks of 16 bits at least, so four tables by block find all candidates. The fingerprints of one block lie in
+four *chunks* of a few each, which are filled one generation after the other: the last three generations and the beginning of the
+fourth are remembered, and a chunk of an older generation is written over. So there are never more than 5 x 65,536 x 4 keys, nothing
+is deleted, and a look-up is four short scans::
 
     contents  0, table, block 2, slot   generation 4, fingerprints 8 each
     contents  0, 4, block 2, slot       generation 4, keys of documents 20 each: whose the fingerprints of table 0 are
     contents  1                         the generation, and how many fingerprints it has
 
-Why it is built so, and what it costs: docs/decisions/0014-what-is-learnt.md.
+docs/decisions/0014-what-is-learnt.md says why it is built so, and at which cost.
 """
 
 import sys
@@ -23,10 +28,6 @@ from gossamer.storage.ledger.keys import LedgerKeys, after
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.seen.caches import RecentlyUsed, SecondChance
 from gossamer.values.ledger_rows import DocumentRow
-
-# The URL-seen test on the disk: fingerprints in key order of their hosts, popular URLs in memory in front (M6).
-#
-# Where depths are kept, the lowest depth that each URL was met at stands beside its fingerprint (design question 4).
 
 #: New URLs that are remembered between question and commit, about 250 bytes each; then all are forgotten.
 FRESH = 16_384
@@ -115,8 +116,6 @@ class SeenUrls:
             self._fresh.pop(url, None)
             self._recent.insert(url, depths.get(url, 0) if self.keeps_depths else 0)
 
-
-# The content-seen test on the disk: the URL that a document's bytes were first met at, by their digest.
 
 #: Digests that are remembered, claimed or looked up; about 360 bytes each. More than can be in flight at once.
 REMEMBERED = 16_384

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.engine.files import replace_file
 from gossamer.storage.archive.cdxj import INDEX
 from gossamer.storage.checksums import Noted, damage_of, noted
 from gossamer.storage.recovery import find_losses
@@ -110,9 +111,7 @@ def write_notes(directory: Path, notes: Notes) -> None:
     """Replace the notes, whole or not at all."""
     path = directory / MADE
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(msgspec.json.encode(notes))
-    fresh.replace(path)
+    replace_file(path, msgspec.json.encode(notes))
 
 
 def failure_of(directory: Path) -> str:

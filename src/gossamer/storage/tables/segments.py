@@ -26,6 +26,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.engine.files import replace_file
 from gossamer.storage.checksums import changing
 from gossamer.storage.tables.contract import TableSpec
 
@@ -155,9 +156,7 @@ def mark_closed(directory: Path) -> None:
 
 def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(data)
-    fresh.replace(path)
+    replace_file(path, data)
 
 
 def _replace_summed(path: Path, data: bytes) -> None:
