@@ -50,7 +50,7 @@ _PARTS = re.compile(rb"[a-z]+")
 
 
 def advertisements(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Where the start tag of each begins, and the name of its element in lower case."""
+    """The start of each start tag, and the name of its element in lower case."""
     for match in islice(_CANDIDATE.finditer(data), MOST):
         value = match[2] or match[3] or match[4]
         if any(map(_is_one, value.lower().split())):
@@ -58,7 +58,7 @@ def advertisements(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def end_of_advertisement(markup: bytes, start: int, name: bytes) -> int:
-    """Where the end tag of one begins whose start tag begins at `start`; -1 if it is not within :data:`MAX_LENGTH`."""
+    """The start of the end tag that belongs to a start tag at `start`; -1 if it is not within :data:`MAX_LENGTH`."""
     depth = 0
     for tag in _tags(name).finditer(markup, start, start + MAX_LENGTH):
         # A paragraph holds no other, and its end tag may be missing.

@@ -90,7 +90,7 @@ _FIRST, _LAST = b"<p>", b"<" + bytes(2 * _NAME)
 
 
 def _shape(code: int) -> int:
-    """What a byte says of where words begin.
+    """A byte as evidence of the beginnings of words.
 
     White space is 0. The end of a tag is 1: a word may follow, but not a comma. What goes on with a word, or stands for
     another character (`&nbsp;`), is 2. Everything else is 3.
@@ -141,7 +141,7 @@ def _kinds() -> tuple[Any, Any]:
 
 
 def _slots(names: Any) -> Any:
-    """Where in the tables each name stands: the high bits of a product (D. Knuth, TAOCP 3, section 6.4)."""
+    """Places of names in the tables: the high bits of a product (D. Knuth, TAOCP 3, section 6.4)."""
     return (names * _SPREAD >> _HIGH).view(np.int64)
 
 
@@ -395,7 +395,7 @@ def _hide(tags: _Tags, hidden: Any, offset: int) -> None:
 
 
 def _end_of(kind: int, markup: bytes, place: int) -> int:
-    """Where the prose goes on behind what begins at `place`; -1 if nowhere."""
+    """The place where prose goes on behind the thing at `place`; -1 if nowhere."""
     if kind == _COMMENT:
         end = markup.find(b"-->", place + 2)
         return end + 3 if end >= 0 else end

@@ -58,7 +58,7 @@ _FED = 1 << 12
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """What came out. At most one of `cut` and `error` says why it is not all."""
+    """The decoded bytes. If they are not all, one of `cut` and `error` says why."""
 
     data: Body
     """All of it, or what came before the stop or the fault."""
@@ -87,7 +87,7 @@ def codings(value: str) -> list[str]:
 
 
 def has_unknown(value: str) -> bool:
-    """Whether a `Content-Encoding` value names a coding that nobody knows."""
+    """Whether a `Content-Encoding` value names an unknown coding."""
     return any(word not in DECODERS for word in _words(value))
 
 
@@ -207,7 +207,7 @@ class Undoing:
                 self._well += len(piece)
 
     def end(self, *, whole: bool) -> Decoded:
-        """What came out; `whole`: no more bytes were to come."""
+        """The decoded bytes; `whole`: no more bytes were to come."""
         if whole:
             self._guarded(self._finish)
         return Decoded(self._out.take(), self.cut, self.error, self._well, any(stage.is_odd for stage in self._stages))
@@ -276,7 +276,7 @@ class _Stage:
                 raise Broken("its check sum is wrong")
 
     def finish(self) -> Iterator[bytes]:
-        """What a decoder held back. Raises :class:`Broken` where the end was not seen."""
+        """The bytes that a decoder held back. Raises :class:`Broken` where the end was not seen."""
         # A single byte may wait, as Brotli has for nothing at all; behind a member it is the beginning of none.
         if self._waiting and (decoder := self._started(self._waiting)) is not None:
             piece, _ = decoder.take(self._waiting, _SLICE)

@@ -72,7 +72,7 @@ class _Flate(Decoder):
         return 0
 
     def is_right(self, tail: bytes) -> bool:
-        """What stands behind the document fits the sum."""
+        """The check sum behind the document fits."""
         return True
 
     def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:

@@ -199,7 +199,7 @@ class Document:
         return f"<Document {self.url} {self.mime} {len(self.content)} bytes>"
 
     def leave_out(self, rule: str, number: int) -> None:
-        """Count what a limit cuts; whoever runs the crawl is told."""
+        """Count what a limit cuts; the summary of the crawl tells it."""
         if number:
             self.left_out[rule] = self.left_out.get(rule, 0) + number
 
@@ -304,7 +304,6 @@ class Document:
 
     @cached_property
     def _metas(self) -> list[Mapping[str, str]]:
-        """The attributes of the meta tags."""
         return [tag.attributes for tag in self.skim.named(b"meta")]
 
     @cached_property
@@ -320,7 +319,7 @@ class Document:
 
     @cached_property
     def field_links(self) -> tuple[FieldLink, ...]:
-        """What `Link` fields of the header say of this document."""
+        """Links of this document in `Link` fields of the header."""
         headers = self.response.headers
         return tuple(field_links(headers, self.url)) if any(name == "link" for name, _ in headers) else ()
 
@@ -405,5 +404,4 @@ class Document:
 
 
 def _first(every: Iterable[Mapping[str, str]], name: str) -> str:
-    """The attribute of the first tag that has it."""
     return next((attributes[name] for attributes in every if name in attributes), "")

@@ -192,7 +192,7 @@ class Form:
         raise UsageError(f"the form has no button {button!r}{_nearest(button, known)}")
 
     def _entries(self, given: Mapping[str, Value]) -> "Iterator[tuple[str, str | _File]]":
-        """What is sent, in the order of the page. A given value stands where the first control of its name does."""
+        """The entries to send, in the order of the page. A given value stands where the first control of its name does."""
         done: set[str] = set()
         for control in self._named:
             name = control.name

@@ -172,7 +172,6 @@ class Graphics:
         return int(tag.end())
 
     def _see(self, name: bytes, raw: bytes) -> None:
-        """A start tag."""
         if self._is_inside and name not in _BREAKS_OUT:
             kind = self._open[-1][1]
             if not raw.endswith(b"/"):
@@ -199,7 +198,6 @@ class Graphics:
         self._open.append(opened)
 
     def _close(self, name: bytes) -> None:
-        """An end tag."""
         if self._is_inside and name in (b"p", b"br"):
             while self._is_inside:
                 self._open.pop()

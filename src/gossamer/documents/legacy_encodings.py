@@ -167,7 +167,7 @@ def _read_windows(error: UnicodeError) -> tuple[str, int]:
 
 
 def _read_pair(charset: str, error: UnicodeError) -> tuple[str, int]:
-    """What stands where a codec stopped, and where it goes on: behind both bytes, but the second is read again where it is ASCII
+    """The text where a codec stopped, and the place where it goes on: behind both bytes, but an ASCII byte is read again
     (10.2.1, 11.1.1, 12.1.1, 12.3.1, 13.1.1)."""
     assert isinstance(error, UnicodeDecodeError)
     content, start = error.object, error.start
@@ -279,7 +279,7 @@ def _from_table(table: Mapping[str, bytes]) -> Encoder:
 
 
 def _character(pair: bytes, codec: str) -> str:
-    """What two bytes are in a codec of Python; nothing where they are no single character, or one for private use."""
+    """The character of two bytes in a codec of Python; nothing where they are no single one, or one for private use."""
     try:
         text = pair.decode(codec)
     except UnicodeDecodeError:

@@ -58,7 +58,7 @@ _WINDOWS = {
 
 
 def end_of_declaration(markup: bytes, at: int) -> int:
-    """Where a comment, doctype, instruction or bogus comment that begins at `at` ends; the length of the page if it does not."""
+    """The end of a comment, doctype, instruction or bogus comment that begins at `at`; the length of the page if it has none."""
     if not markup.startswith(b"<!--", at):
         return markup.find(b">", at) + 1 or len(markup)
     if markup.startswith((b">", b"->"), at + 4):
@@ -73,7 +73,7 @@ def is_end_tag(markup: bytes, name: bytes, at: int) -> bool:
 
 
 def end_of_raw(markup: bytes, name: bytes, at: int) -> int:
-    """Where the end tag of a raw text element begins whose start tag ends at `at`; the length of the page if it has none."""
+    """The start of the end tag of a raw text element whose start tag ends at `at`; the length of the page if it has none."""
     if name != b"script":
         end = _RAW_ENDS[name].search(markup, at)
         return end.start() if end else len(markup)

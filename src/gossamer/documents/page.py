@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class Selecting:
-    """What a page and an element of it have in common. Whoever derives from it says what `_root` is."""
+    """The base of a page and of an element of it; a subclass defines `_root`."""
 
     @property
     def _root(self) -> Any:
-        """What is searched: a tree, or a node of one."""
+        """The tree or node that is searched."""
         raise NotImplementedError
 
     def css(self, selector: str) -> "list[LexborNode]":

@@ -90,7 +90,7 @@ def _of_value(value: str, agent: str) -> list[str]:
 
 
 def _parts(value: str) -> Sequence[str]:
-    """What stands between commas or semicolons; the comma within a date parts nothing."""
+    """The texts between commas or semicolons; the comma within a date parts nothing."""
     parts: list[str] = []
     for part in value[: MAX_DIRECTIVES * MAX_DIRECTIVE].replace(";", ",").split(","):
         if parts and _DATE_REST.match(part) and "unavailable_after" in parts[-1].lower():

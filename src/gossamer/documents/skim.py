@@ -276,7 +276,7 @@ class Skim:
             self.is_crowded = _is_crowded(self.markup, begin, end)
 
     def _end_of(self, start: int, tag: Any) -> int:
-        """Where what begins with a `<` ends; a `<` that begins nothing ends behind itself."""
+        """The end of the thing that begins with a `<`; a `<` that begins nothing ends behind itself."""
         if tag is not None:
             return int(tag.end())
         markup = self.markup
@@ -358,11 +358,11 @@ class Skim:
         return bool(self._takes_frames) or (name != b"meta" and self._graphics.holds(start))
 
     def _is_dropped(self, piece: "Tag | Span") -> bool:
-        """Whether a frameset takes the place of this, which says something of the page."""
+        """Whether a frameset takes the place of this tag."""
         return isinstance(piece, Tag) and piece.name in _OF_PAGE and piece.start >= self.head_end
 
     def _text_of(self, name: bytes, start: int, end: int) -> tuple[int, int]:
-        """Where the text ends that begins at `end`, and where the next thing may begin: before it, in graphics."""
+        """The end of the text that begins at `end`, and the place where the next thing may begin: before it, in graphics."""
         markup = self.markup
         following = markup.find(b"<", end)
         if following >= 0 and markup[end - 2] != _SLASH and is_end_tag(markup, name, following):

@@ -66,12 +66,11 @@ def words_of_urls(urls: Iterable[str]) -> set[bytes]:
 
 
 def marks_of(words: Iterable[bytes]) -> set[int]:
-    """Their checksums."""
     return set(map(xxh32_intdigest, words))
 
 
 def texts_of(markup: bytes) -> bytes:
-    """What stands between tags."""
+    """The texts between tags."""
     return b" ".join(_TEXT.findall(b">" + markup))
 
 

@@ -192,7 +192,7 @@ def _main(part: "Part") -> bytes:
 
 
 def _prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
-    """Which blocks are prose, or at least no menu."""
+    """The blocks that are prose, or at least no menu."""
     shares = [few / number for few, number in zip(bare, words, strict=True)]
     kept = _kept(words, shares)
     no_menu = [share <= _MENU for share in shares]
@@ -201,7 +201,7 @@ def _prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
 
 
 def _end(markup: bytes, start: int, size: int) -> int:
-    """Where a part ends: before a tag, if there is one."""
+    """The end of a part: before a tag, if there is one."""
     end = start + size
     if end >= len(markup):
         return len(markup)
@@ -210,7 +210,7 @@ def _end(markup: bytes, start: int, size: int) -> int:
 
 
 def _kept(words: Sequence[int], shares: Sequence[float]) -> list[bool]:
-    """Which blocks are content, by their words and the shares of them in links: `NumWordsRules` as published."""
+    """The blocks that are content, by their words and the shares of them in links: `NumWordsRules` as published."""
     verdicts = []
     before = 0
     share_before = 0.0

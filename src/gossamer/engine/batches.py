@@ -24,7 +24,7 @@ from gossamer.engine.handling import Handler, Handling, ItemFailed
 
 
 class ErrorPolicy(msgspec.Struct, frozen=True):
-    """What happens when a component raises."""
+    """The answer to a component that raises."""
 
     on_error: str = "stop"
     """`stop` ends the crawl; `restart` stops and starts the unit and gives it the item once more, then ends the crawl; `skip`
@@ -40,7 +40,7 @@ Aside = Callable[[str, Any, Exception], None]
 
 
 def forget(name: str, item: Any, error: Exception) -> None:
-    """Where nobody keeps such items."""
+    """Keep nothing."""
 
 
 class Performer:
@@ -194,7 +194,7 @@ Perform = Callable[[Handling, list[Any], Receipts], Awaitable[None]]
 
 
 class _Hand:
-    """What a synchronous filter has taken from one input and not handled yet."""
+    """Items that a synchronous filter has taken from one input and not handled yet."""
 
     def __init__(self, role: str, port: In[Any]) -> None:
         self.role = role
@@ -211,7 +211,6 @@ class _Hand:
         self.items.extend(items)
 
     def take(self, count: int) -> list[Any]:
-        """The first items."""
         return [self.items.popleft() for _ in range(count)]
 
     def release(self, count: int) -> list[Receipt | None]:

@@ -69,11 +69,11 @@ class Catalog:
         raise WiringError(f"{name!r}: {unit!r} is neither a component nor a provider class; derive it from one of them")
 
     def is_shipped(self, name: str) -> bool:
-        """Whether a component's name means what the composition root put here, and not a class of somebody's own."""
+        """Whether a component's name is ours, and not that of a class of the person's own."""
         return name in self._shipped
 
     def places_of_own(self) -> dict[str, dict[str, str]]:
-        """Where the classes are that a program registered itself, by table and name; without those that cannot be imported."""
+        """The places of classes that a program registered itself, by table and name; without those that cannot be imported."""
         return {
             table: {
                 name: f"{unit.__module__}:{unit.__qualname__}"

@@ -20,7 +20,7 @@ _OF_AN_INSTANCE = ("instances", "on_error", "restarts", "errors")
 
 
 class Steps(msgspec.Struct, frozen=True):
-    """What leads from one graph to another. A unit that is exchanged for another of its name both leaves and comes."""
+    """The way from one graph to another. A unit that is exchanged for another of its name both leaves and comes."""
 
     leaving_components: tuple[str, ...]
     coming_components: tuple[str, ...]
@@ -38,7 +38,7 @@ class Steps(msgspec.Struct, frozen=True):
 
 
 def steps(now: Graph, then: Graph, process: str) -> Steps:
-    """What this process does so that the graph `now` becomes `then`.
+    """The steps of this process by which the graph `now` becomes `then`.
 
     Raises:
         WiringError: what cannot be done while the graph runs, one line for each finding.

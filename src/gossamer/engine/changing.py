@@ -73,7 +73,7 @@ class _Change:
     # -- before anything is touched
 
     def check_streams(self) -> None:
-        """A stream that has ended takes no producer: nobody would receive what it sends."""
+        """Refuse a producer for a stream that has ended: its items would be lost."""
         for name in self.todo.coming_components:
             for connector in self.then.components[name].outputs.values():
                 old = self.running.connectors.get(connector)
@@ -155,7 +155,7 @@ class _Change:
         return found
 
     async def _emptied(self, connector: Connector[Any]) -> None:
-        """Hold those who feed a connector, until it is empty. Of these, who leaves has left already."""
+        """Hold the producers of a connector until it is empty. Those that leave have left already."""
         _, outs = self.running.ends(connector)
         self.held += outs
         for out in outs:
@@ -204,7 +204,7 @@ class _Change:
                     yield node, runner
 
     def _move_inputs(self) -> list[Runner]:
-        """Who takes from elsewhere now. A fused connector must know whom to call before a producer goes on."""
+        """Runners that take from elsewhere now. A fused connector must know its consumer before a producer goes on."""
         for connector in self.called:
             connector.detach()
         moved = []
@@ -229,7 +229,7 @@ class _Change:
     # -- finish
 
     async def finish(self) -> None:
-        """Stop what left, when nobody is in the middle of using it."""
+        """Stop the units that left, once no handler is in the middle of using them."""
         leaving = set(self.todo.leaving_providers)
         users = [
             runner
@@ -271,7 +271,7 @@ async def _exchange(running: "RunningGraph", name: str, new: Connector[Any]) -> 
 
 
 def _move_ends(running: "RunningGraph", new: Connector[Any], ins: list[In[Any]], outs: list[Out[Any]]) -> None:
-    """Consumers first: a fused connector must know whom to call before a producer goes on."""
+    """Consumers first: a fused connector must know its consumer before a producer goes on."""
     for inlet in ins:
         inlet.rebind(new)
     if isinstance(new, FusedConnector):

@@ -65,7 +65,7 @@ class Component(Unit[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """What is wrong with the class as one of its kind; empty where nothing is. Asked when a wiring is checked."""
+        """Faults of the class as one of its kind; a check of a wiring asks for them."""
         return [f"class {cls.__name__} is not runnable: derive it from Filter, Consumer or Producer"]
 
     def emit_all(self, produced: Sequence[Any]) -> Awaitable[None] | None:
@@ -94,7 +94,7 @@ class Component(Unit[S]):
 
 
 class OneInput(Component[S]):
-    """What consumers and filters share: one input, handled in batches."""
+    """The base of consumers and filters: one input, handled in batches."""
 
     def handler(self) -> Handling:
         """The batch handler of the input."""
@@ -102,7 +102,6 @@ class OneInput(Component[S]):
 
     @property
     def only_input(self) -> In[Any]:
-        """The one input."""
         return next(iter(self.ins.values()))
 
 
@@ -124,7 +123,6 @@ class Consumer(OneInput[S]):
     kind = "consumer"
 
     def handler(self) -> Handling:
-        """From `consume` or `consume_many`."""
         return self.batched(getattr(self, "consume", None), getattr(self, "consume_many", None))
 
     @classmethod
@@ -143,7 +141,6 @@ class Filter(OneInput[S]):
     kind = "filter"
 
     def handler(self) -> Handling:
-        """From `filter` or `filter_many`."""
         return self.batched(getattr(self, "filter", None), getattr(self, "filter_many", None))
 
     @classmethod

@@ -108,7 +108,7 @@ NOBODY = 65_534
 
 
 def empty_directory() -> int:
-    """A descriptor of a directory that has no name any more, so that nobody can put anything into it.
+    """A descriptor of a directory that has no name any more, so that no process can put anything into it.
 
     Raises:
         OSError: none can be made.
@@ -184,7 +184,7 @@ _READABLE = ("/etc/passwd", "/etc/hosts", "/proc/self/status", "/bin/sh", "/usr/
 
 
 class Walls(msgspec.Struct, frozen=True):
-    """What keeps a process in."""
+    """The walls around a process."""
 
     files: tuple[str, ...] = ()
     """Layers that keep it from files, each proved."""

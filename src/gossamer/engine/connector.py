@@ -44,7 +44,7 @@ Receipts = Sequence[Receipt | None] | None
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """What a connector has done so far."""
+    """Figures of a connector."""
 
     passed: int = 0
     """Items handed to consumers."""
@@ -122,7 +122,7 @@ def _foreign(info: object, seen: set[type]) -> Iterator[type]:
 
 
 class Connector(ABC, Generic[T]):
-    """What every kind of connector offers to its ends and to the graph. `name` is the wiring's."""
+    """The base of all connectors, as their ends and the graph see them. `name` is the wiring's."""
 
     def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY) -> None:
         if capacity < 1:
@@ -199,7 +199,7 @@ class Connector(ABC, Generic[T]):
         return {}
 
     def resume(self, positions: Mapping[str, int]) -> None:
-        """What a consumer that starts again has kept of :meth:`position`; before it receives anything."""
+        """Take the :meth:`position` that a consumer has kept, when it starts again and before it receives anything."""
 
     def add_producer(self) -> None:
         """One more producer end is open."""

@@ -18,7 +18,7 @@ VARIABLE = "GOSSAMER_CRASH"
 
 
 class Point(StrEnum):
-    """Where a process can be made to die."""
+    """Places where a process can be made to die."""
 
     BEGINNING = "beginning"
     ARCHIVE_WRITTEN = "archive-written"
@@ -41,7 +41,7 @@ def _kill() -> NoReturn:
 
 
 def crasher(text: str, kill: Callable[[], object] = _kill) -> Callable[[Point], None]:
-    """What is called at each point.
+    """The function that is called at each point.
 
     Args:
         text: what the environment says, `POINT:N`; empty for nothing.

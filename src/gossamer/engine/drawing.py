@@ -75,7 +75,7 @@ def without_secrets(wiring: Wiring, graph: Graph) -> Wiring:
 
 
 def to_text(graph: Graph) -> str:
-    """One line for each arrow, in the order of the wiring, then the providers and who uses them."""
+    """One line for each arrow, in the order of the wiring, then the providers and their users."""
     lines = ["components and connectors"]
     for component in graph.components.values():
         plan = component.plan

@@ -57,7 +57,7 @@ class Out(Generic[T]):
 
     @property
     def connector(self) -> Connector[T]:
-        """What stands behind this end now."""
+        """The connector behind this end now."""
         return self._connector
 
     def try_send(self, item: T) -> bool:
@@ -171,7 +171,7 @@ class Out(Generic[T]):
             clone.release()
 
     def rebind(self, connector: Connector[T]) -> None:
-        """Put another connector behind this end and its clones. The one that stood there is told by who asks for this."""
+        """Put another connector behind this end and its clones. The caller tells the old one."""
         if self._open:
             connector.add_producer()
         self._connector = connector
@@ -203,7 +203,7 @@ class In(Generic[T]):
 
     @property
     def connector(self) -> Connector[T]:
-        """What stands behind this end now."""
+        """The connector behind this end now."""
         return self._connector
 
     def try_receive(self) -> T | None:
@@ -250,13 +250,13 @@ class In(Generic[T]):
         return waiting
 
     def acknowledge(self) -> None:
-        """What was received last is handled: its effects are safe. Called by the next receive if not before."""
+        """Tell that the items received last are handled and their effects safe. The next receive calls it if nothing did before."""
         receipts, self._receipts = self._receipts, None
         for receipt, times in runs(receipts):
             receipt.release(times)
 
     def position(self) -> dict[str, int]:
-        """What a durable consumer keeps with its results (:meth:`Connector.position`)."""
+        """The position that a durable consumer keeps with its results (:meth:`Connector.position`)."""
         return self._connector.position()
 
     def resume(self, positions: Mapping[str, int]) -> None:
@@ -264,7 +264,7 @@ class In(Generic[T]):
         self._connector.resume(positions)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
-        """Items with their receipts, for the framework: whoever takes them releases these."""
+        """Items with their receipts, for the framework, which has to release these."""
         while True:
             connector = self._connector
             try:
@@ -278,7 +278,7 @@ class In(Generic[T]):
                     raise
 
     def rebind(self, connector: Connector[T]) -> None:
-        """Put another connector behind this end; who waits on the old one is moved by its `retire`."""
+        """Put another connector behind this end; `retire` of the old one moves those that wait there."""
         self._connector = connector
 
 
@@ -290,7 +290,7 @@ UsesMany = Annotated[Mapping[str, Sequence[T]], _MANY]
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """What a unit's class declares, by attribute name (the role)."""
+    """Ports and providers that a unit's class declares, by attribute name (the role)."""
 
     inputs: dict[str, Any]
     """Item type of each input."""

@@ -85,7 +85,7 @@ class AppendFile:
         return data
 
     def end_of_lines(self) -> int:
-        """Where the last whole line ends: what a kill tore begins there."""
+        """The end of the last whole line: a line that a kill tore begins there."""
         length = TAIL_BYTES
         while True:
             tail = self.tail(length)
@@ -100,7 +100,7 @@ class AppendFile:
 
 
 class LastWrites:
-    """Where files ended before the last group was written to them, so that it can be taken back: a commit that failed."""
+    """The ends of files before the last group was written to them, so that a failed commit can take it back."""
 
     def __init__(self) -> None:
         self._before: dict[AppendFile, int] = {}
@@ -124,7 +124,7 @@ class LastWrites:
 
 
 def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False) -> None:
-    """Put a file in the place of another, whole or not at all; whoever reads meanwhile sees one of the two.
+    """Put a file in the place of another, whole or not at all; a reader sees one of the two.
 
     Args:
         path: of the file. Its folder is there.
@@ -211,7 +211,7 @@ def shared_scratch(place: Path | None = None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def joined(folder: Path) -> Iterator[Path | None]:
-    """Hold a folder that :func:`shared_scratch` has made, so that nobody sweeps it; None where it is gone."""
+    """Hold a folder that :func:`shared_scratch` has made, so that it is not swept; None where it is gone."""
     descriptor = _joined(folder)
     try:
         yield None if descriptor is None else folder
@@ -232,7 +232,7 @@ def _joined(folder: Path) -> int | None:
 
 
 def _leave(folder: Path, descriptor: int) -> None:
-    """Let go of a folder; who is the last one removes it."""
+    """Let go of a folder; its last holder removes it."""
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(folder, ignore_errors=True)
@@ -240,7 +240,7 @@ def _leave(folder: Path, descriptor: int) -> None:
 
 
 def sweep(place: Path | None = None) -> None:
-    """Remove the folders in `place` (the system's own unless told) that nobody holds, and that are ours."""
+    """Remove our folders in `place` (the system's own unless told) that no process holds."""
     for folder in (place or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.lstat().st_uid != os.getuid():

@@ -77,7 +77,6 @@ class FusedConnector(Connector[T]):
         self._passed += count
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
-        """Nothing ever waits here."""
         return [], None
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
@@ -111,7 +110,6 @@ class FusedConnector(Connector[T]):
         self._over.set()
 
     def end(self) -> None:
-        """No producer is left."""
         self._over.set()
 
     def statistics(self) -> Statistics:

@@ -46,11 +46,11 @@ class Gate:
 
     @property
     def shut(self) -> bool:
-        """Nobody is let in now."""
+        """The gate lets nothing in now."""
         return self.suspended or self._repairing
 
     def try_enter(self) -> int:
-        """Enter if that takes no waiting; 0 if it does. What :meth:`enter` does, for the many who find the gate open."""
+        """Enter as :meth:`enter` does if that takes no waiting; 0 if it does."""
         if self.suspended or self._repairing or self._queue:
             return 0
         if self._free is not None:
@@ -79,7 +79,7 @@ class Gate:
         return self._begun
 
     def leave(self, number: int) -> None:
-        """What was let in is finished."""
+        """End the work that :meth:`enter` let in."""
         self._inside.discard(number)
         if self._queue:
             self._pass_place_on()
@@ -91,7 +91,7 @@ class Gate:
             self._tell_turnovers()
 
     def resize(self, places: int) -> None:
-        """Let so many in at once from now on. Nobody is sent away: places that are too many go as those inside leave."""
+        """Let so many in at once from now on. None is sent away: places that are too many go as those inside leave."""
         assert self._free is not None
         assert self._places is not None
         more, self._places = places - self._places, places
@@ -128,19 +128,18 @@ class Gate:
     # -- suspension and turnover
 
     async def suspend(self) -> None:
-        """Let nobody in; returns when those inside have gone."""
+        """Let nothing in; return when those inside have gone."""
         self.suspended = True
         self._opened.clear()
         await self.turnover()
 
     def resume(self) -> None:
-        """Let in again."""
         self.suspended = False
         if not self.shut:
             self._opened.set()
 
     async def turnover(self) -> None:
-        """Return when all who are inside now have gone, whoever came after them."""
+        """Return when all that are inside now have gone, whatever came after them."""
         if self._inside:
             future = asyncio.get_running_loop().create_future()
             self._turnovers.append((self._begun, future))
@@ -161,7 +160,7 @@ class Gate:
 
     @contextmanager
     def standing_aside(self) -> Iterator[None]:
-        """One who is inside only waits for a repair, so that the repair need not wait for it."""
+        """Count one that is inside as waiting for a repair, so that the repair need not wait for it."""
         self._aside += 1
         self._moved.set()
         try:
@@ -189,9 +188,9 @@ class Gate:
 
 
 class Receipt:
-    """Counts who still needs it, and calls `done` once when the last one lets go.
+    """Counts its holders, and calls `done` once when the last one lets go.
 
-    Whoever makes a receipt holds it once.
+    Its maker holds it once.
     """
 
     __slots__ = ("_done", "_holders")

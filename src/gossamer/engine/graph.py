@@ -56,7 +56,6 @@ class ComponentNode(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """As `filter` or `producer`."""
         return self.unit.kind
 
 
@@ -100,7 +99,7 @@ class Graph(msgspec.Struct, frozen=True):
         return (self.components.get(name) or self.providers[name]).sheet
 
     def part(self, process: str) -> "Graph":
-        """What of it one process runs: its components, the connectors that they touch, the providers that they reach."""
+        """The part that one process runs: its components, the connectors that they touch, the providers that they reach."""
         components = {name: node for name, node in self.components.items() if node.plan.process == process}
         touched = {end for node in components.values() for end in (*node.inputs.values(), *node.outputs.values())}
         reached = self.reached(name for node in components.values() for name in used_names(node.roles))
@@ -133,7 +132,7 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 def start_order(providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:
-    """Providers in the order in which they start: whoever is used comes first.
+    """Providers in the order in which they start: the used before their users.
 
     Raises:
         WiringError: they use each other in a circle.

@@ -20,7 +20,6 @@ class StandardNames:
         self._path = path
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """See `importlib.abc.MetaPathFinder`."""
         if path is not None or name not in sys.stdlib_module_names:
             return None
         spec = PathFinder.find_spec(name, self._path)

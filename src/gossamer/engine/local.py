@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Buffer(Protocol[T]):
-    """Where items wait, and in what order they leave. A connector of one's own usually needs only another buffer."""
+    """Keeps items that wait, and decides the order in which they leave: usually all that a connector of one's own needs."""
 
     def __len__(self) -> int: ...
 
@@ -50,7 +50,6 @@ class FifoBuffer(Generic[T]):
         return len(self._items)
 
     def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
-        """Append items."""
         if receipt is not None or self._receipts is not None:
             if self._receipts is None:
                 self._receipts = deque([None] * len(self._items))
@@ -60,7 +59,6 @@ class FifoBuffer(Generic[T]):
         self._items.extend(items)
 
     def get(self, limit: int) -> tuple[list[T], Receipts]:
-        """Take from the front."""
         items, receipts = self._items, self._receipts
         if limit == 1 and receipts is None:
             return [items.popleft()], None
@@ -105,7 +103,7 @@ class LocalConnector(Connector[T]):
     # -- producing
 
     def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
-        """Accept all items now if they fit and nobody else is in the middle of a bulk."""
+        """Accept all items now if they fit and no other producer is in the middle of a bulk."""
         self.check(items)
         waiting = self._waiting + len(items)
         if self._sending or waiting > self.capacity:
@@ -119,7 +117,7 @@ class LocalConnector(Connector[T]):
         return True
 
     async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
-        """Accept items in pieces as room comes free; nobody else's come between."""
+        """Accept items in pieces as room comes free; no other producer's come between."""
         self.check(items)
         began = time.monotonic()
         await self._take_turn()
@@ -141,7 +139,7 @@ class LocalConnector(Connector[T]):
             self._pass_turn()
 
     async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
-        """Accept all, also beyond the capacity: nobody else can send here yet."""
+        """Accept all, also beyond the capacity: no other producer can send here yet."""
         self._buffer.put(items, receipt)
         self._waiting += len(items)
         self._peak = max(self._peak, self._waiting)
@@ -183,7 +181,6 @@ class LocalConnector(Connector[T]):
     # -- consuming
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
-        """What is there now."""
         if not self._waiting:
             return [], None
         taken = self._buffer.get(limit)
@@ -197,7 +194,6 @@ class LocalConnector(Connector[T]):
         return taken
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
-        """What is there, or the next that comes."""
         while not self._waiting:
             if self._ended and not self._sending:
                 raise EndOfItems(f"connector {self.name!r} has ended")
@@ -222,12 +218,11 @@ class LocalConnector(Connector[T]):
         self._wake_all_consumers()
 
     def end(self) -> None:
-        """No producer is left."""
         self._ended = True
         self._wake_all_consumers()
 
     def fail(self, error: ConnectorError) -> None:
-        """Who waits here now or later gets `error`: for a remote connector, whose other side may refuse it for good."""
+        """Raise `error` in all that wait here now or later: the other side of a remote connector may refuse it for good."""
         self._failure = error
         self._wake_all_consumers()
         self._wake(self._turns)
@@ -249,7 +244,7 @@ class LocalConnector(Connector[T]):
             await future
 
     def _wake_consumers(self) -> None:
-        """Wake as many as can take what waits, and no more: who finds nothing has woken for nothing, and waits again."""
+        """Wake as many as can take the items that wait, and no more: the others would wake for nothing."""
         while self._consumers and self._expected < self._waiting:
             self._wake_consumer()
 
@@ -302,7 +297,6 @@ class PriorityBuffer(Generic[T]):
         return len(self._heap)
 
     def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
-        """Sort items in."""
         if receipt is not None:
             receipt.hold(len(items))
         for item in items:
@@ -328,5 +322,4 @@ class PriorityConnector(LocalConnector[T]):
         super().__init__(name, item_type, capacity)
 
     def make_buffer(self) -> Buffer[T]:
-        """Lowest value first."""
         return PriorityBuffer(self._field)

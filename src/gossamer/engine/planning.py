@@ -107,7 +107,7 @@ class _Planner:
         return ComponentNode(name, plan.use, unit, sheet, roles, inputs, outputs, plan, on_error)
 
     def on_error(self, key: str, unit: type[Component[Any]], plan: ComponentPlan) -> OnError:
-        """What happens when the component raises. One bad item ends no crawl by default, where it can do without."""
+        """The answer when the component raises. One bad item ends no crawl by default, where it can do without."""
         can_skip = skippable(unit)
         if plan.on_error == "skip" and not can_skip:
             text = f"'skip' lets an item go on without the component, and {plan.use!r} has no output that could take it"
@@ -241,5 +241,4 @@ class _Planner:
 
 
 def _found(nodes: Mapping[str, N | None]) -> dict[str, N]:
-    """Without those that could not be made; their findings are noted."""
     return {name: node for name, node in nodes.items() if node is not None}

@@ -46,7 +46,7 @@ def environment(*, own: bool = False) -> dict[str, str]:
 
 
 def import_path(*, own: bool = False) -> list[str]:
-    """Where a further process finds its modules, in order; absolute folders.
+    """Absolute folders in which a further process looks for modules, in order.
 
     Args:
         own: the current folder belongs to it, at the end, where the parent has it as the empty entry of its own path.
@@ -69,7 +69,6 @@ def _current() -> str:
 
 
 def _script_folder() -> str | None:
-    """The folder of the program that runs, which Python puts first on the path."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     return str(Path(script).resolve().parent) if script else None
 
@@ -90,7 +89,7 @@ async def begun(
     shared: Collection[int] = (),
     longest_line: int = _LINE,
 ) -> Process:
-    """Start a module of ours in a process of its own. Ctrl-C in the terminal does not reach it: whoever starts it has to end it.
+    """Start a module of ours in a process of its own. Ctrl-C in the terminal does not reach it: the caller has to end it.
 
     Args:
         module: its full name; it is run as a program.

@@ -47,7 +47,7 @@ class Expression:
 
     @property
     def facts(self) -> frozenset[str]:
-        """What it looks at: whoever prepares the facts can leave out the others."""
+        """The facts that it looks at; the others need not be prepared."""
         return frozenset(test.fact for test in tests(self.tree))
 
     def judge_links(self, links: Sequence[Link], source: Task) -> Sequence[str]:
@@ -92,7 +92,7 @@ def _check_gate(test: Test, source: str, gate: Gate) -> None:
 
 
 def fold(node: Node, known: Mapping[str, Any]) -> Node | bool:
-    """What remains of an expression when some facts are known: a smaller expression, or its value."""
+    """The rest of an expression when some facts are known: a smaller expression, or its value."""
     if isinstance(node, Test):
         return node.check(known[node.fact]) if node.fact in known else node
     if isinstance(node, Not):

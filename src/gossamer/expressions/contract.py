@@ -65,9 +65,7 @@ class Goal(Protocol):
         2. If it raises, this is counted and the crawl goes on, so that no crawl ends by mistake.
     """
 
-    def is_reached(self, visit: Visit) -> bool:
-        """Whether this is the page."""
-        ...
+    def is_reached(self, visit: Visit) -> bool: ...
 
 
 def refusal(filters: Sequence[VisitFilter], gate: VisitGate, visit: Visit) -> str:

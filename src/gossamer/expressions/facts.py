@@ -39,7 +39,7 @@ def parameters(url: str) -> list[str]:
 
 
 def extension(url: str) -> str:
-    """What follows the last dot of the last segment, in lower case; empty without one. A name's leading dot is none."""
+    """The text behind the last dot of the last segment, in lower case; empty without one. A name's leading dot is none."""
     name = path(url).rpartition("/")[2]
     stem, dot, last = name.rpartition(".")
     return last.lower() if dot and stem else ""

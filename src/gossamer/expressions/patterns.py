@@ -38,7 +38,6 @@ def _compiled(pattern: str) -> Any:
 
 
 def _quiet() -> Any:
-    """Options of a compilation that prints nothing on standard error."""
     options = re2.Options()
     options.log_errors = False
     return options

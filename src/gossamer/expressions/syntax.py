@@ -194,7 +194,7 @@ class Test(msgspec.Struct, frozen=True, gc=False):
 
 
 class Not(msgspec.Struct, frozen=True):
-    """What is true where its operand is not."""
+    """True where its operand is not."""
 
     operand: "Node"
     text: str
@@ -202,7 +202,7 @@ class Not(msgspec.Struct, frozen=True):
 
 
 class And(msgspec.Struct, frozen=True):
-    """What is true where all operands are."""
+    """True where all operands are."""
 
     operands: "tuple[Node, ...]"
     text: str
@@ -210,7 +210,7 @@ class And(msgspec.Struct, frozen=True):
 
 
 class Or(msgspec.Struct, frozen=True):
-    """What is true where any operand is."""
+    """True where any operand is."""
 
     operands: "tuple[Node, ...]"
     text: str
@@ -249,7 +249,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 
 def parse(source: str, vocabulary: Mapping[str, Predicate], given: Given | None = None) -> Node:
-    """The tree of an expression; `given` are the values that it may name, where somebody gives any.
+    """The tree of an expression; `given` are values that it may name.
 
     Raises:
         ExpressionError: it is not one; points at the place and names the nearest known predicate.

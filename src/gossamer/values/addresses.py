@@ -20,7 +20,7 @@ Network = IPv4Network | IPv6Network
 
 
 class AddressKind(StrEnum):
-    """What an address is for. Only `public` ones are open to links."""
+    """The purpose of an address. Only `public` ones are open to links."""
 
     PUBLIC = "public"
     LOOPBACK = "loopback"
@@ -164,7 +164,7 @@ def _kind(address: Address) -> AddressKind:
 
 
 def kinds(address: str) -> frozenset[AddressKind]:
-    """What an address is for, embedded IPv4 extracted; more than one kind only for Teredo.
+    """The purpose of an address, embedded IPv4 extracted; more than one kind only for Teredo.
 
     Raises:
         ValueError: it is no address, or carries a zone (`fe80::1%eth0`, fault 52).

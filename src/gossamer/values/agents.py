@@ -112,7 +112,7 @@ class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False, order=False)
 
     @property
     def host(self) -> str:
-        """The name that the digest lies under. RFC 6761 gives `invalid` to nobody, so that no host of the web has it."""
+        """The name that the digest lies under. RFC 6761 reserves `invalid`, so no host of the web has it."""
         return _name(self.digest[:_NAMED_BY].lower())
 
     @property
@@ -155,7 +155,7 @@ unpacked = msgspec.msgpack.Decoder(Claim).decode
 
 
 def claim_of(visit: Visit) -> Claim | None:
-    """What an agent claims with a visit; None where it has no document, or one that the agent knows."""
+    """The claim that an agent makes with a visit; None where it has no document, or one that the agent knows."""
     response = visit.response
     is_new = response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
     if not is_new or not visit.digest or visit.task.is_marked or visit.again is not None:
@@ -164,7 +164,7 @@ def claim_of(visit: Visit) -> Claim | None:
 
 
 def claim_of_row(row: DocumentRow) -> Claim | None:
-    """What an agent claims with a visit that it has committed; None as for :func:`claim_of`."""
+    """The claim of a visit that the agent has committed; None as for :func:`claim_of`."""
     if row.outcome is not Outcome.OK or not row.bytes or row.duplicate_of or row.mark or not row.digest:
         return None
     return Claim(row.digest, row.url, row.fetched_at)
@@ -210,9 +210,9 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def fault_of(task: Task) -> str:
-    """Why a task from elsewhere cannot be kept, in words that follow its URL; empty where it can.
+    """The reason why a task from elsewhere cannot be kept, in words that follow its URL; empty where it can.
 
-    Orders and claims travel as tasks without a URL: whoever takes them judges them.
+    Orders and claims travel as tasks without a URL: their recipient judges them.
     """
     if task.relation not in (ORDER, CLAIM) and (fault := fault_of_url(task.url, task.host)):
         return fault

@@ -181,7 +181,6 @@ def sha1(body: Body) -> str:
 
 
 def sha256(body: Body) -> str:
-    """SHA-256 in hexadecimal digits."""
     if type(body) is not StoredBody:
         return hashlib.sha256(body, usedforsecurity=False).hexdigest()
     return body.sha256 or _hashed("sha256", body).hex()
@@ -199,7 +198,7 @@ def _base32(digest: bytes) -> str:
 
 
 class _SpoolReader(io.RawIOBase):
-    """One reader of a spool file; holds the file, so that it outlives whoever made the reader."""
+    """One reader of a spool file; it holds the file, so that it outlives its maker."""
 
     def __init__(self, file: SpoolFile) -> None:
         super().__init__()

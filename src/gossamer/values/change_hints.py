@@ -38,7 +38,7 @@ _AFTER = re.compile(r"\s*(\d{1,4})?\s*([a-z]+)\s*", re.ASCII)
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
-    """What a host says of a page."""
+    """Hints of a host about a page."""
 
     changed_at: float = 0.0
     """Seconds since the epoch; 0 where it says no time."""
@@ -60,7 +60,7 @@ def frequency_of(text: str) -> str:
 
 
 def said(changed_at: str, frequency: str) -> Said | None:
-    """What the texts of a sitemap say; None where they say nothing that can be read."""
+    """The hints in texts of a sitemap; None where they have none that can be read."""
     word = frequency.strip().lower()
     found = Said(time_of(changed_at), word if word in FREQUENCIES else "")
     return found if found.changed_at or found.frequency else None
@@ -80,7 +80,7 @@ def time_of(text: str) -> float:
 
 
 def kind_of(path: str, cache_control: str, frequency: str, *, is_html: bool) -> str:
-    """Which pages of its host a page is like, in how often it changes.
+    """The group of pages of its host that a page is like, in how often it changes.
 
     Args:
         path: of its URL.

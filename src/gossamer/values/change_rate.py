@@ -57,7 +57,7 @@ USUAL = Belief(0.5, 0.5 * 10 * 86_400.0)
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the visits of one page add to what is believed of all: 18 bytes as kept."""
+    """Evidence that visits of one page add to the belief about all: 18 bytes as kept."""
 
     shape: float = 0.0
     scale: float = 0.0
@@ -75,7 +75,7 @@ class Signals(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_believed(self) -> bool:
-        """Whether what the host says foretells changes better than what its pages did before."""
+        """Whether the host's hints foretell changes better than the past of its pages."""
         return self.worth > 0
 
     @property
@@ -94,7 +94,7 @@ NO_SIGNALS = Signals()
 
 
 class RateGroup(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is learnt of the rates of a group of pages, for their prior. Each visit counts by the time since the one before, so that
+    """Rates of a group of pages, learnt for their prior. Each visit counts by the time since the one before, so that
     each page counts alike, however often it is visited."""
 
     visits: float = 0.0
@@ -156,7 +156,7 @@ def _changes(rate: float, time: float, signals: Signals, signalled: int) -> tupl
 
 
 def judged(signals: Signals, belief: Belief, time: float, is_changed: bool, signalled: int) -> Signals:
-    """What a visit says of a host's signals; `belief` is of the page's rate, before the visit."""
+    """Evidence of a visit about a host's signals; `belief` is of the page's rate, before the visit."""
     if not 0 < time < inf:
         return signals
     true, missed = _changes(belief.rate, time, signals, signalled) if is_changed else (0.0, 0.0)
@@ -193,7 +193,7 @@ def grouped(group: RateGroup, belief: Belief, time: float) -> RateGroup:
 
 @lru_cache(maxsize=1024)  # it is asked for every page of a host that is looked at
 def prior_of(group: RateGroup, wider: Belief = USUAL) -> Belief:
-    """What is believed of a page of a group before its own visits: the gamma distribution to which the group's means belong, and
+    """Belief about a page of a group before its own visits: the gamma distribution to which the group's means belong, and
     those of a wider group as far as the group has few visits."""
     if group.visits <= 0 or group.time <= 0:
         return wider

@@ -80,7 +80,7 @@ def domain_rule(division: Division, together: Iterable[str]) -> DomainRule:
 
 
 def domain_point(domain: str) -> int:
-    """Where an assignable domain lies on the circle of all: 32 bits, the same in every process and crawl.
+    """The place of an assignable domain on the circle of all: 32 bits, the same in every process and crawl.
 
     Keys of the ledger begin with it, so that a stretch of the circle is a range of keys.
     """
@@ -187,7 +187,7 @@ def given_host(name: str, text: str = "") -> str:
 
 
 class DeletionTarget(msgspec.Struct, frozen=True):
-    """What is deleted."""
+    """A URL, host or domain that a person deletes from a crawl."""
 
     kind: Literal["url", "host"]
     name: str
@@ -206,5 +206,5 @@ class DeletionTarget(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the name, hexadecimal: tells whoever knows a name whether it was deleted, and nobody else."""
+        """SHA-256 of the name, hexadecimal: it tells of a known name whether it was deleted, and gives no name away."""
         return hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()

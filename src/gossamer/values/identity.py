@@ -108,6 +108,6 @@ class VisitIds:
 
 
 def visit_order(visit: str) -> tuple[str, int]:
-    """What sorts ids of visits in the order in which they were made: by the time of their run, then by number."""
+    """A key that sorts ids of visits in the order in which they were made: by the time of their run, then by number."""
     run, _, number = visit.partition("-")
     return run, int(number) if number.isdecimal() else 0

@@ -30,7 +30,7 @@ class UnwritableItem(TypeError):
 
 
 def as_item(thing: object, url: str) -> Item:
-    """What a user's code yielded, as an item; `url` is that of the page, where the thing names none.
+    """A thing that a user's code yielded, as an item; `url` is that of the page, where the thing names none.
 
     Raises:
         UnwritableItem: it holds a value that cannot be written.
@@ -97,7 +97,7 @@ def _culprit(value: object, place: str, depth: int) -> tuple[str, str] | None:
 
 
 def _parts(value: object) -> list[tuple[str, Any]] | None:
-    """What stands inside a value, each with the end of its place; None where it is one of a piece."""
+    """The parts of a value, each with the end of its place; None where it has none."""
     if isinstance(value, Mapping):
         return [(f".{str(key)[:_SHOWN]}", inner) for key, inner in value.items()]
     if isinstance(value, list | tuple | set | frozenset):
@@ -183,7 +183,7 @@ MAX_TRACEBACK, MAX_ERROR, MAX_WHO = 8_000, 500, 200
 
 
 def raised(who: str, error: BaseException, place: str = "") -> Raised:
-    """What is kept of an error.
+    """An exception as it is kept.
 
     Args:
         who: the handler or processor, as a person knows it.

@@ -31,7 +31,7 @@ class DocumentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True):
-    """What must not be forgotten of a host when the process ends (design promise 3). Times are in seconds since the epoch."""
+    """State of a host that outlives the process (design promise 3). Times are in seconds since the epoch."""
 
     host: str
     note: bytes = b""
@@ -53,7 +53,7 @@ class HostState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Meeting(msgspec.Struct, frozen=True):
-    """What came of tasks whose URLs were met on a page."""
+    """The result for tasks whose URLs were met on a page."""
 
     new: list[Task]
     """Those whose URL was never met, in order, each once, at its lowest depth."""

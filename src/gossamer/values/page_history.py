@@ -24,7 +24,7 @@ _NOT_THERE = frozenset((404, 410))
 
 
 class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is kept of a page between visits. New fields go to the end, with a default. Times are in seconds since the epoch."""
+    """The state of a page between visits. New fields go to the end, with a default. Times are in seconds since the epoch."""
 
     due: float = 0.0
     """When it is to be visited again; 0 while it is queued for that."""
@@ -71,7 +71,7 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def compared(known: KnownPage | None, visit: Visit) -> Comparison | None:
-    """What a visit says of a page; None where it says nothing: nothing is known of the page, or the fetch failed.
+    """Compare a visit with the one before; None where nothing is known of the page, or the fetch failed.
 
     A `304` to a request without validators says nothing.
     """
@@ -117,7 +117,7 @@ def _content(known: KnownPage, visit: Visit) -> Comparison:
 
 
 def after(known: KnownPage | None, visit: Visit, now: float) -> KnownPage | None:
-    """What is known of a page after a visit; None where it is not to be visited again, since it never brought anything."""
+    """The state of a page after a visit; None where it is not to be visited again, since it never brought anything."""
     response = visit.response
     if known is None:
         if response.outcome not in (Outcome.OK, Outcome.TRUNCATED, Outcome.REDIRECT):
@@ -164,7 +164,7 @@ def _found(known: KnownPage, visit: Visit) -> KnownPage:
 
 
 def _again(request: Requested | None) -> Requested | None:
-    """What the next visit asks for: nobody has sent that yet."""
+    """The request of the next visit: it was not sent yet."""
     return msgspec.structs.replace(request, was_begun=False) if request is not None and request.was_begun else request
 
 

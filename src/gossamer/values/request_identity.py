@@ -85,7 +85,7 @@ class Way(msgspec.Struct, frozen=True, gc=False):
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
-    """What a task asks for beside its URL. Made by :func:`requested`."""
+    """Everything that a task asks for beside its URL. Made by :func:`requested`."""
 
     mark: str = ""
     """What it is known by beside its URL; empty where the URL alone says it."""
@@ -98,7 +98,7 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     data: bytes = b""
     """What the user's code gives itself for when the answer comes."""
     is_safe: bool = False
-    """It may be sent again, though nobody knows what became of it before."""
+    """It may be sent again, though its fate before is unknown."""
     priority: int = 0
     """So many levels sooner than others of its depth; later where it is negative."""
     redirects: Redirects = "follow"
@@ -179,7 +179,7 @@ def _mark(method: str, body: bytes, key: str) -> str:
 
 
 def redirected(request: Requested, status: int, *, is_same_site: bool) -> Requested:
-    """What is asked for where an answer to `request` leads: label and data go along, a body only where the status says so.
+    """The request for the place where an answer to `request` leads: label and data go along, a body only where the status says so.
 
     What a redirect of a POST leads to is the answer to that POST: it is known by it too, so that two forms that lead to one
     page are two answers.
@@ -211,7 +211,7 @@ def redirected(request: Requested, status: int, *, is_same_site: bool) -> Reques
 
 
 def led_back(request: Requested | None, url: str) -> Requested | None:
-    """What is asked for where redirects lead to `url`, perhaps back to it.
+    """The request where redirects lead to `url`, perhaps back to it.
 
     A URL of the way that is asked for with other cookies is another request, and is known by them; with the same cookies it is what
     it was, and the seen set ends the loop.
@@ -228,5 +228,5 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def identity_of(url: str, mark: str) -> str:
-    """What a request is known by."""
+    """The identity of a request."""
     return f"{url}{_BREAK}{mark}" if mark else url

@@ -52,7 +52,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> str:
-        """What seen sets, queues and flights know it by: the URL of a plain GET (design question 25)."""
+        """Its key in seen sets, queues and flights: the URL of a plain GET (design question 25)."""
         request = self.request
         return self.url if request is None else identity_of(self.url, request.mark)
 
@@ -68,12 +68,12 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_marked(self) -> bool:
-        """It is known by more than its URL: its answer is no document of that URL, and nobody's duplicate."""
+        """It is known by more than its URL: its answer is no document of that URL, and no duplicate of any."""
         return self.request is not None and bool(self.request.mark)
 
     @property
     def is_safe(self) -> bool:
-        """It may be sent again, though nobody knows what became of it before."""
+        """It may be sent again, though its fate before is unknown."""
         return self.request is None or self.request.is_safe
 
 
@@ -106,7 +106,6 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> str:
-        """That of the task."""
         return identity_of(self.url, self.mark)
 
 
@@ -140,7 +139,7 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
 
 
 class What(Enum):
-    """What becomes of a page after an answer."""
+    """Decision about a page after an answer."""
 
     DONE = "done"
     """Its story ends with this outcome."""
@@ -155,7 +154,7 @@ class What(Enum):
 
 
 class Ruling(msgspec.Struct, frozen=True, gc=False):
-    """What becomes of a page, and after how many seconds it may be tried again."""
+    """Decision about a page, and the seconds after which it may be tried again."""
 
     what: What
     wait: float = 0.0
@@ -204,13 +203,13 @@ class Family(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def key(self) -> bytes:
-        """What it is found by, among those of its owner."""
+        """Its key among those of its owner."""
         text = f"{self.owner} {self.part}".encode("utf-8", "surrogatepass")
         return (xxh3_64_intdigest(text) >> 64 - _BITS).to_bytes(_BITS // 8)
 
     @property
     def id(self) -> str:
-        """What a person calls it by."""
+        """Its name for a person."""
         return self.key.hex()
 
     @property

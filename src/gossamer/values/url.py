@@ -118,7 +118,7 @@ def of_field(value: str) -> str:
 def user_of(text: str) -> str:
     """`USER:PASSWORD` of a URL that a person wrote, without percent-encoding; empty where it has neither, or is no URL.
 
-    Whoever asks for what a link names never asks for this (fault 34).
+    The fetch of a link never asks for this (fault 34).
     """
     try:
         url = ada_url.URL(text)

@@ -59,7 +59,7 @@ EXTERNAL = "mobile"
 
 
 class Brought(msgspec.Struct, frozen=True, gc=False):
-    """What is known of a document beside its answer."""
+    """Facts about a document beside its answer."""
 
     crawler: str
     """The identity that home gave the crawler's journey."""
@@ -85,7 +85,7 @@ class Brought(msgspec.Struct, frozen=True, gc=False):
 
 
 class PageChange(StrEnum):
-    """What a visit says of a page that is known."""
+    """The change of a known page."""
 
     UNCHANGED = "unchanged"
     CHANGED = "changed"
@@ -100,7 +100,7 @@ class PageChange(StrEnum):
 
 
 class JudgedBy(StrEnum):
-    """What decided that."""
+    """The evidence for that."""
 
     SERVER = "server"
     """It answered `304`."""
@@ -113,7 +113,7 @@ class JudgedBy(StrEnum):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What a visit says of a page, compared with the visit before."""
+    """A visit of a page, compared with the visit before."""
 
     change: PageChange
     judged_by: JudgedBy
@@ -388,7 +388,7 @@ class Visit(msgspec.Struct, frozen=True):
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):
-    """Where the archive keeps a record."""
+    """The place of a record in the archive."""
 
     file: str
     offset: int

@@ -24,7 +24,7 @@ BACKLOG = 128
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a connector's two sides meet."""
+    """The place where a connector's two sides meet."""
 
     scheme: str
     path: str = ""

@@ -25,7 +25,7 @@ _WIRED = "it is part of how the two sides are connected"
 
 
 class RemoteSheet(Sheet, frozen=True):
-    """What can be set for a connector over `unix:` or `tcp:`."""
+    """Settings of a connector over `unix:` or `tcp:`."""
 
     batch: Annotated[int, setting("Items sent in one frame, at most.", unit="items", restart=_WIRED, ge=1)] = 1000
     window: Annotated[
@@ -142,7 +142,7 @@ class RemoteConnector(Connector[T]):
 
     @property
     def address(self) -> Address:
-        """Where the sides meet; on port 0 of `tcp:` known after :meth:`start` of the side that listens."""
+        """The address where the sides meet; on port 0 of `tcp:` known after :meth:`start` of the side that listens."""
         return self._address
 
     # -- its life
@@ -187,7 +187,6 @@ class RemoteConnector(Connector[T]):
             raise ConnectorError(left)
 
     def _parties(self) -> tuple[Party | None, Party | None]:
-        """Who listens, who dials."""
         if self._options.listen == "receiver":
             return self._receiver, self._sender
         return self._sender, self._receiver
@@ -234,13 +233,13 @@ class RemoteConnector(Connector[T]):
     # -- the consumers' end
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
-        """What is there now; from the first call on, senders are let in."""
+        """The items that are there now; from the first call on, senders are let in."""
         receiver = self._receiving()
         receiver.make_ready()
         return receiver.inbox.poll(limit)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
-        """What is there, or the next that comes; from the first call on, senders are let in."""
+        """The items that are there, or the next that comes; from the first call on, senders are let in."""
         receiver = self._receiving()
         receiver.make_ready()
         return await receiver.inbox.take(limit)
@@ -255,7 +254,6 @@ class RemoteConnector(Connector[T]):
         return self._receiver.position() if self._receiver is not None else {}
 
     def resume(self, positions: Mapping[str, int]) -> None:
-        """What a consumer that starts again has kept."""
         self._receiving().resume(positions)
 
     # -- both

@@ -40,7 +40,7 @@ _HEAD = struct.Struct("!IB")
 
 
 class FrameKind(enum.IntEnum):
-    """What a frame says."""
+    """The kinds of frames."""
 
     CHALLENGE = 1
     HELLO = 2
@@ -57,7 +57,7 @@ _KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class LinkLost(Exception):
-    """Internal: the connection is gone. Whoever dialled dials again; nothing was lost by it."""
+    """Internal: the connection is gone. The side that dialled dials again; nothing was lost."""
 
 
 class FramePipe(asyncio.Protocol):
@@ -87,7 +87,6 @@ class FramePipe(asyncio.Protocol):
     # -- called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
         self._transport = typing.cast("asyncio.Transport", transport)  # uvloop's is not derived from it
         self._transport.set_write_buffer_limits(high=_HIGH_WATER)
 
@@ -104,7 +103,7 @@ class FramePipe(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wake whoever reads or writes."""
+        """Wake reader and writers."""
         self._transport = None
         self._break_off(LinkLost(str(exc or "the other side closed the connection")))
         self._gone.set()
@@ -115,7 +114,6 @@ class FramePipe(asyncio.Protocol):
         self._drained.clear()
 
     def resume_writing(self) -> None:
-        """It caught up."""
         self._drained.set()
 
     # -- reading
@@ -232,7 +230,6 @@ class FramePipe(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Drop the connection now."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -65,7 +65,7 @@ class Party(Protocol):
         ...
 
     def about(self) -> About:
-        """What it says of itself."""
+        """Its words about itself."""
         ...
 
     def objection(self, peer: About) -> str:
@@ -152,7 +152,7 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
 
 
 def _judge(hello: Hello, challenge: bytes, secret: bytes, parties: Mapping[str, Party]) -> Party:
-    """Whom the peer gets, or why not. Who has not proved itself learns nothing of what is here."""
+    """The connector for the peer, or the reason for none. A peer that has not proved itself learns nothing of what is here."""
     if hello.version != VERSION:
         raise RemoteRefused(_other_version(hello.version))
     expected = _proof(secret, b"dialer", challenge, hello.nonce, hello.about)

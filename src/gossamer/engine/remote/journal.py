@@ -27,7 +27,7 @@ class KeptFrame(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """What a journal knows when it is opened."""
+    """State of a journal when it is opened."""
 
     stream: str
     acknowledged: int
@@ -42,7 +42,7 @@ class Journal(Protocol):
     """It outlives the process."""
 
     def open(self) -> Loaded:
-        """What is there from before."""
+        """Read the frames from before."""
         ...
 
     def append(self, first: int, last: int, payload: bytes) -> None:
@@ -62,7 +62,7 @@ class Journal(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close its files."""
         ...
 
 
@@ -86,7 +86,6 @@ class MemoryJournal:
         return Loaded(self._stream, 0)
 
     def append(self, first: int, last: int, payload: bytes) -> None:
-        """Keep a frame."""
         self._payloads[first] = payload
         self._frames.append((first, last))
 
@@ -98,7 +97,6 @@ class MemoryJournal:
         return self._payloads[first]
 
     def acknowledged(self, up_to: int) -> None:
-        """Drop from the front."""
         while self._frames and self._frames[0][1] <= up_to:
             del self._payloads[self._frames.popleft()[0]]
 
@@ -128,7 +126,7 @@ class FileJournal:
         self._database: sqlite3.Connection | None = None
 
     def open(self) -> Loaded:
-        """What is there from before, or a new stream.
+        """Read the frames from before, or begin a new stream.
 
         Raises:
             WiringError: the file belongs to another connector, is in use, or is no journal.
@@ -172,7 +170,6 @@ class FileJournal:
             database.execute("INSERT INTO frames VALUES (?, ?, ?)", (first, last, payload))
 
     def commit(self) -> None:
-        """End the transaction."""
         with self._opened() as database:
             if database.in_transaction:
                 database.execute("COMMIT")

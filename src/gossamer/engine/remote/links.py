@@ -73,7 +73,6 @@ class _HalfOpen:
         return oldest
 
     def leave(self, pipe: FramePipe, *, is_proved: bool = False) -> None:
-        """Its handshake is over."""
         source = self._waiting.pop(pipe, None)
         if source is not None and is_proved:
             self._known.add(source)
@@ -127,7 +126,6 @@ class Listener:
         return _Accepted(self)
 
     def accepted(self, pipe: "_Accepted") -> None:
-        """A connection came."""
         if not self.parties:
             pipe.abort()
             return
@@ -169,7 +167,7 @@ class Listener:
 
 
 def _source(peer: object) -> str:
-    """Where a connection comes from, as strangers are counted: an address, or of IPv6 the network that one household has."""
+    """The origin of a connection, as strangers are counted: an address, or of IPv6 the network that one household has."""
     if not isinstance(peer, tuple):
         return ""
     host = str(peer[0]).partition("%")[0]
@@ -191,7 +189,6 @@ class _Accepted(FramePipe):
         """Where it comes from."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the handshake."""
         super().connection_made(transport)
         keep_alive(transport.get_extra_info("socket"))
         self.source = _source(transport.get_extra_info("peername"))

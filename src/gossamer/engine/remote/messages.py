@@ -46,7 +46,7 @@ def _from_parcel(kind: Any, parcel: Any) -> Any:
 
 
 def type_name(item_type: Any) -> str:
-    """What both sides must agree on."""
+    """The name of the type, on which both sides must agree."""
     return getattr(item_type, "__qualname__", "") if isinstance(item_type, type) else str(item_type)
 
 
@@ -93,7 +93,6 @@ class Codec(Generic[T]):
 
     @staticmethod
     def pack(first: int, parcels: Sequence[bytes]) -> bytes:
-        """A frame's payload."""
         return b"".join((_HEAD.pack(first, _ARRAY_32, len(parcels)), *parcels))
 
     def unpack(self, payload: bytes) -> tuple[int, list[T]]:
@@ -132,7 +131,7 @@ _Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class About(msgspec.Struct, frozen=True, array_like=True):
-    """What one side says of itself."""
+    """Words of one side about itself."""
 
     connector: _Name
     """The connector's name in the wiring."""
@@ -189,7 +188,6 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def encode(message: object) -> bytes:
-    """A payload."""
     return _encoder.encode(message)
 
 
@@ -214,7 +212,7 @@ def refusal(reason: str, *, again: bool = False) -> bytes:
 
 
 class Waiters:
-    """Tasks that wait until a condition holds. `changed` costs a look at a list where nobody waits."""
+    """Tasks that wait until a condition holds. `changed` costs a look at a list where none waits."""
 
     __slots__ = ("_waiting",)
 
@@ -222,7 +220,6 @@ class Waiters:
         self._waiting: list[asyncio.Future[None]] = []
 
     def changed(self) -> None:
-        """Let everyone look again."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             for future in waiting:
@@ -230,7 +227,7 @@ class Waiters:
                     future.set_result(None)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Return when the condition holds; what it raises goes to who waits."""
+        """Return when the condition holds, or raise its exception."""
         while not holds():
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(future)

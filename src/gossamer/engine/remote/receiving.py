@@ -27,7 +27,7 @@ _REMEMBERED = 1000
 
 
 class Stream:
-    """What is known of one sender's numbering."""
+    """State of one sender's numbering."""
 
     def __init__(self, slot: str, position: int) -> None:
         self.slot = slot
@@ -107,7 +107,6 @@ class Inbox(LocalConnector[T]):
     """The queue of the receiving side. What enters was checked by the decoder."""
 
     def make_buffer(self) -> Buffer[T]:
-        """By frames."""
         return FrameBuffer()
 
     def check(self, items: Sequence[object]) -> None:
@@ -115,7 +114,7 @@ class Inbox(LocalConnector[T]):
 
 
 class ExpectedSenders:
-    """Which senders there are to be, and which have ended."""
+    """The senders that are expected, and those that have ended."""
 
     def __init__(self, senders: int | frozenset[str]) -> None:
         self._senders = senders
@@ -149,7 +148,7 @@ class ExpectedSenders:
 
     @property
     def all_ended(self) -> bool:
-        """Nobody will send anything more."""
+        """No sender will send anything more."""
         if isinstance(self._senders, frozenset):
             return self._ended >= self._senders
         return len(self._ended) >= self._senders
@@ -198,7 +197,6 @@ class Receiver(Generic[T]):
         return {**self._resumed, **{key: stream.handed for key, stream in self._streams.items()}}
 
     def resume(self, positions: Mapping[str, int]) -> None:
-        """What a durable consumer has committed."""
         self._resumed.update(positions)
 
     def received(self, slot: str, stream: str) -> int:
@@ -226,7 +224,7 @@ class Receiver(Generic[T]):
         return bool(self._refused) or self._expected.all_ended
 
     def about(self) -> About:
-        """What this side says of itself."""
+        """Words of this side about itself."""
         return self._about
 
     def objection(self, peer: About) -> str:

@@ -60,7 +60,6 @@ class Intake(LocalConnector[bytes]):
 
     @property
     def over(self) -> bool:
-        """All producers have closed."""
         return self._ended
 
     def fits(self, items: int) -> bool:
@@ -69,7 +68,7 @@ class Intake(LocalConnector[bytes]):
 
     @property
     def vacant(self) -> bool:
-        """Nothing waits and nobody is in the middle of a bulk."""
+        """Nothing waits, and no producer is in the middle of a bulk."""
         return not self._sending and not len(self._buffer)
 
 
@@ -122,7 +121,7 @@ class Sender(Generic[T]):
         self._pump = asyncio.ensure_future(self._run())
 
     async def close(self) -> None:
-        """Stop taking items, drop the connection, close the journal. Who still waits to send gets :class:`Closed`."""
+        """Stop taking items, drop the connection, close the journal. Producers that still wait get :class:`Closed`."""
         self._closed = True
         self._break(self.failure or Closed(f"connector {self._about.connector!r} was stopped"))
         if self._pump is not None:
@@ -134,7 +133,6 @@ class Sender(Generic[T]):
 
     @property
     def unacknowledged(self) -> int:
-        """Items under way."""
         return self.numbered - self.acknowledged
 
     @property
@@ -149,7 +147,6 @@ class Sender(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """All producers have closed."""
         return self._ended or self.intake.over
 
     @property
@@ -214,7 +211,6 @@ class Sender(Generic[T]):
         return self._free() > 0
 
     def _free(self) -> int:
-        """Items that may set out now."""
         if self._bytes >= _WINDOW_BYTES:
             return 0
         return max(0, self._limits.window - self.unacknowledged)
@@ -281,7 +277,7 @@ class Sender(Generic[T]):
         return self._over or self.failure is not None
 
     def about(self) -> About:
-        """What this side says of itself."""
+        """Words of this side about itself."""
         return msgspec.structs.replace(self._about, first=self.acknowledged + 1)
 
     def objection(self, peer: About) -> str:
