@@ -1,8 +1,5 @@
-"""The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
-
-Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
-followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and
-waits for another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
+"""The run of one agent: its graph with the arrows to the others, its ledger and files, and the shares of rates that it is
+lent.
 """
 
 import contextlib
@@ -118,6 +115,13 @@ class LentRates:
         for http in self._units.providers(HttpModule):
             http.take_bandwidth(self._shares[BANDWIDTH])
         self._units.frontier.signal("tasks")
+
+
+# The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
+#
+# Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
+# followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and
+# waits for another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
 
 
 U = TypeVar("U")

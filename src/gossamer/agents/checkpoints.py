@@ -1,12 +1,4 @@
-"""A checkpoint of all agents while they work: one state of the whole crawl, in which no URL is lost between two of them.
-
-Place in the flow: :mod:`gossamer.agents.steering` makes one when people ask.
-
-A URL is owed at its sender until the other agent has committed it. So it can be lost between two snapshots only if its sender
-forgets it after the other agent's snapshot and before its own. While a checkpoint is made no sender forgets anything: the agents
-fetch on, but bring each other nothing. An agent that dies on the way comes back and may forget, so the checkpoint is made once
-more. A URL that both snapshots have is sent again after the crawl has gone back to them, which does no harm.
-"""
+"""What all agents do together at one instant: a checkpoint of the whole crawl, and a change of its graph."""
 
 import asyncio
 import contextlib
@@ -40,6 +32,16 @@ from gossamer.values.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.agents.crawl import DividedCrawl
     from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
+
+# A checkpoint of all agents while they work: one state of the whole crawl, in which no URL is lost between two of them.
+#
+# Place in the flow: :mod:`gossamer.agents.steering` makes one when people ask.
+#
+# A URL is owed at its sender until the other agent has committed it. So it can be lost between two snapshots only if its sender
+# forgets it after the other agent's snapshot and before its own. While a checkpoint is made no sender forgets anything: the agents
+# fetch on, but bring each other nothing. An agent that dies on the way comes back and may forget, so the checkpoint is made once
+# more. A URL that both snapshots have is sent again after the crawl has gone back to them, which does no harm.
+
 
 #: How often a checkpoint is begun anew, since an agent died while it was made, and seconds before the next time.
 _TRIES = 5

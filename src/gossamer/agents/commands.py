@@ -1,4 +1,4 @@
-"""`gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one."""
+"""Commands of crawls by several agents: `gossamer designations`, `gossamer exchange` and `gossamer merge`."""
 
 import os
 from collections.abc import Sequence
@@ -63,6 +63,9 @@ def _assigned(directory: Path, agents: dict[str, str]) -> str:
         from gossamer.agents.designations_of_crawl import assign_at_rest
 
         return assign_at_rest(directory, agents)
+
+
+# `gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one.
 
 
 #: Seconds that a running crawl may take over a million URLs.

@@ -1,8 +1,4 @@
-"""The providers of the marshaler, which decides which agent gets each URL. Suites: `gossamer.testing.check_recent_urls`,
-`check_host_names`, `check_designation_table`, `check_designation_policy`.
-
-Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`gossamer.agents.marshaler`) asks these providers.
-"""
+"""Seams of the masters: the providers of the marshaler, and state that several processes write."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +8,11 @@ from typing import Protocol
 import msgspec
 
 from gossamer.values.agents import Member
+
+# The providers of the marshaler, which decides which agent gets each URL. Suites: `gossamer.testing.check_recent_urls`,
+# `check_host_names`, `check_designation_table`, `check_designation_policy`.
+#
+# Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`gossamer.agents.marshaler`) asks these providers.
 
 
 class RecentUrls(Protocol):

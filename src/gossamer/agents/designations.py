@@ -1,8 +1,5 @@
-"""The table of designations that all masters of a crawl share: which agent each assignable domain was given to.
-
-Place in the flow: the last step of :mod:`gossamer.agents.marshaler`, in each master. The rows lie in a file that several processes
-write (:mod:`gossamer.agents.shared_state`). A new domain gets its agent by a policy within one transaction, so that no two masters
-give it to two agents. Domains whose agent has left are moved while all agents rest (:mod:`gossamer.agents.handing_over`).
+"""The table of designations of masters: which agent each assignable domain was given to, in a ledger or in a file that
+masters share.
 """
 
 import sqlite3
@@ -159,6 +156,14 @@ class KeptDesignations(Provider[DesignationSheet]):
         domain = given_host(domain)
         self._keep({domain: agent}, self._kept([domain]))
         self._known[domain] = agent
+
+
+# The table of designations that all masters of a crawl share: which agent each assignable domain was given to.
+#
+# Place in the flow: the last step of :mod:`gossamer.agents.marshaler`, in each master. The rows lie in a file that several
+# processes write (:mod:`gossamer.agents.shared_state`). A new domain gets its agent by a policy within one transaction, so
+# that no two masters give it to two agents. Domains whose agent has left are moved while all agents rest
+# (:mod:`gossamer.agents.handing_over`).
 
 
 SCHEMA = """

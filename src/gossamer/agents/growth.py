@@ -1,9 +1,5 @@
-"""A crawl that one process begins, and that several agents go on with as soon as one core is too little for it.
-
-Place in the flow: the command line runs it where nobody has said how many agents there are. It has the surface of the two crawls
-that it consists of, one after the other: :class:`~gossamer.crawls.crawl.Crawl` in this process, then
-:class:`~gossamer.agents.crawl.DividedCrawl` under the supervision of this process. Between them the crawl is at rest, with
-the lock of a supervisor, so that nobody else takes it; a kill there leaves what any kill of a crawl leaves, or of agents that join.
+"""Agents that join a crawl by themselves: the rule that decides how many there should be, and the crawl that grows from one
+process to several.
 """
 
 import asyncio
@@ -197,6 +193,15 @@ class LoadGauge:
         if frontier.sheet.max_pages is not None and pages:
             left.append((frontier.sheet.max_pages - self._crawl.ledger.counters().get("pages", 0)) / pages)
         return min(left)
+
+
+# A crawl that one process begins, and that several agents go on with as soon as one core is too little for it.
+#
+# Place in the flow: the command line runs it where nobody has said how many agents there are. It has the surface of the two crawls
+# that it consists of, one after the other: :class:`~gossamer.crawls.crawl.Crawl` in this process, then
+# :class:`~gossamer.agents.crawl.DividedCrawl` under the supervision of this process. Between them the crawl is at rest, with
+# the lock of a supervisor, so that nobody else takes it; a kill there leaves what any kill of a crawl leaves, or of agents
+# that join.
 
 
 class GrowingCrawl:

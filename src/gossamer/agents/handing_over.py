@@ -1,8 +1,4 @@
-"""Whose domains are whose, and which of them change hands: by the ring, or by the table that masters share.
-
-Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` whose a host is. By the ring all
-of this follows from the members. By the table, moves are written down first; one transaction then lets all of them come true.
-"""
+"""Which domains change hands, and when: because members change, or because a person gives a domain to an agent."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -26,6 +22,13 @@ from gossamer.storage.recovery import crawl_id
 from gossamer.values.agents import at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import domain_point, domain_rule, given_host
+
+# Whose domains are whose, and which of them change hands: by the ring, or by the table that masters share.
+#
+# Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` whose a host is. By the
+# ring all of this follows from the members. By the table, moves are written down first; one transaction then lets all of
+# them come true.
+
 
 _MOVES = """
 CREATE TABLE IF NOT EXISTS moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL);

@@ -1,9 +1,4 @@
-"""Agents that join a crawl of several at work, and leave it: as many as a person says, or as the rule of growth says. And domains
-that go from a busy agent to an idle one.
-
-Place in the flow: :mod:`gossamer.agents.crawl` has one; commands ask it, and it looks at the load of all agents. The crawl
-then comes to rest, domains change hands (:mod:`roster`), and its agents go on.
-"""
+"""Agents that join and leave a crawl at work: by a person's word, by the rule of growth, or because their loads differ."""
 
 import asyncio
 import contextlib
@@ -106,6 +101,13 @@ def evened(
     for agent, part in room.items():
         fresh[agent] = round(capacities[agent] + given * part / total, _DIGITS)
     return fresh
+
+
+# Agents that join a crawl of several at work, and leave it: as many as a person says, or as the rule of growth says. And domains
+# that go from a busy agent to an idle one.
+#
+# Place in the flow: :mod:`gossamer.agents.crawl` has one; commands ask it, and it looks at the load of all agents. The crawl
+# then comes to rest, domains change hands (:mod:`roster`), and its agents go on.
 
 
 class Joining:

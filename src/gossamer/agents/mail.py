@@ -1,14 +1,4 @@
-"""The mail of a master: what waits for each agent in memory, and on the disk for one that is away (Hunyadi 2007, section 5.3.3).
-
-    marshal ── designated ──► `post` ──► the agent's queue ──► its sender ──► the agent commits: the receipt is released
-                                 └─────► the shared file, where the agent is away: the receipt is released at once
-
-Place in the flow: the mass communicator of a master is a component that posts, this provider, and a sender for each agent. A URL is
-owed by the agent that found it until its receipt is released, so that a master that dies takes nothing with it. An agent is away
-when it has committed nothing of what it was sent for `patience` seconds. Then everything that waits for it goes to the disk, so
-that nobody else waits for it too. The file (:mod:`mail_on_disk`) is shared by all masters: the mail of one that is gone is sent by
-another.
-"""
+"""The mail of a master: tagged URLs that wait for their agents, in memory or on the disk (Hunyadi 2007, section 5.3.3)."""
 
 import asyncio
 from collections import defaultdict, deque
@@ -26,6 +16,18 @@ from gossamer.storage.mailbox.contract import Mail, OwedTask
 from gossamer.values.agents import Designated
 from gossamer.values.errors import DiskFull
 from gossamer.values.hosts import Division, DomainRule, domain_rule
+
+# The mail of a master: what waits for each agent in memory, and on the disk for one that is away (Hunyadi 2007, section 5.3.3).
+#
+#     marshal ── designated ──► `post` ──► the agent's queue ──► its sender ──► the agent commits: the receipt is released
+#                                  └─────► the shared file, where the agent is away: the receipt is released at once
+#
+# Place in the flow: the mass communicator of a master is a component that posts, this provider, and a sender for each
+# agent. A URL is owed by the agent that found it until its receipt is released, so that a master that dies takes nothing
+# with it. An agent is away when it has committed nothing of what it was sent for `patience` seconds. Then everything that
+# waits for it goes to the disk, so that nobody else waits for it too. The file (:mod:`mail_on_disk`) is shared by all
+# masters: the mail of one that is gone is sent by another.
+
 
 #: URLs that wait in memory for one agent: what a connector takes in two turns, about 5 MB.
 WAITING = 8_192

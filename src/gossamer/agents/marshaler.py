@@ -1,9 +1,4 @@
-"""The marshaler: a simple filter that takes URLs which agents found, and tags each with the agent that it goes to.
-
-Place in the flow: in a master, between what receives from all agents and what sends to them. The six steps of Hunyadi 2007,
-section 5.3.1, are taken for a batch of URLs at once: fetch and validate, recently seen, canonical host, domain constraints,
-assignable domain, designate.
-"""
+"""The marshaler of a master: it says which agent each URL goes to, in six steps (Hunyadi 2007, section 5.3.1, decision 68)."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -103,6 +98,13 @@ def named(task: Task, name_of: Callable[[str], str]) -> Task:
 def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
     """Step 4: for each task the rule of the domain constraints that refuses it, or nothing. They speak of pages alone."""
     return [verdict if names_page(task) else "" for task, verdict in zip(tasks, verdicts, strict=True)]
+
+
+# The marshaler: a simple filter that takes URLs which agents found, and tags each with the agent that it goes to.
+#
+# Place in the flow: in a master, between what receives from all agents and what sends to them. The six steps of Hunyadi 2007,
+# section 5.3.1, are taken for a batch of URLs at once: fetch and validate, recently seen, canonical host, domain constraints,
+# assignable domain, designate.
 
 
 _MADE = "it is fixed when the crawl is made"

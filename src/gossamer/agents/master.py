@@ -1,10 +1,4 @@
-"""Masters that have lost their shared file for good: the table of designations is made again of what agents hold.
-
-Place in the flow: the supervisor calls :func:`make_table_again` before it starts masters and agents, where a person says so. Each
-agent keeps the domains that it was given (:mod:`gossamer.agents.held_domains`), so that only mail is lost, for agents that were
-away: URLs that their finders owe no more. They are found again in the links of pages, as where an agent is lost
-(:mod:`~gossamer.agents.lost`), and agents claim their documents anew.
-"""
+"""The run of one master, and what is done where all masters have lost their shared file."""
 
 import asyncio
 import contextlib
@@ -167,6 +161,14 @@ class MasterRun:
             SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
         """
         self.graph_at_work.set(unit, settings)
+
+
+# Masters that have lost their shared file for good: the table of designations is made again of what agents hold.
+#
+# Place in the flow: the supervisor calls :func:`make_table_again` before it starts masters and agents, where a person says so. Each
+# agent keeps the domains that it was given (:mod:`gossamer.agents.held_domains`), so that only mail is lost, for agents that were
+# away: URLs that their finders owe no more. They are found again in the links of pages, as where an agent is lost
+# (:mod:`~gossamer.agents.lost`), and agents claim their documents anew.
 
 
 def is_table_lost(directory: Path) -> bool:

@@ -1,11 +1,4 @@
-"""Exchange files on their way into a crawl and out of it: at its begin, while it runs, at its end, and while it rests.
-
-Place in the flow: :class:`FileExchange` does it for a crawl at work; `gossamer merge` and `gossamer exchange` ask here for one
-that may rest. A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied
-into the crawl directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a
-file that the next run merges. Files stay there, so that a crawl that goes back to a checkpoint merges those again that came
-after it. URLs of a sound file that cannot be kept are left out and counted; a file that is not sound any more goes aside.
-"""
+"""Exchange files on their way into a crawl and out of it, and what is owed again to an agent whose directory is lost."""
 
 import asyncio
 import contextlib
@@ -45,6 +38,15 @@ from gossamer.values.url import host_of
 
 if TYPE_CHECKING:
     from gossamer.crawls.figures import UnitsAtWork
+
+# Exchange files on their way into a crawl and out of it: at its begin, while it runs, at its end, and while it rests.
+#
+# Place in the flow: :class:`FileExchange` does it for a crawl at work; `gossamer merge` and `gossamer exchange` ask here for one
+# that may rest. A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied
+# into the crawl directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a
+# file that the next run merges. Files stay there, so that a crawl that goes back to a checkpoint merges those again that came
+# after it. URLs of a sound file that cannot be kept are left out and counted; a file that is not sound any more goes aside.
+
 
 #: URLs that one group takes: files are long, and each group costs a write of its own. Some milliseconds of the event loop.
 _AT_ONCE = 2_000

@@ -1,9 +1,4 @@
-"""What an agent is to run: the crawl's wiring and the agents' names, in files of the folder where agents meet.
-
-Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them
-when it starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates,
-pages.
-"""
+"""What an agent is told to run, and how a crawl of one process becomes the first agent of a divided crawl."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +22,13 @@ from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
 from gossamer.storage.recovery import write_members
 from gossamer.values.agents import agent_name, at_work
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+
+# What an agent is to run: the crawl's wiring and the agents' names, in files of the folder where agents meet.
+#
+# Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them
+# when it starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates,
+# pages.
+
 
 #: Names of the files.
 WIRING = "wiring.toml"

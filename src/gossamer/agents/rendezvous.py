@@ -1,8 +1,5 @@
-"""How long a process of a crawl has said nothing, and when it is ended so that it begins again.
-
-Place in the flow: the supervisor asks everybody for news in rounds (:mod:`gossamer.agents.supervisor`); this is the
-asking. A process that answers late holds up no round: its question stays open, and the others go on. Whether one has died or only
-begins is not judged here: its supervisor knows.
+"""How agents and supervisors find each other: who is silent, where agents meet without a supervisor, and how the next one
+takes them over.
 """
 
 import asyncio
@@ -27,6 +24,13 @@ if TYPE_CHECKING:
     from gossamer.agents.agent import AgentNews
     from gossamer.agents.supervised import SupervisedProcess
     from gossamer.agents.supervisor import Supervisor
+
+# How long a process of a crawl has said nothing, and when it is ended so that it begins again.
+#
+# Place in the flow: the supervisor asks everybody for news in rounds (:mod:`gossamer.agents.supervisor`); this is the
+# asking. A process that answers late holds up no round: its question stays open, and the others go on. Whether one has died or only
+# begins is not judged here: its supervisor knows.
+
 
 #: Seconds that a round waits for those who have answered the one before: most answer within some milliseconds.
 LATE = 1.0

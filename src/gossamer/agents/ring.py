@@ -1,9 +1,4 @@
-"""The ring: consistent hashing of assignable domains over agents (Hunyadi 2007, section 3.3), as plain code.
-
-Each agent has points on a circle of 32 bits, as many as its capacity says, drawn from its name alone. A domain belongs to the
-agent of the next point. So whoever knows the members knows the owner, a new agent takes only what lies before its own points, and
-what an agent leaves behind falls to those behind its points.
-"""
+"""The ring: which agent has a host, by consistent hashing of assignable domains, and by places (Hunyadi 2007, section 3.3)."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -20,6 +15,13 @@ from gossamer.engine.unit import Provider
 from gossamer.values.agents import Member, agent_name, member
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import Division, DomainRule, domain_point, domain_rule
+
+# The ring: consistent hashing of assignable domains over agents (Hunyadi 2007, section 3.3), as plain code.
+#
+# Each agent has points on a circle of 32 bits, as many as its capacity says, drawn from its name alone. A domain belongs to the
+# agent of the next point. So whoever knows the members knows the owner, a new agent takes only what lies before its own points, and
+# what an agent leaves behind falls to those behind its points.
+
 
 #: Points of an agent of capacity 1. The share of an agent strays from its due by about 1/sqrt(points), here 3 %; two agents
 #: cost 2 ms when the ring is made, and a look-up costs one more step for each doubling.

@@ -1,8 +1,5 @@
-"""The agents of one crawl, as its supervising process has them: those that it has, those that it is to have, and the way there.
-
-Place in the flow: :mod:`gossamer.agents.crawl` asks it before it starts agents, and when people ask for another number
-while they work. Domains change hands while no agent runs (:mod:`membership`), so a crawl at work rests for some seconds: its
-agents hand out nothing more, what is in flight comes in, what they owe each other is delivered, and they end.
+"""The agents of one crawl: those that it has, those that it is to have, the way from one to the other, and how all of them
+stand.
 """
 
 import asyncio
@@ -44,6 +41,13 @@ from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import UsageError
 from gossamer.values.identity import utc_text
+
+# The agents of one crawl, as its supervising process has them: those that it has, those that it is to have, and the way there.
+#
+# Place in the flow: :mod:`gossamer.agents.crawl` asks it before it starts agents, and when people ask for another number
+# while they work. Domains change hands while no agent runs (:mod:`membership`), so a crawl at work rests for some seconds: its
+# agents hand out nothing more, what is in flight comes in, what they owe each other is delivered, and they end.
+
 
 #: Where it stands how many agents people have asked for, until the crawl has them.
 _WANTED = "supervisor/wanted"

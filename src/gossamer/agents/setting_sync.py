@@ -1,6 +1,5 @@
-"""Gives changes to agents and masters at work: at once to those that answer, and to the others when they are back.
-
-Place in the flow: the supervisor is told of a change, and asks everybody for news in rounds; whoever answers catches up here first.
+"""Settings that change while agents and masters work: given at once to those that answer, and to the others when they are
+back.
 """
 
 import contextlib
@@ -64,6 +63,12 @@ class GivenSettings:
 
     def _since(self, edition: int) -> list[tuple[tuple[str, str], Any]]:
         return [(key, value) for key, (changed, value) in self._known.items() if changed > edition]
+
+
+# Gives changes to agents and masters at work: at once to those that answer, and to the others when they are back.
+#
+# Place in the flow: the supervisor is told of a change, and asks everybody for news in rounds; whoever answers catches up
+# here first.
 
 
 class Giving:

@@ -1,12 +1,5 @@
-"""How much of a rate of the whole crawl, `--rate` or `--bandwidth`, each agent may use. Pure.
-
-Place in the flow: the supervisor tells after each round what agents have used, and passes on what is decided. A share is a multiple
-of the even part, so that all shares of a rate together are never more than there are agents, whatever the rate is set to. An agent
-that uses less than it may gives up what it leaves; those that use all of theirs get it, in equal parts. A share becomes more only
-when the agents that have less have confirmed it; one that is silent counts with the most that it may have.
-
-Each agent keeps its share in its ledger (:mod:`gossamer.agents.agent`). Without a supervisor, or after a death, it
-goes by that one.
+"""What the agents of a crawl have together, as plain rules: when the crawl has ended, and who may use which part of pages,
+bytes and rates.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -108,6 +101,18 @@ def lent(limit: int, borrowers: Sequence[Borrower], least: int = 1) -> Mapping[s
     part = max(least, pool // (2 * len(wanting)))
     parts = [min(part, pool - index * part) for index in range(len(wanting))]
     return {one.agent: one.bound + size for one, size in zip(wanting, parts, strict=True) if size > 0}
+
+
+# How much of a rate of the whole crawl, `--rate` or `--bandwidth`, each agent may use. Pure.
+#
+# Place in the flow: the supervisor tells after each round what agents have used, and passes on what is decided. A share is
+# a multiple of the even part, so that all shares of a rate together are never more than there are agents, whatever the rate
+# is set to. An agent that uses less than it may gives up what it leaves; those that use all of theirs get it, in equal
+# parts. A share becomes more only when the agents that have less have confirmed it; one that is silent counts with the most
+# that it may have.
+#
+# Each agent keeps its share in its ledger (:mod:`gossamer.agents.agent`). Without a supervisor, or after a death, it
+# goes by that one.
 
 
 #: Seconds over which the use of a rate is measured: long enough that one large answer is not taken for a change of work.

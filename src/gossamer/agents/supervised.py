@@ -1,8 +1,4 @@
-"""One process of a crawl as its supervisor sees it: started again when it dies, read for its messages, and asked on a line.
-
-Place in the flow: :mod:`gossamer.agents.supervisor` has one for each agent (:mod:`agent_process`) and each master
-(:mod:`master_process`). They differ in the file that says how a process ended that another supervisor had started.
-"""
+"""Processes as their supervisor sees them: agents and masters that are started, watched, and started again when they die."""
 
 import asyncio
 import contextlib
@@ -115,6 +111,12 @@ class Starter:
         return await processes.begun(
             "gossamer.agents.process", str(self._folder), name, stdout=asyncio.subprocess.DEVNULL
         )
+
+
+# One process of a crawl as its supervisor sees it: started again when it dies, read for its messages, and asked on a line.
+#
+# Place in the flow: :mod:`gossamer.agents.supervisor` has one for each agent (:mod:`agent_process`) and each master
+# (:mod:`master_process`). They differ in the file that says how a process ended that another supervisor had started.
 
 
 #: Seconds between two looks at a process that another supervisor has started: nobody is told when it ends.

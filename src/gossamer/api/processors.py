@@ -1,4 +1,4 @@
-"""Processors that a program registers: functions that read pages, in every crawl that the program starts afterwards."""
+"""Processors that a program registers, and the types of the values that handlers take, return and yield."""
 
 import contextlib
 import inspect
@@ -23,6 +23,9 @@ from gossamer.values.visit import Found, Item, Order
 
 if TYPE_CHECKING:
     from gossamer.analysis.reprocess import Reprocessed
+
+# Processors that a program registers: functions that read pages, in every crawl that the program starts afterwards.
+
 
 ProcessorFunction = Callable[[Document], Iterable[Found | Item | Order] | None]
 P = TypeVar("P", bound=ProcessorFunction)

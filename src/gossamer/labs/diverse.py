@@ -1,15 +1,5 @@
-"""Queues by pages with a diversity threshold (Ridgway 2010, sections 5.1.2 and 5.2.2; row R3), in front of other task queues.
-
-So many tasks make a *page*. When a page begins, it is counted how many tasks each host has, a share of the page at most, the
-*diversity threshold*; then the hosts are laid out evenly (:mod:`gossamer.labs.diverse`), and admitted in that order, each for
-one task at a time. What is too much for a page steps back to a later one. The seed writes pages out as files; here tasks stay where
-they lie, so that order within a host and what a kill leaves are those of the queues behind.
-
-A host that politeness lets wait keeps nobody waiting: those behind it on the page come first. Where all hosts of a page wait, the
-next page is laid behind it.
-
-Against the default (docs/benchmarks.md): politeness already keeps a host from being asked too often. A page adds fairness where
-there is no delay that would do it, as on hosts of one's own.
+"""Queues by pages with a diversity threshold (Ridgway 2010, sections 5.1.2 and 5.2.2; row R3), in front of other task
+queues.
 """
 
 from collections import Counter, deque
@@ -104,6 +94,20 @@ class _FreePlaces:
     def take(self, place: int) -> None:
         """This place is free no more."""
         self._next[place] = place + self._step
+
+
+# Queues by pages with a diversity threshold (Ridgway 2010, sections 5.1.2 and 5.2.2; row R3), in front of other task queues.
+#
+# So many tasks make a *page*. When a page begins, it is counted how many tasks each host has, a share of the page at most, the
+# *diversity threshold*; then the hosts are laid out evenly (:mod:`gossamer.labs.diverse`), and admitted in that order, each for
+# one task at a time. What is too much for a page steps back to a later one. The seed writes pages out as files; here tasks
+# stay where they lie, so that order within a host and what a kill leaves are those of the queues behind.
+#
+# A host that politeness lets wait keeps nobody waiting: those behind it on the page come first. Where all hosts of a page wait, the
+# next page is laid behind it.
+#
+# Against the default (docs/benchmarks.md): politeness already keeps a host from being asked too often. A page adds fairness where
+# there is no delay that would do it, as on hosts of one's own.
 
 
 #: The threshold of the first page, where it is tuned.

@@ -1,9 +1,4 @@
-"""Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.frontier.seams.Relevance`.
-
-Place in the flow: :mod:`gossamer.labs.focused` asks it. A *profile* has the terms that a person named, and those that
-stand out on the example pages (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of
-the profile alone; so a word that every page has soon counts for nothing.
-"""
+"""Relevance of pages and links for crawls that keep to a topic, from words and example pages (row C8)."""
 
 import math
 import re
@@ -54,6 +49,13 @@ def _text(markup: bytes) -> str:
     text = _SPACE.sub(" ", _TAG.sub(b" ", markup).decode("utf-8", "replace")).strip()
     middle = len(text) // 2
     return text[max(0, middle - MOST_AROUND // 2) : middle + MOST_AROUND // 2]
+
+
+# Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.frontier.seams.Relevance`.
+#
+# Place in the flow: :mod:`gossamer.labs.focused` asks it. A *profile* has the terms that a person named, and those that
+# stand out on the example pages (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of
+# the profile alone; so a word that every page has soon counts for nothing.
 
 
 #: Terms that are taken of example pages, the weightiest.

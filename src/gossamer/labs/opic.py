@@ -1,8 +1,5 @@
-"""The ledger of a crawl by importance: what its groups push waits by the cash of its page, and visits move the cash.
-
-Place in the flow: stands between commit, frontier and the ledger, so that cash moves in the group that keeps the visit. A kill
-loses and makes none, and no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the
-queues (:mod:`gossamer.labs.opic`) drop what is left of it.
+"""Importance while the crawl runs (Abiteboul, Preda, Cobena 2003; row S1): accounts of cash, queues and a ledger in front of
+the crawl's own.
 """
 
 import struct
@@ -111,6 +108,13 @@ def given(account: Account, targets: Sequence[Account]) -> int:
         else:
             target.cash += part
     return sunk
+
+
+# The ledger of a crawl by importance: what its groups push waits by the cash of its page, and visits move the cash.
+#
+# Place in the flow: stands between commit, frontier and the ledger, so that cash moves in the group that keeps the visit. A kill
+# loses and makes none, and no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the
+# queues (:mod:`gossamer.labs.opic`) drop what is left of it.
 
 
 #: Accounts by host and URL; under no host what is in the sink, and how many units came in.

@@ -1,7 +1,4 @@
-"""`gossamer rdf`: the triples of one page.
-
-Place in the flow: the command line's door to :mod:`gossamer.rdf`, beside `inspect`.
-"""
+"""Commands for structured data: `gossamer rdf`, `gossamer sparql` and `gossamer serve-sparql`."""
 
 import asyncio
 import signal
@@ -28,6 +25,10 @@ from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import StructuredData
 from gossamer.rdf.writing import FORMATS, serialized
 from gossamer.values.errors import UsageError
+
+# `gossamer rdf`: the triples of one page.
+#
+# Place in the flow: the command line's door to :mod:`gossamer.rdf`, beside `inspect`.
 
 
 @click.command()

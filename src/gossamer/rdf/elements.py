@@ -1,8 +1,4 @@
-"""The elements of a page in document order, out of the HTML parser's tree or out of XML: what the readers run over.
-
-Each element comes with its depth, so that a reader knows where the ones before it ended. XML is read by expat without a
-DTD: nothing is fetched, no entity is expanded, and a page that declares its own is refused.
-"""
+"""The elements of a page in document order: out of the parser's tree, out of XML, or out of the tags of a head alone."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +12,12 @@ from gossamer.documents.markup import SPACE, TAG, attributes, resolved
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
+
+# The elements of a page in document order, out of the HTML parser's tree or out of XML: what the readers run over.
+#
+# Each element comes with its depth, so that a reader knows where the ones before it ended. XML is read by expat without a
+# DTD: nothing is fetched, no entity is expanded, and a page that declares its own is refused.
+
 
 #: Open elements at once that are taken of XML; the HTML parser has a limit of its own before it.
 MAX_DEPTH = 5_000

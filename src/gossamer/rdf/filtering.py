@@ -1,10 +1,4 @@
-"""Triples that nobody wrote as such: links that a page has for browsers, and that RDFa reads as statements about it.
-
-A *rule* is the IRI of a predicate, a link type as `rel` has it, such as `stylesheet`, or `meta:NAME` for a `meta` element. The
-link type stands for itself in the vocabulary of XHTML and in each default vocabulary of the page (`vocab`), where the object
-is a link. A triple to which a rule applies is dropped, and counted by the rule. The same rules say which `meta` and `link`
-elements are no items (:mod:`gossamer.rdf.meta`).
-"""
+"""Whether a page can hold structured data at all, and which of its triples nobody wrote as such."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -105,6 +99,14 @@ def _is_json_ld(raw: bytes) -> bool:
 
 _known_shown = lru_cache(maxsize=4_096)(_shown)
 _known_json_ld = lru_cache(maxsize=1_024)(_is_json_ld)
+
+# Triples that nobody wrote as such: links that a page has for browsers, and that RDFa reads as statements about it.
+#
+# A *rule* is the IRI of a predicate, a link type as `rel` has it, such as `stylesheet`, or `meta:NAME` for a `meta` element. The
+# link type stands for itself in the vocabulary of XHTML and in each default vocabulary of the page (`vocab`), where the object
+# is a link. A triple to which a rule applies is dropped, and counted by the rule. The same rules say which `meta` and `link`
+# elements are no items (:mod:`gossamer.rdf.meta`).
+
 
 #: `meta` elements that speak to browsers and to single services, and say nothing of the page.
 FOR_BROWSERS = tuple(

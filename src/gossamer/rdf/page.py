@@ -1,8 +1,4 @@
-"""The structured data of one page.
-
-Place in the flow: the processor `structured-data`, `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a
-document. It asks the :mod:`~gossamer.rdf.filtering` what the page can hold, reads that, and nothing more.
-"""
+"""The structured data of one page, and the processor graph of what its readers did not understand."""
 
 import re
 from collections import Counter
@@ -24,6 +20,12 @@ from gossamer.rdf.terms import MAX_IRI, RDFA, STRING, TYPE, Full, Gathered, Warn
 from gossamer.rdf.vocabularies import VOCABULARIES, copy_patterns, expand
 from gossamer.values.errors import ParseSkipped
 from gossamer.values.visit import XHTML, Triple
+
+# The structured data of one page.
+#
+# Place in the flow: the processor `structured-data`, `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a
+# document. It asks the :mod:`~gossamer.rdf.filtering` what the page can hold, reads that, and nothing more.
+
 
 _XHTML1 = re.compile(rb"<!DOCTYPE[^>]*-//W3C//DTD XHTML")
 #: Bytes in which a DOCTYPE is looked for.

@@ -1,7 +1,5 @@
-"""What is done with triples once they are all there: patterns that are copied, vocabularies that are expanded.
-
-Both follow the documents: property copying is section 3.5 of HTML+RDFa 1.1, vocabulary expansion section 10.1 of RDFa Core
-1.1. Vocabularies are never fetched; those that are known are in :mod:`gossamer.rdf.vocabularies`.
+"""What RDFa knows beside the page: initial contexts, patterns that are copied, and vocabularies whose implications are
+known.
 """
 
 from collections import defaultdict
@@ -9,6 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from gossamer.rdf.terms import RDF, RDFA, TYPE, USES_VOCABULARY, XHV, XSD, Full, Gathered
 from gossamer.values.visit import Triple
+
+# What is done with triples once they are all there: patterns that are copied, vocabularies that are expanded.
+#
+# Both follow the documents: property copying is section 3.5 of HTML+RDFa 1.1, vocabulary expansion section 10.1 of RDFa Core
+# 1.1. Vocabularies are never fetched; those that are known are in :mod:`gossamer.rdf.vocabularies`.
+
 
 COPY = f"{RDFA}copy"
 PATTERN = f"{RDFA}Pattern"

@@ -1,7 +1,4 @@
-"""Triples as text: N-Quads, Turtle and JSON-LD, written by pyoxigraph.
-
-What a stranger wrote hides, reorders and commands nothing on a terminal: characters that cannot be seen are escaped.
-"""
+"""Triples as text for programs, and as lists of things for people."""
 
 import json
 import re
@@ -16,6 +13,11 @@ from gossamer.rdf.page import StructuredData
 from gossamer.rdf.terms import STRING, TYPE, clean_iri
 from gossamer.rdf.vocabularies import PREFIXES
 from gossamer.values.visit import Triple
+
+# Triples as text: N-Quads, Turtle and JSON-LD, written by pyoxigraph.
+#
+# What a stranger wrote hides, reorders and commands nothing on a terminal: characters that cannot be seen are escaped.
+
 
 #: By the word that a person gives.
 FORMATS = {

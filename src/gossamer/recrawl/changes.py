@@ -1,7 +1,4 @@
-"""Texts of pages, read when two versions of a page are compared: the new one as it came, the old one out of the archive.
-
-Place in the flow: the stage `changes` asks for fingerprints where the bytes of a known page differ from those before.
-"""
+"""Does a visit bring the same as the one before it? The stage that compares, and the texts that it compares."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +21,11 @@ from gossamer.values.page_history import KnownPage, compared, is_judged_by_text
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import HTML_TYPES, Response, Visit
+
+# Texts of pages, read when two versions of a page are compared: the new one as it came, the old one out of the archive.
+#
+# Place in the flow: the stage `changes` asks for fingerprints where the bytes of a known page differ from those before.
+
 
 #: Bytes of an archived answer that is read, since the crawl waits for it. Fingerprints are made of the first mebibyte of markup.
 MOST_READ = 2 << 20

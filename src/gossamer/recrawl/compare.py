@@ -1,7 +1,4 @@
-"""How the text of a page differs between two of its stored versions, as people read differences.
-
-Place in the flow: `gossamer diff` asks here. Documents come out of the archive as `gossamer cat` finds them.
-"""
+"""What visits of known pages found changed, and how the text of a page differs between two of its stored versions."""
 
 import datetime
 import difflib
@@ -78,6 +75,11 @@ def changes_of(directory: Path, choice: ChangeChoice) -> Iterator[FoundChanges]:
     question = f"SELECT * FROM ({chosen}) ORDER BY fetched_at, url"
     with Database(directory) as database:
         yield FoundChanges(database.ask(question, values), database.damage_to(question))
+
+
+# How the text of a page differs between two of its stored versions, as people read differences.
+#
+# Place in the flow: `gossamer diff` asks here. Documents come out of the archive as `gossamer cat` finds them.
 
 
 #: Lines of both versions together that are compared line by line, between the lines at which they begin and end alike. The time

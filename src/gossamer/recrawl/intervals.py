@@ -1,8 +1,4 @@
-"""Bounds for the time between two visits, of single hosts and of pages that an expression is true of.
-
-Place in the flow: the schedule of known pages (:mod:`~gossamer.recrawl.schedule`) asks for the bounds of a page when it
-says when the page is visited again.
-"""
+"""Settings of the schedule of known pages, and the bounds that a person sets for the time between two visits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -67,6 +63,12 @@ class RevisitSheet(Sheet, frozen=True):
         dict[str, Annotated[float, msgspec.Meta(gt=0)]],
         setting("Wait at most this long between two visits of a page of these hosts, as `*.example.org`.", unit="s"),
     ] = msgspec.field(default_factory=dict)
+
+
+# Bounds for the time between two visits, of single hosts and of pages that an expression is true of.
+#
+# Place in the flow: the schedule of known pages (:mod:`~gossamer.recrawl.schedule`) asks for the bounds of a page when it
+# says when the page is visited again.
 
 
 _FORM = "write MIN..MAX: EXPRESSION, as '1h..1d: path(\"/news/**\")'; either time may be left out"

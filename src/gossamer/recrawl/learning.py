@@ -1,12 +1,5 @@
-"""Where the schedule of known pages lies: keys in a space of the ledger, and what deletes them.
-
-Place in the flow: :mod:`gossamer.recrawl.schedule` keeps pages under these keys, and
-:mod:`gossamer.recrawl.ledger` takes them away.
-
-Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
-time and the hash: the URL), when the host is to be looked at (`h`, with the time before which none of its pages is due), and the
-agent that counts its pages, where they came from another one (`c`).
-Under no host lies an index of those times, so that a page costs nothing before it is due.
+"""What visits teach of the rates of change, where the schedule keeps it, and what it makes of pages that were visited before
+there was one.
 """
 
 from collections.abc import Sequence
@@ -35,6 +28,17 @@ from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage
 from gossamer.values.visit import HTML_TYPES
+
+# Where the schedule of known pages lies: keys in a space of the ledger, and what deletes them.
+#
+# Place in the flow: :mod:`gossamer.recrawl.schedule` keeps pages under these keys, and
+# :mod:`gossamer.recrawl.ledger` takes them away.
+#
+# Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
+# time and the hash: the URL), when the host is to be looked at (`h`, with the time before which none of its pages is due), and the
+# agent that counts its pages, where they came from another one (`c`).
+# Under no host lies an index of those times, so that a page costs nothing before it is due.
+
 
 #: As large as it takes: pages are counted by the crawl's own limits.
 SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)

@@ -1,7 +1,5 @@
-"""The ledger of a crawl that comes back: each visit that ends leaves the time of the next one, in the same group.
-
-Place in the flow: stands between commit and the ledger, so that a kill loses no page and no stage knows. What a second visit
-counts as is said here too: a page that is visited again is no further page of the crawl.
+"""The ledger of a crawl that comes back: each visit leaves the time of the next one in the same group; known pages are
+deleted and move with their hosts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -155,6 +153,12 @@ def _in_parts(ledger: RocksLedger, arcs: Iterable[Arc]) -> Iterator[list[str]]:
     hosts = chain.from_iterable(ledger.hosts_within(first, last) for first, last in arcs)
     while part := list(islice(hosts, _AT_ONCE)):
         yield part
+
+
+# The ledger of a crawl that comes back: each visit that ends leaves the time of the next one, in the same group.
+#
+# Place in the flow: stands between commit and the ledger, so that a kill loses no page and no stage knows. What a second visit
+# counts as is said here too: a page that is visited again is no further page of the crawl.
 
 
 #: Weight of the last visit in the mean number of new URLs that visits of a page bring.

@@ -1,8 +1,4 @@
-"""Policies: how long a page can wait for its next visit. Contract: `revisiting.RevisitPolicy`.
-
-Place in the flow: the schedule asks one of them when a visit ends; `--recrawl` names it. `greedy` is the policy of
-`--recrawl adaptive`; the others are there for who wants them, and for comparison.
-"""
+"""How long a page can wait for its next visit: the policies, and the price of a visit that keeps within the budget."""
 
 from math import exp
 from typing import Annotated
@@ -14,6 +10,12 @@ from gossamer.engine.unit import Provider
 from gossamer.frontier.seams import Outlook
 from gossamer.values.change_rate import Belief, aged, gain_after, unaged, wait_for
 from gossamer.values.page_history import KnownPage
+
+# Policies: how long a page can wait for its next visit. Contract: `revisiting.RevisitPolicy`.
+#
+# Place in the flow: the schedule asks one of them when a visit ends; `--recrawl` names it. `greedy` is the policy of
+# `--recrawl adaptive`; the others are there for who wants them, and for comparison.
+
 
 #: The least interval that a policy says, in seconds: the contract wants one above 0, and the user's bounds are far above it.
 _LEAST = 1e-3

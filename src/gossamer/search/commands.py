@@ -1,4 +1,4 @@
-"""`gossamer search`: words, phrases and filters over the full text of a crawl."""
+"""Commands of full text: `gossamer search` and `gossamer index`."""
 
 import shutil
 import sys
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 #: What a terminal shows what was looked for with.
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+# `gossamer search`: words, phrases and filters over the full text of a crawl.
+
 
 _FACETS = ("host", "language", "type", "mime")
 

@@ -1,8 +1,4 @@
-"""What the index has of a document beside its own words: texts of links to it, its rank, the types of things on it.
-
-Place in the flow: `gossamer index` calls :func:`add_extras` after the feed, with what the tables say then. Only documents of
-which they say something else than the index has are written again, out of what the index keeps of them.
-"""
+"""What the index has of a document beside its own words, and the forward index of its terms."""
 
 import hashlib
 from collections import Counter
@@ -26,6 +22,12 @@ from gossamer.storage.tables.places import RANKS, table_names
 
 #: Different texts of links to a page that are indexed, and characters of one.
 ANCHORS, ANCHOR = 50, 100
+# What the index has of a document beside its own words: texts of links to it, its rank, the types of things on it.
+#
+# Place in the flow: `gossamer index` calls :func:`add_extras` after the feed, with what the tables say then. Only documents of
+# which they say something else than the index has are written again, out of what the index keeps of them.
+
+
 #: Types of things of a page.
 TYPES = 100
 

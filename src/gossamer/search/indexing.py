@@ -1,7 +1,4 @@
-"""The search index of a crawl brought up to date, at any time: the feed of visits first, then what tables say of documents.
-
-Place in the flow: `gossamer index` asks here. Beside a running crawl that keeps its index itself, it says so.
-"""
+"""The search index of a crawl brought up to date at any time, and searched in a process that can be killed."""
 
 from pathlib import Path
 
@@ -19,6 +16,10 @@ from gossamer.search.extras import add_extras, write_terms
 from gossamer.search.index import SearchIndex, indexed_text, remove_index
 from gossamer.storage.tables.places import TABLES, TERMS, following
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
+
+# The search index of a crawl brought up to date, at any time: the feed of visits first, then what tables say of documents.
+#
+# Place in the flow: `gossamer index` asks here. Beside a running crawl that keeps its index itself, it says so.
 
 
 class Indexed(msgspec.Struct, frozen=True):

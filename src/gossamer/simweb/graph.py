@@ -1,12 +1,4 @@
-"""The whole web as a value: every page and link at once, in arrays.
-
-Place in the flow: `expected` finds here what a crawl should have asked for, and `popularity` which pages
-matter. The same draws as in `pages`, over whole arrays; a property test compares the two link by link.
-Needs NumPy (the extra `simweb`).
-
-A page is a number here: the first page of its host plus its index. Copies share the links of their
-original, so links are stored for pages with content of their own only.
-"""
+"""The whole web as a value: every page and link in arrays, and the importance of each page."""
 
 from __future__ import annotations
 
@@ -29,6 +21,16 @@ from gossamer.simweb.pages import (
     size_class,
 )
 from gossamer.simweb.site import Role, SimWeb
+
+# The whole web as a value: every page and link at once, in arrays.
+#
+# Place in the flow: `expected` finds here what a crawl should have asked for, and `popularity` which pages
+# matter. The same draws as in `pages`, over whole arrays; a property test compares the two link by link.
+# Needs NumPy (the extra `simweb`).
+#
+# A page is a number here: the first page of its host plus its index. Copies share the links of their
+# original, so links are stored for pages with content of their own only.
+
 
 PAGE_LIMIT: Final = 20_000_000
 """The largest web whose graph fits into the memory of a common machine."""

@@ -1,8 +1,4 @@
-"""Records on the loopback network: HTTP and HTTPS on one port, whatever host a request names.
-
-Place in the flow: the outermost ring. A crawler is told that all names are at this port (`--resolve '*=127.0.0.1:PORT'`), so plain
-requests and TLS handshakes come in together; the first byte of a connection tells them apart.
-"""
+"""Stored records served as a web: any WARC or ARC file becomes something to crawl, without a network (row C11)."""
 
 from __future__ import annotations
 
@@ -15,6 +11,12 @@ from typing import Final
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.url import canonical
+
+# Records on the loopback network: HTTP and HTTPS on one port, whatever host a request names.
+#
+# Place in the flow: the outermost ring. A crawler is told that all names are at this port (`--resolve '*=127.0.0.1:PORT'`),
+# so plain requests and TLS handshakes come in together; the first byte of a connection tells them apart.
+
 
 HEAD_LIMIT: Final = 65_536
 """Bytes of a request's head; more ends the connection."""

@@ -1,9 +1,4 @@
-"""Words, paragraphs and titles in eight languages, encoded and cut ready for use.
-
-Place in the flow: `render` joins a page from paragraphs made here. A pool of paragraphs exists once
-for each language and charset; a page takes every n-th one from its own starting place, so that the
-pages of a web share hardly any run of paragraphs, and near-duplicates are those that we make.
-"""
+"""Words, titles and statements of simulated pages, encoded and cut ready for use."""
 
 from __future__ import annotations
 
@@ -34,6 +29,13 @@ def texts_of(shown: int, count: int) -> list[str]:
 def markup_of(shown: int, count: int) -> bytes:
     """Return the same as a piece of a page."""
     return SYNTAXES[shown % len(SYNTAXES)](texts_of(shown, count)).encode()
+
+
+# Words, paragraphs and titles in eight languages, encoded and cut ready for use.
+#
+# Place in the flow: `render` joins a page from paragraphs made here. A pool of paragraphs exists once
+# for each language and charset; a page takes every n-th one from its own starting place, so that the
+# pages of a web share hardly any run of paragraphs, and near-duplicates are those that we make.
 
 
 WORDS: Final = {

@@ -1,7 +1,4 @@
-"""Tries the sinks of a file: whether their databases answer, and whether they take ten rows of each table, which are not kept.
-
-Place in the flow: `gossamer sink check` asks here.
-"""
+"""`gossamer sink`: tries the sinks of a file without keeping anything."""
 
 import contextlib
 from collections.abc import Iterator
@@ -17,6 +14,11 @@ from gossamer.sinks.mapping import SinkSpec, SinkTable, read_sinks, row_maker
 from gossamer.sinks.webhook import Delivery, WebhookSink
 from gossamer.storage.recovery import crawl_id
 from gossamer.values.errors import UsageError
+
+# Tries the sinks of a file: whether their databases answer, and whether they take ten rows of each table, which are not kept.
+#
+# Place in the flow: `gossamer sink check` asks here.
+
 
 #: Rows of each table that are tried.
 TRIED = 10

@@ -1,10 +1,4 @@
-"""A sink: rows of one table of a crawl in one table of a database, each once, whatever is killed.
-
-Place in the flow: a consumer of a feed (:mod:`gossamer.storage.tables.feeds`). Rows and mark are in one transaction: the table
-`gossamer_marks` of the database has a row for each crawl, sink and table, so several agents and crawls fill one database
-without meeting. What the database refuses for what is in it, as a text too long, is set aside in the crawl directory with
-the reason.
-"""
+"""A sink: rows of one table of a crawl in one table of a database, each once, and the process that feeds it beside a crawl."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +19,14 @@ from gossamer.storage.recovery import crawl_id
 from gossamer.storage.tables.feeds import FeedBatch, FeedMark
 from gossamer.storage.tables.places import SINKS_FILE
 from gossamer.values.outcome import DOCUMENTS
+
+# A sink: rows of one table of a crawl in one table of a database, each once, whatever is killed.
+#
+# Place in the flow: a consumer of a feed (:mod:`gossamer.storage.tables.feeds`). Rows and mark are in one transaction: the table
+# `gossamer_marks` of the database has a row for each crawl, sink and table, so several agents and crawls fill one database
+# without meeting. What the database refuses for what is in it, as a text too long, is set aside in the crawl directory with
+# the reason.
+
 
 #: The table that holds how far each sink is. Lengths are those that every database can have in a key.
 MARKS = "gossamer_marks"

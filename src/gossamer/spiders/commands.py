@@ -1,4 +1,4 @@
-"""`gossamer shell`: a Python prompt with one document, as a processor gets it; IPython where that is installed."""
+"""Commands for authors of spiders: `gossamer run` and `gossamer shell`."""
 
 import asyncio
 import code
@@ -88,6 +88,9 @@ def run(
         every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
         job = spider.job(seeds, every, settings=read_sets(sets), report=tell)
         return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+# `gossamer shell`: a Python prompt with one document, as a processor gets it; IPython where that is installed.
 
 
 @click.command()

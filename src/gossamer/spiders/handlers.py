@@ -1,7 +1,4 @@
-"""Handlers and the pages that they are for: registered by a spider, checked at once, found by label, URL and media type.
-
-Place in the flow: :class:`gossamer.Spider` fills a :class:`HandlerTable`; the provider of :mod:`running` asks it for each visit.
-"""
+"""Handlers and the pages that they are for, and the sorting of their results into requests, items and orders."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -89,6 +86,11 @@ class Gathering:
     def handled(self, *errors: Raised) -> Handled:
         """Return everything that was taken so far."""
         return Handled(tuple(self._found), tuple(self._items), tuple(self._orders), errors)
+
+
+# Handlers and the pages that they are for: registered by a spider, checked at once, found by label, URL and media type.
+#
+# Place in the flow: :class:`gossamer.Spider` fills a :class:`HandlerTable`; the provider of :mod:`running` asks it for each visit.
 
 
 #: Where a handler runs: `loop` beside the crawl itself (what is async), `thread` (what may block), `process` (what computes long).

@@ -1,9 +1,4 @@
-"""Loading a spider from its file, without running the call at the end of the file that starts the crawl.
-
-Place in the flow: `gossamer run` and the processes of handlers load a file here. People can start
-a file that ends with `spider.run(...)` with Python. While it is loaded, this call ends the loading, and its options become
-those of the crawl.
-"""
+"""Loading a spider from its file, and running its handlers in a process of their own."""
 
 import contextlib
 import sys
@@ -25,6 +20,13 @@ from gossamer.spiders.sessions import Sessions
 from gossamer.values.errors import UsageError
 from gossamer.values.items import raised
 from gossamer.values.visit import Record
+
+# Loading a spider from its file, without running the call at the end of the file that starts the crawl.
+#
+# Place in the flow: `gossamer run` and the processes of handlers load a file here. People can start
+# a file that ends with `spider.run(...)` with Python. While it is loaded, this call ends the loading, and its options become
+# those of the crawl.
+
 
 #: The name of the module that a file becomes: not `__main__`, so that what stands under that name's guard is not run.
 MODULE = "gossamer_spider"

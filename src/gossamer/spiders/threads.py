@@ -1,7 +1,5 @@
-"""Threads for handlers that block: each runs one handler at a time, and is left behind if the handler never returns.
-
-Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons, so a
-handler that hangs does not keep the program from ending.
+"""Handlers that block: threads that run them, and the watch over the event loop that names a handler which should have been
+in one.
 """
 
 import asyncio
@@ -16,6 +14,11 @@ from typing import Any
 
 from gossamer.spiders.handlers import HandlerPlan
 from gossamer.values.items import place_of
+
+# Threads for handlers that block: each runs one handler at a time, and is left behind if the handler never returns.
+#
+# Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons, so a
+# handler that hangs does not keep the program from ending.
 
 
 class Hanging(Exception):

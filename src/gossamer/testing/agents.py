@@ -1,4 +1,4 @@
-"""Conformance suite for outboxes: no owed URL is lost, wherever a group fails and whenever the process dies."""
+"""Conformance suites for parts of several agents: designations, outboxes, mail, marshalers, shared state."""
 
 import asyncio
 from collections import Counter
@@ -68,6 +68,9 @@ def _check_shares(members: Sequence[Member], owners: dict[str, str]) -> None:
         assert due / _STRAY < counts[one.agent] < due * _STRAY, (
             f"{one} has {counts[one.agent]} domains, {due:.0f} are due"
         )
+
+
+# Conformance suite for outboxes: no owed URL is lost, wherever a group fails and whenever the process dies.
 
 
 #: Closes what is open as a kill would, opens ledger and outbox again, and starts the outbox; at first both are empty. The outbox

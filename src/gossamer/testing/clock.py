@@ -1,4 +1,6 @@
-"""A clock that a test moves by hand, so that it can assert "waited 30 s" without sleeping."""
+"""Time that a test controls: a clock moved by hand, an event loop on simulated time, and the bound after which a test counts
+as hung.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,9 @@ from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
 HUNG_AFTER: Final = 180.0
 """Seconds: enough for any single crawl of the suite on a machine that is busy with other work."""
+
+
+# A clock that a test moves by hand, so that it can assert "waited 30 s" without sleeping.
 
 
 class FakeClock:

@@ -1,6 +1,5 @@
-"""Conformance suite for robots gates: run it over an implementation of your own.
-
-Each check is one promise of `contracts.robots`. A broken promise raises an AssertionError that names it.
+"""Conformance suites for parts of the frontier: flights, politeness and its rules, robots, traversals, prioritizers,
+policies of revisits.
 """
 
 import random
@@ -252,6 +251,11 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
         assert list(first.follow(tasks, origin)) == list(second.follow(tasks, origin)), (
             "the same calls have the same result"
         )
+
+
+# Conformance suite for robots gates: run it over an implementation of your own.
+#
+# Each check is one promise of `contracts.robots`. A broken promise raises an AssertionError that names it.
 
 
 #: One day: for longer no robots.txt is good (RFC 9309, 2.4).

@@ -1,4 +1,4 @@
-"""Conformance suites for ledgers and task queues: run them over an implementation of your own."""
+"""Conformance suites for ledgers, task queues and the spaces of a ledger."""
 
 from collections.abc import Callable
 
@@ -13,6 +13,9 @@ from gossamer.values.task import Task
 from gossamer.values.visit import Location
 
 # Conformance suite for the spaces of a ledger: run it over an implementation of your own.
+
+# Conformance suites for ledgers and task queues: run them over an implementation of your own.
+
 
 #: Closes what is open as a kill would, and opens it again; at first it opens an empty one.
 ReopenLedger = Callable[[], Ledger]

@@ -1,7 +1,4 @@
-"""Conformance suite for links to runtimes of mobile crawlers: run it over a link of your own.
-
-Each check is one promise of `contracts.runtimes`. A broken promise raises an AssertionError that names it.
-"""
+"""Conformance suites for mobile crawlers: lenders, sources of pages, links to runtimes."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -167,6 +164,11 @@ def _answered(source: PageSource, url: str) -> Response:
 
 #: Seconds that the suite waits for a batch, in steps.
 PATIENCE, _STEP = 120.0, 5.0
+
+# Conformance suite for links to runtimes of mobile crawlers: run it over a link of your own.
+#
+# Each check is one promise of `contracts.runtimes`. A broken promise raises an AssertionError that names it.
+
 
 #: Identities that are none: what a URL, a path or a terminal would read otherwise.
 NO_IDENTITIES = ("", ".", "..", "../x", "a/b", "a b", "a\n", "é", "%2e", "-a", "a" * 65)

@@ -1,4 +1,4 @@
-"""Conformance suites for page handlers and log-ins: the code that runs a user's code keeps its promises, even if that fails."""
+"""Conformance suites for filters, processors, page handlers, log-ins and sessions."""
 
 import asyncio
 import random
@@ -113,6 +113,9 @@ def check_processor(processor: Processor, visits: Sequence[Visit], *, keeps_stat
 
 def _process(processor: Processor, one: Visit) -> list[Found | Item | Statements | Order]:
     return list(processor.process(Document(one)))
+
+
+# Conformance suites for page handlers and log-ins: the code that runs a user's code keeps its promises, even if that fails.
 
 
 async def check_page_handlers(handlers: PageHandlers, wanted: Sequence[Visit], unwanted: Sequence[Visit]) -> None:

@@ -1,4 +1,4 @@
-"""Conformance suites for seen sets and content indexes: run them over an implementation of your own."""
+"""Conformance suites for seen sets, content indexes and sieves."""
 
 import asyncio
 import random
@@ -8,6 +8,8 @@ from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex, LateSeenSet, SeenSet, TaskSieve
 from gossamer.values.task import Task
+
+# Conformance suites for seen sets and content indexes: run them over an implementation of your own.
 
 
 def check_seen_set(seen: SeenSet | LateSeenSet, *, urls: int = 2_000, seed: int = 1) -> None:

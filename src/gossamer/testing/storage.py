@@ -1,7 +1,4 @@
-"""Conformance suites for archives and row logs: run them over an implementation of your own.
-
-Each check is one promise of the contract's docstring. A broken promise raises an AssertionError that names it.
-"""
+"""Conformance suites for archives, row logs and keepers."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +10,11 @@ from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Item, Location, Record, Response, Visit, sha1_base32
+
+# Conformance suites for archives and row logs: run them over an implementation of your own.
+#
+# Each check is one promise of the contract's docstring. A broken promise raises an AssertionError that names it.
+
 
 #: What servers send in order to end a record, begin one, or forge a field (faults 19, 67, 70).
 HOSTILE_TEXTS = (

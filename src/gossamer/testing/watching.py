@@ -1,4 +1,4 @@
-"""Conformance suites for watchers and trap detection: run them over an implementation of your own."""
+"""Conformance suites for parts that learn from visits: relevance, watchers, templates, detection of traps."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -41,6 +41,9 @@ def check_relevance(relevance: Relevance) -> None:
             assert len(scores) == len(links), "one score for each link"
             assert all(0.0 <= one <= 1.0 for one in scores), "a link's score is a number from 0 to 1"
         assert len(relevance.links([], page, score)) == 0, "an empty call has an empty result"
+
+
+# Conformance suites for watchers and trap detection: run them over an implementation of your own.
 
 
 #: Pages of a host after which a trap must be known (fault 40).

@@ -1,8 +1,4 @@
-"""Chunks in files: written at the end of one, found by number, and put in order when half of it is old.
-
-A *table* says where each chunk lies, the *manifest* which table and file hold. The manifest is replaced last and as a whole, so a
-kill leaves the state before or the state after.
-"""
+"""The keys of the trie and the files that its chunks lie in."""
 
 import os
 from array import array
@@ -12,6 +8,12 @@ import msgspec
 
 from gossamer.engine.files import replace_file
 from gossamer.values.errors import CrawlDirectoryError
+
+# Chunks in files: written at the end of one, found by number, and put in order when half of it is old.
+#
+# A *table* says where each chunk lies, the *manifest* which table and file hold. The manifest is replaced last and as a whole, so a
+# kill leaves the state before or the state after.
+
 
 MANIFEST = "manifest.json"
 

@@ -1,10 +1,4 @@
-"""The trie as a queue (Ridgway 2010, section 4.6, "XTrie"): URLs that wait are taken by turns at every branch.
-
-Every node knows how many URLs wait at or below it, and whose turn was last among its children. A walk from the root takes the next
-child with something to do, so that domains take turns, then their hosts, then the parts of a host's paths. In the seed clearing a
-mark asked all peers up to the root, "hundreds of nodes", and the queue was given up for that; a number in the place of the
-inherited mark takes as many steps as the key has branches.
-"""
+"""The trie as the seen set of a crawl, and as a queue by itself (Ridgway 2010, section 4.6)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated
@@ -85,6 +79,14 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
 
     def count(self, host: str) -> int:
         return sum(1 for _ in self.under(host))
+
+
+# The trie as a queue (Ridgway 2010, section 4.6, "XTrie"): URLs that wait are taken by turns at every branch.
+#
+# Every node knows how many URLs wait at or below it, and whose turn was last among its children. A walk from the root takes
+# the next child with something to do, so that domains take turns, then their hosts, then the parts of a host's paths. In
+# the seed clearing a mark asked all peers up to the root, "hundreds of nodes", and the queue was given up for that; a
+# number in the place of the inherited mark takes as many steps as the key has branches.
 
 
 class TrieTurns:

@@ -1,7 +1,4 @@
-"""SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself.
-
-Place in the flow: :mod:`serving` reads requests into :class:`Wanted` here, and answers them.
-"""
+"""The SPARQL 1.1 Protocol as plain values, and the page on which people ask."""
 
 import base64
 import hashlib
@@ -13,6 +10,11 @@ import msgspec
 import pyoxigraph as oxigraph
 
 from gossamer.rdf.store.questions import SparqlQuestion
+
+# SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself.
+#
+# Place in the flow: :mod:`serving` reads requests into :class:`Wanted` here, and answers them.
+
 
 #: Media types of answers, by form, and the first of a kind is what holds where a client takes anything.
 ROW_TYPES = {

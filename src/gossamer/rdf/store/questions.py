@@ -1,4 +1,4 @@
-"""What can be asked, and in which form it is answered: pure code that command, server and the process that answers share."""
+"""Questions in SPARQL and the forms of their answers, made harmless for a terminal and legal in XML."""
 
 import codecs
 import json
@@ -72,6 +72,9 @@ def _json(character: str) -> str:
 
 def _xml(character: str) -> str:
     return "\ufffd" if _NOT_XML.match(character) else f"&#x{ord(character):X};"
+
+
+# What can be asked, and in which form it is answered: pure code that command, server and the process that answers share.
 
 
 #: Forms of an answer that has rows, or is true or false; and of one that is a graph.

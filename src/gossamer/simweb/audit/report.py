@@ -1,8 +1,4 @@
-"""The auditor's verdict: every judge's findings in one value, as text and as JSON.
-
-Place in the flow: the last step of an audit. `audit` reads a log, asks each judge, and returns an
-`Audit`; the command line prints it, tests look into it.
-"""
+"""The auditor's verdict as text, as JSON and as a picture."""
 
 from __future__ import annotations
 
@@ -31,6 +27,11 @@ from gossamer.simweb.audit.statements import StatedTriples, judge_statements, re
 from gossamer.simweb.audit.trace import RequestTrace, read_trace
 from gossamer.simweb.expected import expected_pages
 from gossamer.simweb.graph import WebGraph
+
+# The auditor's verdict: every judge's findings in one value, as text and as JSON.
+#
+# Place in the flow: the last step of an audit. `audit` reads a log, asks each judge, and returns an
+# `Audit`; the command line prints it, tests look into it.
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):

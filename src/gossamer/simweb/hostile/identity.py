@@ -1,7 +1,5 @@
-"""What the servers of chapter G show: a TLS context for each way in which a certificate or a handshake goes wrong.
-
-Place in the flow: `server` makes them when it plays cases of TLS. Keys are made for each server anew; nothing is secret.
-Needs the package `cryptography` (the extra `simweb`).
+"""Chapter G, TLS and identity: certificates that do not hold, handshakes without an end, and servers that ask for
+credentials.
 """
 
 from __future__ import annotations
@@ -21,6 +19,12 @@ from cryptography.x509.oid import NameOID
 
 from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Script, Step, answer, redirect
 from gossamer.values.outcome import Outcome
+
+# What the servers of chapter G show: a TLS context for each way in which a certificate or a handshake goes wrong.
+#
+# Place in the flow: `server` makes them when it plays cases of TLS. Keys are made for each server anew; nothing is secret.
+# Needs the package `cryptography` (the extra `simweb`).
+
 
 NAME: Final = "hostile.sim"
 """What certificates are for, with every name one level below it, where they are for the right one."""
