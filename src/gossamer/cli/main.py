@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gossamer._version import __version__
+from gossamer.cli.helping import ASKED, EVERYTHING, Entry, Group, HelpInPortions, write_groups
 from gossamer.cli.leaving import interruptible, own_process
 from gossamer.cli.saying import guard_terminal
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
@@ -107,8 +108,46 @@ COMMANDS = {
 }
 
 
-#: The headings of `gossamer --help`, in their order.
-GROUPS = ("Crawl", "Watch and steer", "Ask a crawl", "Take out", "Mend", "Try", "Many machines", "Make")
+#: The headings of `gossamer --help` in their order, each with an example.
+GROUPS = {
+    "Crawl": "gossamer crawl https://example.org/ --contact you@example.org -o mine",
+    "Watch and steer": "gossamer watch mine",
+    "Ask a crawl": "gossamer report mine broken",
+    "Take out": "gossamer export mine --to wacz",
+    "Mend": "gossamer verify mine --deep",
+    "Try": "gossamer fetch https://example.org/ --contact you@example.org",
+    "Many machines": "gossamer runtime check --serve https://example.org=/var/www/html",
+    "Make": "gossamer new spider shop",
+}
+
+#: Commands that `gossamer --help` leaves to the help of their groups.
+RARE = frozenset(
+    [
+        "checkpoint",
+        "rewire",
+        "ask",
+        "log",
+        "rank",
+        "trim",
+        "reprocess",
+        "normalize",
+        "check-filter",
+        "topology",
+        "simweb",
+        "bench",
+        "about",
+        "dev",
+        "diff",
+        "shell",
+        "rdf",
+        "serve-sparql",
+        "index",
+        "sink",
+        "exchange",
+        "merge",
+        "designations",
+    ]
+)
 
 
 def all_commands() -> dict[str, Command]:
@@ -123,7 +162,7 @@ def find_command(name: str) -> click.Command:
     return command
 
 
-class _Commands(click.Group):
+class _Commands(HelpInPortions, click.Group):
     """Knows every command by name, loads one only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -132,12 +171,22 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return find_command(cmd_name) if cmd_name in COMMANDS or cmd_name in all_commands() else None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in groups, without loading any of them."""
+    def groups(self, ctx: click.Context) -> dict[str, Group]:
+        """The commands in groups, without loading any of them."""
         known = all_commands()
-        for group in dict.fromkeys([*GROUPS, *(command.group for command in known.values())]):
-            with formatter.section(group):
-                formatter.write_dl([(name, one.text) for name, one in known.items() if one.group == group])
+        return {
+            group: Group(
+                [Entry(name, one.text, name not in RARE) for name, one in known.items() if one.group == group],
+                GROUPS.get(group, ""),
+            )
+            for group in dict.fromkeys([*GROUPS, *(command.group for command in known.values())])
+        }
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Commands and options: those that were asked for."""
+        if ctx.meta.get(ASKED, "") in ("", EVERYTHING):
+            click.Command.format_options(self, ctx, formatter)
+        write_groups(self.groups(ctx), ctx, formatter, "gossamer", "commands")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in all_commands():
@@ -156,7 +205,7 @@ def _install_completion(context: click.Context, _: click.Parameter, shell: str |
     context.exit()
 
 
-@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="gossamer %(version)s")
 @click.option(
     "--install-completion",
@@ -168,13 +217,16 @@ def _install_completion(context: click.Context, _: click.Parameter, shell: str |
     callback=_install_completion,
     help="Let the shell complete commands and options: bash, zsh or fish; without a name, that of $SHELL.",
 )
-def commands() -> None:
+@click.pass_context
+def commands(context: click.Context) -> None:
     """Gossamer crawls the web: politely, exactly, and so that you can see into it.
 
     \b
     gossamer crawl https://example.org/ --contact you@example.org
     gossamer crawl --help
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,5 +1,6 @@
 """Command-line options made from the table of crawl options: one source for names, types, bounds and words."""
 
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from gossamer.cli.helping import Entry, Group, HelpInPortions, write_groups
 from gossamer.crawls.options import CrawlOptions, all_options, headings
 from gossamer.engine.sheet import Property, build, nearest, properties, written
 from gossamer.values.errors import UsageError
@@ -16,6 +18,15 @@ from gossamer.values.errors import UsageError
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SHORT = {"output": "-o"}
+
+#: Values of options in a word, where neither unit nor choices say it.
+_VALUES = {"include": "RE2", "exclude": "RE2", "filter": "EXPRESSION", "until": "EXPRESSION", "header": "FIELD"}
+_VALUES |= {"contact": "URL|MAIL", "proxy": "URL", "user_agent": "TEXT", "delay": "TIME|auto", "linger": "TIME|forever"}
+_OF_UNIT = {"s": "TIME", "bytes": "SIZE", "bytes/s": "SIZE", "pages/s": "N"}
+_OF_NAMED = {"a file": "FILE", "a folder": "DIR"}
+
+#: Characters of choices that still leave room for what the option does.
+LONGEST = 20
 
 
 #: What only a configuration file, or a program, says.
@@ -25,21 +36,24 @@ _IN_FILES = frozenset(("hosts",))
 SETTLED = ("output", "overwrite", "resume")
 
 
-class OptionsInGroups(click.Command):
+class OptionsInGroups(HelpInPortions):
     """A command whose help shows the options of a crawl under headings."""
 
+    def groups(self, ctx: click.Context) -> dict[str, Group]:
+        """The options under their headings; those of the command alone stand last."""
+        options = (param for param in self.get_params(ctx) if isinstance(param, click.Option))
+        records = {param.name: record for param in options if (record := param.get_help_record(ctx))}
+        found = {}
+        for title, heading in headings().items():
+            usual = heading.usual.split()
+            names = [name for name in (*usual, *heading.others.split()) if name in records]
+            entries = [Entry(*records.pop(name), name in usual) for name in names]
+            found[title] = Group(entries, heading.example)
+        return found | {"Other": Group([Entry(*record, True) for record in records.values()])}
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, group by group; those that no crawl knows stand last."""
-        known = headings()
-        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*known.values(), "Other")}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                groups[known.get(param.name or "", "Other")].append(record)
-        for heading, records in groups.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+        """The options that were asked for, group by group."""
+        write_groups(self.groups(ctx), ctx, formatter, f"gossamer {ctx.info_name}", "options")
 
 
 def crawl_options(command: F) -> F:
@@ -87,11 +101,15 @@ def _option(prop: Property) -> Callable[[F], F]:
 
 
 def _metavar(prop: Property) -> str:
-    if prop.unit == "s":
-        return "TIME"
-    if prop.unit == "bytes":
-        return "SIZE"
-    return "N" if prop.type.startswith("int") else prop.name.upper()
+    """The value of an option in a word: its choices, where they are few, or its kind."""
+    if prop.name in _VALUES:
+        return _VALUES[prop.name]
+    if prop.unit in _OF_UNIT:
+        return _OF_UNIT[prop.unit]
+    choices = "|".join(re.findall(r"'([^']+)'", prop.type))
+    if choices and len(choices) <= LONGEST:
+        return choices
+    return "N" if prop.type.startswith("int") else _OF_NAMED.get(prop.names, prop.name.upper())
 
 
 def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, Any] = {}) -> CrawlOptions:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.helping import ASKED, EVERYTHING
 from gossamer.cli.main import all_commands, commands, find_command
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.options import all_options
@@ -82,6 +83,8 @@ def _commands() -> str:
             parent=click.Context(commands, info_name="gossamer", **commands.context_settings),
         )
         context.info_name = name
+        context.meta[ASKED] = EVERYTHING
+        context.terminal_width = 78  # of whichever terminal makes the page
         parts.append(f"## gossamer {name}\n\n```\n{command.get_help(context)}\n```")
     return _page("Commands", *parts)
 

@@ -8,7 +8,7 @@ brings a sheet of its own (:mod:`gossamer.engine.subjects`): :func:`all_options`
 
 import typing
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -533,33 +533,71 @@ class CrawlOptions(Sheet, frozen=True):
     no_warc: Annotated[bool, setting("Keep no archive.", restart=CHANGES_GRAPH)] = False
 
 
+class Heading(NamedTuple):
+    """Options that stand together in the help."""
+
+    usual: str
+    """Names of options that `gossamer crawl --help` shows, in their order."""
+    others: str
+    """Those that its help shows when the group, or everything, is asked for."""
+    example: str
+
+
 #: The options of the core under the headings of `gossamer crawl --help`, in their order. Those of subjects stand behind them.
 HEADINGS = {
-    "Start": "output resume overwrite accept_loss seed_files config sets wiring_name",
-    "Scope": "scope include exclude only never depth filter noise normalise traps release follow_nofollow sitemaps "
-    "page_requisites max_links language",
-    "Limits": "max_pages max_pages_per_host max_time total_time max_bytes max_page_size min_free_disk until",
-    "Politeness": "delay domain_delay ip_delay per_host rate bandwidth robots robots_cache i_own_these_hosts retries linger "
-    "hosts",
-    "Order": "strategy",
-    "Identity and network": "user_agent contact header header_for auth cookies cookie_file proxy http2 ca_file resolve "
-    "allow_network",
-    "What is kept": "no_warc details text near_duplicates items item_columns item_key item_formulas mirror index sinks rdf "
-    "triple_store",
-    "Many processes": "concurrency agents max_agents crawlers designation masters policy place agent_place exchange agent "
-    "exchange_key",
-    "Output": "as_json quiet verbose dashboard",
+    "Start": Heading(
+        "output resume overwrite seed_files config",
+        "sets wiring_name accept_loss",
+        "gossamer crawl --seeds seeds.txt --config my.toml -o mine",
+    ),
+    "Scope": Heading(
+        "scope include exclude depth page_requisites",
+        "sitemaps only never filter language follow_nofollow normalise noise max_links traps release",
+        "gossamer crawl https://example.org/docs/ --scope prefix --depth 3 --exclude '\\?print='",
+    ),
+    "Limits": Heading(
+        "max_pages max_time max_pages_per_host",
+        "max_bytes max_page_size total_time min_free_disk until",
+        "gossamer crawl https://example.org/ --max-pages 1000 --max-time 10m --min-free-disk 5GB",
+    ),
+    "Politeness": Heading(
+        "delay per_host rate robots",
+        "domain_delay ip_delay bandwidth robots_cache i_own_these_hosts retries linger hosts",
+        "gossamer crawl http://localhost:8000/ --delay 0 --per-host 4",
+    ),
+    "Order": Heading("strategy", "", "gossamer crawl https://example.org/ --strategy host-breadth"),
+    "Identity and network": Heading(
+        "contact user_agent header cookies proxy",
+        "header_for auth cookie_file http2 ca_file resolve allow_network",
+        "gossamer crawl https://example.org/ --contact you@example.org --proxy socks5h://127.0.0.1:1080",
+    ),
+    "What is kept": Heading(
+        "items mirror rdf",
+        "no_warc details text near_duplicates item_columns item_key item_formulas index sinks triple_store",
+        "gossamer crawl https://example.org/ --mirror site --items items.csv",
+    ),
+    "Many processes": Heading(
+        "agents",
+        "max_agents concurrency crawlers designation masters policy place agent_place exchange agent exchange_key",
+        "gossamer crawl --seeds seeds.txt --agents 4 --concurrency 256",
+    ),
+    "Output": Heading(
+        "as_json quiet dashboard", "verbose", "gossamer crawl https://example.org/ --json > summary.json"
+    ),
 }
 
 S = TypeVar("S", bound=Sheet)
 
 
-def headings() -> dict[str, str]:
-    """Option -> the heading under which help shows it: those of the core, then the titles of subjects."""
-    found = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
+def headings() -> dict[str, Heading]:
+    """The headings of the help: those of the core, then the titles of subjects."""
+    found = dict(HEADINGS)
     for one in subjects():
         if one.options:
-            found |= dict.fromkeys(found_at(one.options).__struct_fields__, one.title)
+            names = " ".join(found_at(one.options).__struct_fields__)
+            known = found.get(one.title, Heading("", "", one.example))
+            part = "others" if one in shipped() else "usual"  # people install a package for its options
+            found[one.title] = known._replace(**{part: f"{getattr(known, part)} {names}".strip()})
     return found
 
 

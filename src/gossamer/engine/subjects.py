@@ -61,6 +61,8 @@ class Subject(NamedTuple):
     name: str
     title: str
     """The heading of its options in `gossamer crawl --help`, as `Mobile crawlers`."""
+    example: str = ""
+    """A command that uses these options, for the help."""
     options: str = ""
     """A :class:`~gossamer.engine.sheet.Sheet`: options of `crawl`, of configuration files and of `gossamer.crawl()`."""
     wire: str = ""

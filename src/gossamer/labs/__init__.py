@@ -10,6 +10,7 @@ from gossamer.engine.subjects import Subject
 SUBJECT = Subject(
     name="labs",
     title="Topics and importance",
+    example="gossamer crawl https://example.org/ --topic 'solar sail'",
     options="gossamer.labs.options:FocusOptions",
     wire="gossamer.labs.wiring:wire",
     providers={

@@ -17,6 +17,7 @@ from gossamer.engine.subjects import Command, Subject
 SUBJECT = Subject(
     name="mobile",
     title="Mobile crawlers",
+    example="gossamer crawl https://example.org/ --mobile --runtime example.org=https://example.org:8443",
     options="gossamer.mobile.options:MobileOptions",
     wire="gossamer.mobile.wiring:wire",
     commands={

@@ -16,6 +16,7 @@ from gossamer.engine.subjects import Command, Subject
 SUBJECT = Subject(
     name="recrawl",
     title="Coming back to known pages",
+    example="gossamer crawl https://example.org/ --recrawl every=1d --linger forever",
     options="gossamer.recrawl.options:RecrawlOptions",
     wire="gossamer.recrawl.wiring:wire",
     commands={

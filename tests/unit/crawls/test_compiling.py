@@ -79,7 +79,7 @@ def told(wiring: Wiring, what: str) -> Any:
 
 
 def test_every_option_of_the_core_stands_under_one_heading_of_the_help() -> None:
-    listed = [name for names in HEADINGS.values() for name in names.split()]
+    listed = [name for one in HEADINGS.values() for name in f"{one.usual} {one.others}".split()]
     assert len(listed) == len(set(listed))
     assert set(CrawlOptions.__struct_fields__) <= set(listed)
 

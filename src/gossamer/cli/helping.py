@@ -1,0 +1,144 @@
+"""Help in portions: `--help` shows the usual commands or options, `--help GROUP` one group whole, `--help all` everything.
+
+Place in the flow: :mod:`gossamer.cli.main` lists commands in groups, :mod:`gossamer.cli.options` the options of a crawl.
+Both give their groups to :func:`write_groups`, which knows what was asked for. No library for grouped help is used: those
+that there are import more than all of click, and none shows a part.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+#: Where a context keeps what was asked for: a heading, EVERYTHING, or nothing for what people use.
+ASKED = "gossamer.help"
+EVERYTHING = "all"
+
+#: Columns of help on a wide terminal.
+WIDTH = 100
+
+
+class Entry(NamedTuple):
+    """A command or an option in a group."""
+
+    name: str
+    text: str
+    is_usual: bool
+
+
+class Group(NamedTuple):
+    """Commands or options under one heading."""
+
+    entries: Sequence[Entry]
+    example: str = ""
+
+
+class HelpInPortions(click.Command):
+    """A command whose `--help` takes the name of a group."""
+
+    def groups(self, ctx: click.Context) -> Mapping[str, Group]:
+        """The groups by their headings, in order."""
+        raise NotImplementedError
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """`--help`, with a group behind it or without."""
+
+        def show(context: click.Context, _: click.Parameter, asked: str | None) -> None:
+            if asked is None or context.resilient_parsing:
+                return
+            context.meta[ASKED] = _heading(self.groups(context), asked) if asked else ""
+            click.echo(self.get_help(context), color=context.color)
+            context.exit()
+
+        return click.Option(
+            self.get_help_option_names(ctx),
+            is_flag=False,
+            flag_value="",
+            metavar="[GROUP]",
+            is_eager=True,
+            expose_value=False,
+            callback=show,
+            help="Show the usual ones, one group, or with `all` everything.",
+        )
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help, as wide as the terminal, at most :data:`WIDTH` columns."""
+        ctx.max_content_width = WIDTH
+        return super().get_help(ctx)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What the command does; who asks for one group knows that."""
+        if not _is_one(ctx):
+            super().format_help_text(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The last words, but for one group."""
+        if not _is_one(ctx):
+            super().format_epilog(ctx, formatter)
+
+
+def _is_one(ctx: click.Context) -> bool:
+    return ctx.meta.get(ASKED, "") not in ("", EVERYTHING)
+
+
+def _heading(groups: Mapping[str, Group], asked: str) -> str:
+    """The heading that is meant: by its beginning, or by one of its words.
+
+    Raises:
+        click.UsageError: none is.
+    """
+    wanted = asked.lower().replace("-", " ").strip()
+    if wanted == EVERYTHING:
+        return EVERYTHING
+    for heading in groups:
+        if wanted and (heading.lower().startswith(wanted) or wanted in heading.lower().split()):
+            return heading
+    words = [key_of(heading) for heading in groups]
+    raise click.UsageError(f"--help knows no group {asked!r}; groups: {', '.join(words)}, all")
+
+
+def key_of(heading: str) -> str:
+    """The word by which a group is asked for: the first of its heading that says something."""
+    words = [word for word in heading.lower().split() if word not in ("a", "and", "is", "to", "what")]
+    return words[0]
+
+
+def write_groups(
+    groups: Mapping[str, Group], ctx: click.Context, formatter: click.HelpFormatter, called: str, kind: str
+) -> None:
+    """Write what was asked for of these groups, and how to ask for more.
+
+    Args:
+        groups: by their headings.
+        ctx: says what was asked for.
+        formatter: gets it.
+        called: the command as it is typed, for the last line.
+        kind: what stands in the groups, in the plural.
+    """
+    asked = ctx.meta.get(ASKED, "")
+    for heading, group in groups.items():
+        if asked and asked not in (EVERYTHING, heading):
+            continue
+        entries: list[Any] = [one for one in group.entries if asked or one.is_usual]
+        if not entries:
+            continue
+        with formatter.section(heading):
+            formatter.write_dl([(one.name, one.text if asked else _brief(one.text)) for one in entries])
+            if asked and group.example:
+                formatter.write(f"\n{'':{formatter.current_indent}}Example: {group.example}\n")
+    if asked != EVERYTHING:
+        keys = ", ".join(key_of(heading) for heading, group in groups.items() if group.entries)
+        count = sum(len(group.entries) for group in groups.values())
+        formatter.write_paragraph()
+        formatter.write_text(
+            f"`{called} --help all` shows all {count} {kind}, `{called} --help GROUP` one group: {keys}."
+        )
+
+
+def _brief(text: str) -> str:
+    """The first clause of a text of help: the whole text stands in the help of its group."""
+    default = f" [default:{text.partition(' [default:')[2]}" if " [default:" in text else ""
+    first = text.partition(" [default:")[0].removesuffix(" (repeatable).")
+    for end in (". ", "; "):
+        first = first.partition(end)[0]
+    return f"{first.removesuffix('.')}.{default}"

@@ -1,0 +1,80 @@
+"""Help in portions: what people use fits two screens, a group or everything is there for the asking, and examples work."""
+
+import re
+import shlex
+
+import click
+import pytest
+
+from gossamer.cli.helping import HelpInPortions
+from gossamer.cli.main import all_commands, commands, find_command, main
+
+#: Two screens of a terminal.
+TWO_SCREENS = 100
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def options_in(text: str) -> set[str]:
+    return set(re.findall(r"^ {2}(?:-\w, )?(--[a-z0-9-]+)", text, re.MULTILINE))
+
+
+def test_the_help_of_a_crawl_fits_two_screens_and_shows_thirty_options(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "crawl", "--help")
+    assert text.count("\n") <= TWO_SCREENS
+    assert 25 <= len(options_in(text)) <= 35
+
+
+def test_everything_is_there_for_the_asking(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = options_in(told(capsys, "crawl", "--help", "all"))
+    known = {name for param in find_command("crawl").params for name in param.opts if name.startswith("--")}
+    hidden = {name for param in find_command("crawl").params if getattr(param, "hidden", False) for name in param.opts}
+    assert known - hidden <= shown
+    names = re.findall(r"^ {2}([a-z-]+) {2}", told(capsys, "--help", "all"), re.MULTILINE)
+    assert set(all_commands()) <= set(names)
+
+
+@pytest.mark.parametrize("asked", ["politeness", "Polite", "POLITENESS"])
+def test_a_group_is_shown_whole_and_alone(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "crawl", "--help", asked)
+    assert {"--delay", "--robots", "--robots-cache", "--linger"} <= options_in(text)
+    assert "--scope" not in options_in(text)
+    assert "Example: gossamer crawl" in text
+
+
+def test_an_unknown_group_is_one_line_that_names_the_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crawl", "--help", "jam"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "--help knows no group 'jam'; groups: start, scope, limits" in err
+
+
+def test_gossamer_alone_prints_its_help_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys) == told(capsys, "--help")
+
+
+def grouped() -> list[tuple[str, str]]:
+    found = []
+    for command in (commands, find_command("crawl")):
+        assert isinstance(command, HelpInPortions)
+        groups = command.groups(click.Context(command, info_name=command.name))
+        found += [(heading, group.example) for heading, group in groups.items() if heading != "Other"]
+    return found
+
+
+@pytest.mark.parametrize(("heading", "example"), grouped(), ids=lambda one: one[:20])
+def test_each_group_has_an_example_whose_options_are_there(heading: str, example: str) -> None:
+    assert example, heading
+    program, name, *arguments = shlex.split(example.partition(" > ")[0])
+    command = find_command(name)
+    if isinstance(command, click.Group):
+        assert arguments.pop(0) in command.list_commands(click.Context(command))
+        return
+    assert program == "gossamer"
+    with command.make_context(name, arguments, resilient_parsing=False):
+        pass
