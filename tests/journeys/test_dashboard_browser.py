@@ -202,6 +202,33 @@ def test_the_overview_shows_figures_and_problems_to_everybody(
         assert page.errors == []
 
 
+def test_a_page_of_a_package_is_a_tab_and_all_of_it_is_text(
+    page: Any, rested: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    info = tmp_path / "site" / "wild-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: wild\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[gossamer.subjects]\nwild = wild:SUBJECT\n")
+    (tmp_path / "site" / "wild.py").write_text(
+        "from gossamer.dashboard.contract import Page\nfrom gossamer.engine.subjects import Subject\n"
+        "SUBJECT = Subject('wild', 'Wild', pages={'A/B <i>': 'wild:page', 'Broken': 'wild:broken'})\n"
+        "HARM = '<img src=x onerror=window.pwned=1>'\n"
+        "page = lambda crawl: Page(HARM, f'{HARM}\\n\\nsecond', ['name', 'n'], [[HARM, 3]])\n"
+    )
+    with served({**environment, "PYTHONPATH": str(info.parent)}, rested) as (_, read):
+        page.goto(read)
+        page.click("text=A/B <i>")
+        page.wait_for_selector("main h2:text-is('<img src=x onerror=window.pwned=1>')")
+        assert page.locator("main td").all_inner_texts() == ["<img src=x onerror=window.pwned=1>", "3"]
+        assert page.locator("main p").nth(1).inner_text() == "second"
+        assert page.get_attribute(".tabs a:text-is('A/B <i>')", "aria-current") == "page"
+        assert page.locator("main img").count() == 0 and page.evaluate("window.pwned") is None
+        assert hindrances(page) == []
+        page.click("text=Broken")
+        page.wait_for_selector("main p.trouble:text('cannot be loaded')")
+        assert [one for one in page.errors if "400" not in one and "409" not in one] == []
+
+
 def test_hosts_are_searched_sorted_and_lead_nowhere_else(page: Any, rested: Path, environment: dict[str, str]) -> None:
     with served(environment, rested) as (full, _):
         page.goto(full)

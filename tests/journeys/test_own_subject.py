@@ -1,4 +1,4 @@
-"""The package of docs/extending.md: installed beside ours, it adds options, a rule of politeness with its word, and a command."""
+"""The package of docs/extending.md: installed beside ours, it adds all that our own subjects add."""
 
 import json
 import os
@@ -6,9 +6,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
+from gossamer.dashboard.crawls import key_of
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing import FakeWeb, check_politeness_rule
 from gossamer.testing.clock import HUNG_AFTER
 from tools.checkout import ROOT
@@ -75,6 +80,57 @@ def test_its_rule_of_politeness_has_hosts_rest_and_says_why(environment: dict[st
         printed = gossamer(environment, "topology", "http://harbour.test/", "--tide-rest", "5s", "--format", "toml")
     assert "tides" in printed
     assert json.loads(gossamer(environment, "status", crawl, "--json"))["pages"] == 2
+
+
+@pytest.mark.slow
+def test_its_table_keeper_and_page_are_those_of_the_crawl(environment: dict[str, str], tmp_path: Path) -> None:
+    """A kill behind the write of a group, and a run that goes on, leave each row and mark there once."""
+    directory = tmp_path / "crawl"
+    with FakeWeb.tree(3, 2) as web:
+        at = web.url("/").removeprefix("http://").rstrip("/")
+        options = ["--resolve", f"*={at}", "--delay", "0", "--quiet", "-o", str(directory), "--tide-rest", "1ms"]
+        killed = [sys.executable, "-P", "-m", "gossamer", "crawl", "http://harbour.test/", *options]
+        crash = {**environment, "GOSSAMER_CRASH": "before-commit:3"}
+        assert subprocess.run(killed, env=crash, capture_output=True, timeout=HUNG_AFTER, check=False).returncode == -9
+        gossamer(environment, "resume", str(directory))
+
+    def asked(sql: str) -> list[Any]:
+        rows = gossamer(environment, "query", str(directory), sql, "--format", "jsonl")
+        return [json.loads(line) for line in rows.splitlines()]
+
+    found = asked("SELECT url, is_harbour FROM tides ORDER BY url")
+    visited = [row["url"] for row in asked("SELECT url FROM pages_all")]
+    assert [row["url"] for row in found] == sorted([*visited, "http://harbour.test/robots.txt"])
+    pages = len(found)
+    assert len(web.expected) < pages == len({row["url"] for row in found})
+    assert all(row["is_harbour"] for row in found)
+    with (ledger := RocksLedger(LedgerSheet(directory=str(directory)))).looking():
+        space = Space("tides-marks")
+        ledger.spaces.open(space)
+        assert ledger.spaces.get(space, "harbour.test", b"marks") == b"%d" % pages
+    assert f'directory = "{directory}"' in (directory / "crawl.toml").read_text().partition("tide-marks")[2]
+    shown = shown_page({**environment, "XDG_STATE_HOME": str(tmp_path)}, directory)
+    assert (shown["text"], shown["table"]["columns"]) == ("Pages by tide.", ["is_harbour", "pages"])
+    assert (shown["table"]["title"], shown["table"]["rows"]) == ("Tides", [[True, pages]])
+
+
+def shown_page(environment: dict[str, str], directory: Path) -> Any:
+    """The page of the package, as a dashboard of the crawl serves it."""
+    line = [sys.executable, "-P", "-m", "gossamer", "dashboard", str(directory)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            address, _, key = process.stdout.readline().strip().partition("?token=")
+
+            def ask(path: str) -> Any:
+                asked = Request(f"{address}api/{path}", headers={"Authorization": f"Bearer {key}"})
+                with urlopen(asked, timeout=HUNG_AFTER) as answer:
+                    return json.load(answer)
+
+            assert ask("pages") == [{"title": "Tides", "subject": "tides"}]
+            return ask(f"crawls/{key_of(directory)}/pages/Tides")
+        finally:
+            process.kill()
 
 
 def test_the_rule_of_the_manual_keeps_the_promises_of_rules(environment: dict[str, str]) -> None:

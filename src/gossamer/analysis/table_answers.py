@@ -39,7 +39,7 @@ class TableQuestion(msgspec.Struct, frozen=True):
 
 
 class TableAnswer(msgspec.Struct, frozen=True):
-    """A table."""
+    """A table that is cut to the size that a browser shows."""
 
     title: str
     columns: list[str]
@@ -68,14 +68,14 @@ def _tables(directory: Path, question: TableQuestion) -> list[TableAnswer]:
                 raise UsageError(f"there is no report {question.report!r}{nearest(question.report, REPORTS)}")
             made = Reporter(directory, database).make(question.report, SECTION)
             return [
-                _table(one.title, one.columns, one.types, one.rows, SECTION, one.total > len(one.rows), one.plot)
+                table_answer(one.title, one.columns, one.types, one.rows, SECTION, one.total > len(one.rows), one.plot)
                 for one in made.sections
             ]
         found = database.ask(question.sql)
-        return [_table("", found.columns, found.types, found, question.rows)]
+        return [table_answer("", found.columns, found.types, found, question.rows)]
 
 
-def _table(
+def table_answer(
     title: str,
     columns: list[str],
     types: list[str],
@@ -84,6 +84,7 @@ def _table(
     is_more: bool = False,
     plot: BarPlot | None = None,
 ) -> TableAnswer:
+    """At most so many rows of a table, with long cells cut; `is_more` says that others were left out before."""
     made: list[msgspec.Raw] = []
     size = 0
     for row in rows:

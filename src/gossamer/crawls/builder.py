@@ -11,7 +11,9 @@ import msgspec
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
+from gossamer.engine.subjects import found_at, installed
 from gossamer.engine.wiring import Wiring, with_settings
+from gossamer.storage.tables.log import TableLogSheet
 from gossamer.values.url import WITH_AUTHORITY
 
 # A wiring that the options of a crawl fill in, one after the other.
@@ -75,6 +77,15 @@ class Builder:
         plan = wirings.ProviderPlan(use=use, providers=dict(providers), settings=dict(settings))
         self.wiring = msgspec.structs.replace(self.wiring, providers={**self.wiring.providers, name: plan})
 
+    def add_table(self, table: str) -> None:
+        """Have the row log keep one more table; a wiring without a row log keeps none.
+
+        Raises:
+            WiringError: the row log of the wiring knows no tables.
+        """
+        if "log" in self.wiring.providers:
+            self.wiring = wirings.with_settings(self.wiring, "log", more_tables(self.wiring, table))
+
     def bind_also(self, unit: str, role: str, key: str, provider: str) -> None:
         """Bind one more provider to a role that takes many, behind those that are bound under the key.
 
@@ -91,6 +102,13 @@ class Builder:
                 self.wiring = msgspec.structs.replace(self.wiring, **{table: {**units, unit: plan}})
                 return
         raise WiringError(f"{self.wiring.source}: there is no unit {unit!r} for the role {role!r} of {provider!r}")
+
+
+def more_tables(wiring: Wiring, table: str) -> dict[str, Any]:
+    """The setting of the row log that has it keep one more table."""
+    log = wiring.providers.get("log")
+    tables = TableLogSheet().tables if log is None else log.settings.get("tables", TableLogSheet().tables)
+    return {"tables": [*dict.fromkeys((*tables, table))]}
 
 
 #: Stores that can wait for the disk, by what a wiring uses.
@@ -139,9 +157,15 @@ def with_directory(wiring: Wiring, directory: str) -> Wiring:
     for unit, plan in wiring.providers.items():
         if plan.use in _SPOOLING:
             wiring = wirings.with_settings(wiring, unit, {"spool": directory})
-        if plan.use in _FILED:
+        if plan.use in _FILED or _keeps_files(plan.use):
             wiring = wirings.with_settings(wiring, unit, {"directory": directory})
     return wiring
+
+
+def _keeps_files(use: str) -> bool:
+    """Whether a provider of an installed subject has a setting for the crawl directory."""
+    places = (place for one in installed() if (place := one.providers.get(use)))
+    return any("directory" in found_at(place).sheet_type.__struct_fields__ for place in places)
 
 
 # What the protocol modules of a wiring mean for the other stages: whoever adds a module changes nothing else (row M1).

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from gossamer.crawls.builder import more_tables
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.storage.tables.log import TableLogSheet
 from gossamer.values.visit import HTML_TYPES
 
 
@@ -67,9 +67,7 @@ def with_structured_data(wiring: Wiring) -> Wiring:
         components={**wiring.components, "process": process},
         providers={name: ProviderPlan(use=name), **wiring.providers},
     )
-    log = wiring.providers.get("log")
-    tables = list(log.settings.get("tables", TableLogSheet().tables)) if log else []
-    return _set(wiring, "rdf", "log", {"tables": [*dict.fromkeys((*tables, "triples"))]})
+    return _set(wiring, "rdf", "log", more_tables(wiring, "triples"))
 
 
 def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:

@@ -27,9 +27,17 @@ from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS, Access
 from gossamer.dashboard.jobs import StartedCrawl, StartForm, start, start_form
 from gossamer.dashboard.of_crawl import ExportAnswers, QuestionAnswers
+from gossamer.dashboard.pages import PageName, page_names
 from gossamer.dashboard.questions import Replays, ReportNames, names_of_reports, questions_file, save_questions
-from gossamer.dashboard.remote_crawls import SiteElsewhere, look_elsewhere
-from gossamer.dashboard.sites import ListedSites, entrance, list_sites, save_sites, sites_file
+from gossamer.dashboard.sites import (
+    ListedSites,
+    SiteElsewhere,
+    entrance,
+    list_sites,
+    look_elsewhere,
+    save_sites,
+    sites_file,
+)
 from gossamer.dashboard.streaming import Streams, exposition
 from gossamer.engine.errors import FlowError
 from gossamer.values.errors import GossamerError, UsageError
@@ -182,6 +190,8 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             route("/api/crawls/{key}/answerable", of_crawl.tell_answerable),
             route("/api/crawls/{key}/sparql", questions.tell_triples),
             route("/api/crawls/{key}/search", questions.tell_words),
+            route("/api/pages", _pages),
+            route("/api/crawls/{key}/pages/{name:path}", questions.tell_page),
             route("/api/crawls/{key}/rewire", of_crawl.do_rewire, "POST"),
             route("/api/crawls/{key}/log", of_crawl.tell_log),
             route("/api/crawls/{key}/resume", of_crawl.do_resume, "POST"),
@@ -263,6 +273,10 @@ async def _reports(request: Request, crawls: Crawls) -> ReportNames:
 
 async def _save_reports(request: Request, crawls: Crawls) -> ReportNames:
     return save_questions(questions_file(), await request.body())
+
+
+async def _pages(request: Request, crawls: Crawls) -> list[PageName]:
+    return await crawls.run(page_names)
 
 
 async def _catalog(request: Request, crawls: Crawls) -> rewiring.Offered:

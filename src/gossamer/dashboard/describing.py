@@ -17,6 +17,7 @@ from gossamer.dashboard.asking import ORDERS
 from gossamer.dashboard.crawls import ListedHosts
 from gossamer.dashboard.exporting import Exports, ExportWish, NamedExport
 from gossamer.dashboard.jobs import JobDone, LogTail, NewCrawl, Restore, StartedCrawl, StartForm
+from gossamer.dashboard.pages import PageName, ShownPage
 from gossamer.dashboard.questions import KeptQuestions, ReportNames
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
 from gossamer.dashboard.sites import KeptSites, Layout, ListedSites
@@ -61,11 +62,13 @@ def openapi() -> dict[str, Any]:
         Exports,
         ExportWish,
         NamedExport,
+        PageName,
+        ShownPage,
     )
     schemas, parts = msgspec.json.schema_components([*kinds, *of_changes, *ORDERS.values()], ref_template=_REF)
     standing, story, archived, hosts, host, graph, layout, answerable, triples, instances, traps = schemas[: len(kinds)]
     names, rewiring, rewired, reports, questions, log, restore, done, sites, kept_sites, *more = schemas[len(kinds) :]
-    start_form, new_crawl, started, exports, wish, named, *orders = more
+    start_form, new_crawl, started, exports, wish, named, page_name, page, *orders = more
     crawl = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
     agent = _query("agent", "Ask this agent alone, of several that are at work.")
     paths: dict[str, Any] = {
@@ -138,6 +141,13 @@ def openapi() -> dict[str, Any]:
             **_post("Keep them.", layout, layout, crawl),
         },
         "/api/catalog": _get("Give the names that a change of a graph may use.", names),
+        "/api/pages": _get(
+            "Name the pages that subjects add, those of installed packages among them.",
+            {"type": "array", "items": page_name},
+        ),
+        "/api/crawls/{key}/pages/{name}": _get(
+            "Give the page of this title, as its subject makes it of a crawl.", page, crawl, {**crawl, "name": "name"}
+        ),
         "/api/crawls/{key}/rewire": _post(
             "Change the graph of a running crawl by names of the catalog, or say what that would change.",
             rewiring,

@@ -21,6 +21,7 @@ from gossamer.dashboard.questions import (
     FARTHEST,
     HITS,
     MOST_HITS,
+    Pages,
     SearchConsole,
     TableConsole,
     TripleConsole,
@@ -202,10 +203,11 @@ def number_in(request: Request, name: str, usual: float, most: float, least: flo
 
 
 class QuestionAnswers:
-    """Answers to questions in SQL, SPARQL and words."""
+    """Answers to questions in SQL, SPARQL and words, and pages that subjects add."""
 
     def __init__(self) -> None:
         self._console, self._triples, self._words = TableConsole(), TripleConsole(), SearchConsole()
+        self._pages = Pages()
 
     def __repr__(self) -> str:
         return "<QuestionAnswers>"
@@ -226,6 +228,11 @@ class QuestionAnswers:
         start = int(number_in(request, "start", 0, FARTHEST, least=0))
         most = int(number_in(request, "limit", HITS, MOST_HITS, least=1))
         return await self._words.ask(shown.directory, asked, start, most)
+
+    async def tell_page(self, request: Request, crawls: Crawls) -> msgspec.Raw:
+        """A page that a subject adds."""
+        shown = await crawls.named(request.path_params["key"])
+        return await self._pages.ask(shown.directory, request.path_params["name"])
 
 
 class ExportAnswers:

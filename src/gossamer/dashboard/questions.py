@@ -21,6 +21,7 @@ from gossamer.analysis.replaying import LASTS, ReplayAddresses, ReplayAsked
 from gossamer.analysis.reporting import REPORTS
 from gossamer.analysis.table_answers import TableQuestion
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
+from gossamer.dashboard.pages import PageQuestion, page_names
 from gossamer.dashboard.sites import config_folder, read_kept, write_kept
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import WorkerFailed, answered
@@ -72,7 +73,7 @@ class Answers:
 
 
 #: Steps by which a process that answers gives way to crawls.
-_NICENESS = 5
+NICENESS = 5
 
 #: Seconds and bytes that an answer may take, and rows that are shown.
 TABLE_SECONDS, TABLE_MEMORY, TABLE_ROWS = 30.0, 2 << 30, 1_000
@@ -132,7 +133,7 @@ class TableConsole:
     """The console of all browsers."""
 
     def __init__(self, seconds: float = TABLE_SECONDS, memory: int = TABLE_MEMORY) -> None:
-        use = Use("gossamer.analysis.table_answers:answer_tables", _NICENESS, memory=memory, seconds=int(seconds) + 2)
+        use = Use("gossamer.analysis.table_answers:answer_tables", NICENESS, memory=memory, seconds=int(seconds) + 2)
         self._answers = Answers(use, seconds, TABLES_AT_ONCE)
 
     async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
@@ -199,7 +200,7 @@ class TripleConsole:
     def __init__(self, seconds: float = TRIPLE_SECONDS) -> None:
         self._seconds = seconds
         # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
-        use = Use("gossamer.rdf.store.answers:answer_triples", _NICENESS, memory=TRIPLE_MEMORY, seconds=int(seconds))
+        use = Use("gossamer.rdf.store.answers:answer_triples", NICENESS, memory=TRIPLE_MEMORY, seconds=int(seconds))
         self._answers = Answers(use, seconds + 5, WORDS_AT_ONCE)
 
     async def ask(self, directory: Path, query: str) -> msgspec.Raw:
@@ -221,7 +222,7 @@ class SearchConsole:
 
     def __init__(self) -> None:
         use = Use(
-            "gossamer.search.indexing:answer_search", _NICENESS, memory=SEARCH_MEMORY, seconds=int(SEARCH_SECONDS) + 2
+            "gossamer.search.indexing:answer_search", NICENESS, memory=SEARCH_MEMORY, seconds=int(SEARCH_SECONDS) + 2
         )
         self._answers = Answers(use, SEARCH_SECONDS, WORDS_AT_ONCE)
 
@@ -266,6 +267,28 @@ def _why_not(check: Callable[[Path], None], directory: Path) -> str:
     return ""
 
 
+#: Seconds and bytes that a page may take, and pages that are made at once.
+PAGE_SECONDS, PAGE_MEMORY, PAGES_AT_ONCE = 10.0, 1 << 30, 2
+
+
+class Pages:
+    """Has pages made that subjects add."""
+
+    def __init__(self, seconds: float = PAGE_SECONDS) -> None:
+        use = Use("gossamer.dashboard.pages:make_page", NICENESS, memory=PAGE_MEMORY, seconds=int(seconds) + 2)
+        self._answers = Answers(use, seconds, PAGES_AT_ONCE, "its package has to do less")
+
+    async def ask(self, directory: Path, title: str) -> msgspec.Raw:
+        """A :class:`ShownPage` as JSON.
+
+        Raises:
+            UsageError: no subject has such a page, it failed, or it takes too long.
+        """
+        if all(one.title != title for one in page_names()):
+            raise UsageError("no subject has a page of this title")
+        return msgspec.Raw(await self._answers.to(PageQuestion(str(directory), title)))
+
+
 # Replays of archived documents: a page as it looked, from the archive alone, which can do nothing.
 #
 # Place in the flow: `GET /api/crawls/KEY/replay` leads who may read to a signed address below :data:`REPLAY`, which
@@ -304,7 +327,7 @@ class Replays:
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
         use = Use(
             "gossamer.analysis.replaying:answer_replay",
-            _NICENESS,
+            NICENESS,
             memory=REPLAY_MEMORY,
             seconds=int(REPLAY_SECONDS) + 2,
         )

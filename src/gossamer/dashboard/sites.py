@@ -1,12 +1,19 @@
-"""The list of sites: crawls on this machine, and dashboards elsewhere, which a person adds and removes in the browser.
+"""Files of a person's own choices, and the list of sites: folders of crawls on this machine, and dashboards elsewhere.
 
-Place in the flow: :mod:`app` reads and writes the list, and :mod:`crawls` shows the crawls of its folders beside those that the
-dashboard was started with. :mod:`elsewhere` asks dashboards elsewhere how their crawls stand.
+Place in the flow: :mod:`app` reads and writes the list of sites, and :mod:`crawls` shows the crawls of its folders beside those
+that the dashboard was started with. Crawls of dashboards elsewhere are asked for with the key that the list keeps, when a browser
+with the full token looks. Places of the topology's units and saved questions (:mod:`questions`) are kept in such files as well.
+
+Promises: only their owner can read the files. A file that cannot be read is an error and not an empty one, since the next save
+would lose what it holds. An answer from elsewhere is judged as any stranger's: within a time and a size, as text and numbers.
 """
 
+import asyncio
 import contextlib
+import http.client
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Annotated, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
@@ -14,11 +21,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 import msgspec
 
 from gossamer.values.errors import GossamerError, UsageError
-
-# Small files that hold a person's own choices, in `$XDG_CONFIG_HOME/gossamer`: nobody else can read them.
-#
-# Place in the flow: sites (:mod:`sites`) and saved questions (:mod:`tables`) are kept so. A file that cannot be read is an
-# error and not an empty one: the next save would lose what it holds.
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -287,3 +289,86 @@ def _address(site: Site) -> Site:
     key = site.key or parse_qs(parts.query).get("token", [""])[0]
     host = f"[{name}]" if ":" in name else name
     return msgspec.structs.replace(site, place=f"{parts.scheme}://{host}{port}{parts.path or '/'}", key=key)
+
+
+# Crawls of dashboards elsewhere.
+
+#: Seconds for one dashboard, and bytes of its answer: some thousand crawls.
+PATIENCE, LARGEST = 5.0, 1 << 20
+
+#: Crawls of one site that are shown.
+SHOWN = 200
+
+#: Bytes that are read at once.
+_PIECE = 1 << 16
+
+Words = Annotated[str, msgspec.Meta(max_length=4_000)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class StandingElsewhere(msgspec.Struct, frozen=True):
+    """How a crawl stands."""
+
+    state: Words
+    pages: Count = 0
+    queued: Count = 0
+
+
+class CrawlElsewhere(msgspec.Struct, frozen=True):
+    """One crawl, as that dashboard lists it."""
+
+    directory: Words
+    standing: StandingElsewhere | None = None
+    trouble: Words = ""
+
+
+class SiteElsewhere(msgspec.Struct, frozen=True):
+    """A dashboard, and what it tells."""
+
+    name: str
+    crawls: list[CrawlElsewhere] = []
+    trouble: str = ""
+    """Why it tells nothing; empty where it does."""
+
+
+async def look_elsewhere(path: Path) -> list[SiteElsewhere]:
+    """How the crawls of all dashboards stand that the list of sites names.
+
+    Raises:
+        UsageError: the list cannot be read.
+    """
+    sites = [one for one in read_kept(path, KeptSites).sites if one.is_address]
+    return list(await asyncio.gather(*(asyncio.to_thread(_look, site) for site in sites)))
+
+
+def _look(site: Site) -> SiteElsewhere:
+    try:
+        crawls = msgspec.json.decode(_answer(site), type=list[CrawlElsewhere])
+    except (OSError, http.client.HTTPException) as error:
+        return SiteElsewhere(site.name, trouble=f"does not answer: {getattr(error, 'strerror', None) or error}")
+    except (msgspec.MsgspecError, UnicodeError):
+        return SiteElsewhere(site.name, trouble="does not answer as a dashboard does")
+    return SiteElsewhere(site.name, crawls[:SHOWN])
+
+
+def _answer(site: Site) -> bytes:
+    """What `api/crawls` says there. Raises OSError, HTTPException."""
+    parts, deadline = urlsplit(site.place), time.monotonic() + PATIENCE
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    line = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
+    try:
+        headers = {"Accept": "application/json", **({"Authorization": f"Bearer {site.key}"} if site.key else {})}
+        line.request("GET", f"{parts.path.rstrip('/')}/api/crawls", headers=headers)
+        answer = line.getresponse()
+        if answer.status in (401, 403):
+            raise OSError("its token is not valid; put its address into the list again, as that dashboard prints it")
+        if answer.status != 200:
+            raise OSError(f"status {answer.status}")
+        found = b""
+        while piece := answer.read1(_PIECE):
+            found += piece
+            if len(found) > LARGEST or time.monotonic() > deadline:
+                raise OSError("its answer is too long, or comes too slowly")
+        return found
+    finally:
+        line.close()

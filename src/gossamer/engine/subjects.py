@@ -1,10 +1,10 @@
 """Subjects: the one door by which a package joins Gossamer, whether it ships with Gossamer or comes from elsewhere.
 
 Place in the flow: a subject is one folder with everything of one matter (recrawl, mobile crawlers, search). Its
-`__init__.py` declares a :class:`Subject`, which names what the subject adds: options, a wiring, commands, units, tables.
-Command line, compiling, catalog and tables ask here and know no subject by name. Everything is named as `module:attribute`
-and is imported when it is used, so that a declaration costs nothing. A package of a stranger declares the same value and
-offers it by an entry point of the group :data:`GROUP`::
+`__init__.py` declares a :class:`Subject`, which names all that it adds: options, a wiring, commands, units, tables, pages.
+Command line, compiling, catalog, tables and dashboard ask here and know no subject by name. Everything is named as
+`module:attribute` and is imported when it is used, so that a declaration costs nothing. A package of a stranger declares the
+same value and offers it by an entry point of the group :data:`GROUP`::
 
     [project.entry-points."gossamer.subjects"]
     tides = "gossamer_tides:SUBJECT"
@@ -75,7 +75,8 @@ class Subject(NamedTuple):
     tables: Mapping[str, str] = MappingProxyType({})
     """Declarations of tables by their names."""
     pages: Mapping[str, str] = MappingProxyType({})
-    """Pages of the dashboard by their titles: a function of :mod:`gossamer.dashboard.app` that says what a page shows."""
+    """Pages of the dashboard by their titles: functions from the directory of a crawl to a
+    :class:`~gossamer.dashboard.contract.Page`."""
 
 
 @lru_cache(maxsize=1)

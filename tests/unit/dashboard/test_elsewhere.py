@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.dashboard import remote_crawls
-from gossamer.dashboard.remote_crawls import SHOWN, SiteElsewhere, look_elsewhere
-from gossamer.dashboard.sites import save_sites
+from gossamer.dashboard import sites
+from gossamer.dashboard.sites import SHOWN, SiteElsewhere, look_elsewhere, save_sites
 
 CRAWL = {"key": "c", "directory": "/srv/c", "standing": {"state": "running", "pages": 7, "queued": 3, "hosts": 2}}
 
@@ -83,4 +82,4 @@ def test_what_is_no_answer_of_a_dashboard_is_told(
 
 def test_a_dashboard_that_is_away_is_told(look: Callable[[str], SiteElsewhere]) -> None:
     assert "refused" in look("http://127.0.0.1:1/").trouble
-    assert remote_crawls.PATIENCE < 10, "sites are looked at every ten seconds"
+    assert sites.PATIENCE < 10, "sites are looked at every ten seconds"
