@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gossamer.fetcher.authentication import Who
+from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.http_options import HttpSheet
 from gossamer.parsing.contract import Entered
 from gossamer.spiders.logins import Entrances, LogInTable, Session
@@ -40,13 +40,13 @@ def test_what_a_crawl_keeps_of_log_ins_keeps_its_promises(tmp_path: Path) -> Non
 
     @contextlib.contextmanager
     def opened() -> Iterator[Entered]:
-        who = Who(HttpSheet(cookies="keep", directory=str(tmp_path)), lambda: now[0])
+        who = Authentication(HttpSheet(cookies="keep", directory=str(tmp_path)), lambda: now[0])
         who.open()
         yield who
         who.close()
 
     def give(entered: Entered, session: str) -> None:
-        assert isinstance(entered, Who)
+        assert isinstance(entered, Authentication)
         answer = Response(Outcome.OK, status=200, headers=(("set-cookie", "sid=1; Path=/; Max-Age=100"),))
         task = Task(URL, "a.test", request=requested(session=session))
         entered.received(task, entered.jar_of(task), answer, now[0])

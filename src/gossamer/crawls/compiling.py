@@ -23,7 +23,7 @@ from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.wiring import Wiring
 from gossamer.fetcher.cookies import CookieJar
 from gossamer.fetcher.file import root_of
-from gossamer.fetcher.proxy import absolute, addresses
+from gossamer.fetcher.proxies import absolute, addresses
 from gossamer.fetcher.secrets import fill
 from gossamer.frontier.politeness.retries import WAITS
 from gossamer.parsing.component import ProcessSheet

@@ -27,7 +27,7 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import build, nearest, properties
 from gossamer.engine.wiring import MAIN_PROCESS, TABLES, ChangedEntry, Difference, Wiring
 from gossamer.expressions.contract import GATES
-from gossamer.fetcher.proxy import absolute, addresses
+from gossamer.fetcher.proxies import absolute, addresses
 from gossamer.frontier.limits import USUAL
 from gossamer.frontier.politeness.retries import WAITS
 from gossamer.parsing.filter_expressions import by_gate

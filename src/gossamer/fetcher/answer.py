@@ -1,8 +1,13 @@
-"""How libcurl's transfers end, as outcomes: a table, so that retries, reports and tests read the same words.
+"""From a transfer that has ended to the response that the crawl keeps.
 
-Each code has one outcome before the head of an answer was complete and one after. After it, something of the page is
-there: a connection that breaks then has *truncated* a page, one that breaks earlier has brought nothing.
-Codes that the table does not name cannot come from a server; they count as `protocol_failed`, with libcurl's word.
+Place in the flow: the protocol module for http (:mod:`~gossamer.fetcher.http`) asks here with the head of each answer whether its
+body is wanted, once for the verdict on each transfer, and makes its response here.
+
+A verdict is our own word first, then libcurl's, then the status of the answer. Libcurl's errors are outcomes by a table, so that
+retries, reports and tests read the same words. Each code has one outcome before the head of an answer was complete and one after.
+After it, something of the page is there: a connection that breaks then has *truncated* a page, one that breaks earlier has
+brought nothing. Codes that the table does not name cannot come from a server; they count as `protocol_failed`, with libcurl's
+word.
 """
 
 from collections.abc import Sequence
@@ -23,10 +28,6 @@ from gossamer.values.outcome import Note, Outcome, of_status
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Visit
-
-# The gate `body`: a body that nobody wants is refused when its head is known, not when it has come.
-#
-# Place in the flow: the protocol module for http asks here with the head of each answer, before it takes a byte of the body.
 
 
 def unwanted(gates: Sequence[VisitFilter], task: Task, metrics: Metrics, head: Head) -> Cut | None:
@@ -121,14 +122,8 @@ def ending_of(code: int, os_error: int, message: str) -> CodeMeaning:
     return ENDINGS.get(code, _PROTOCOL)
 
 
-# What the end of a transfer means: our own word first, then libcurl's, then the status of the answer.
-#
-# Place in the flow: the protocol module for http asks here once for each transfer, and again when its body turned out to be cut
-# or not decodable.
-
-
 def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
-    """How it ended: our own word first, then libcurl's, then the status."""
+    """How a transfer ended."""
     code, message = ending
     status = transfer.head.status if transfer.head else 0
     if transfer.verdict:
@@ -157,11 +152,6 @@ def decode_failed(verdict: Cut, reason: str, status: int) -> Cut:
     if of_status(status) is not Outcome.OK or verdict.outcome not in (Outcome.OK, Outcome.TRUNCATED):
         return verdict
     return Cut(Outcome.DECODE_FAILED, reason, verdict.cut)
-
-
-# What an answer's body comes to, and what of the answer was read although its standard does not allow it.
-#
-# Place in the flow: :mod:`~gossamer.fetcher.http` makes the response of it, once the transfer has ended.
 
 
 def body_of(
@@ -214,12 +204,6 @@ def notes_of(head: Head, of_body: tuple[Note, ...]) -> tuple[Note, ...]:
     return (*notes, *of_body) if of_body else notes
 
 
-# From a transfer that has ended to the response that the crawl keeps.
-#
-# Place in the flow: the protocol module for http (:mod:`~gossamer.fetcher.http`) makes a response of each of its transfers
-# here.
-
-
 class Asked(msgspec.Struct, frozen=True):
     """One request as it is to be sent."""
 
@@ -237,7 +221,7 @@ class Asked(msgspec.Struct, frozen=True):
     """What is sent beside that; None for a plain GET."""
 
 
-class Answering(msgspec.Struct, frozen=True):
+class Exchange(msgspec.Struct, frozen=True):
     """What is known of an exchange beside its transfer."""
 
     keeping: Keeping
@@ -251,33 +235,29 @@ class Answering(msgspec.Struct, frozen=True):
     """No proxy stands between."""
 
 
-def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, how: Answering) -> Response:
+def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, exchange: Exchange) -> Response:
     """The response of a transfer whose head has been judged, as far as one came."""
-    if transfer.head is None:
-        return _without_head(transfer, asked, verdict, how)
-    return _with_head(transfer, transfer.head, asked, verdict, how)
-
-
-def _without_head(transfer: Transfer, asked: Asked, verdict: Cut, how: Answering) -> Response:
-    sent = transfer.is_sent
-    is_new = transfer.curl.getinfo(pycurl.NUM_CONNECTS) > 0
-    return Response(
-        verdict.outcome,
-        request_head=transfer.request_head(asked.url, asked.shown) if sent else b"",
-        address=how.address if sent else "",
-        started=asked.started,
-        elapsed=how.elapsed,
-        error=verdict.reason,
-        timings=transfer.timings(asked.resolved, how.elapsed) if how.is_timed else None,
-        is_met=bool(transfer.lines)
-        or (how.is_direct and is_new and sent)
-        or (asked.request is not None and transfer.is_asked),
-        is_unverified=_is_unverified(transfer, asked),
-    )
-
-
-def _with_head(transfer: Transfer, head: Head, asked: Asked, verdict: Cut, how: Answering) -> Response:
-    body, decoded, of_body, verdict = body_of(transfer, head, verdict, how.keeping)
+    head, timings = transfer.head, None
+    if exchange.is_timed:
+        timings = transfer.timings(asked.resolved, exchange.elapsed)
+    # Nobody has checked then who the server is.
+    is_unverified = not transfer.shared.verifies and asked.url.startswith("https:")
+    if head is None:
+        sent, is_new = transfer.is_sent, transfer.curl.getinfo(pycurl.NUM_CONNECTS) > 0
+        return Response(
+            verdict.outcome,
+            request_head=transfer.request_head(asked.url, asked.shown) if sent else b"",
+            address=exchange.address if sent else "",
+            started=asked.started,
+            elapsed=exchange.elapsed,
+            error=verdict.reason,
+            timings=timings,
+            is_met=bool(transfer.lines)
+            or (exchange.is_direct and is_new and sent)
+            or (asked.request is not None and transfer.is_asked),
+            is_unverified=is_unverified,
+        )
+    body, decoded, of_body, verdict = body_of(transfer, head, verdict, exchange.keeping)
     return Response(
         verdict.outcome,
         status=head.status,
@@ -286,20 +266,15 @@ def _with_head(transfer: Transfer, head: Head, asked: Asked, verdict: Cut, how: 
         headers=head.fields,
         body=body,
         decoded=decoded,
-        address=how.address,
+        address=exchange.address,
         started=asked.started,
-        elapsed=how.elapsed,
+        elapsed=exchange.elapsed,
         cut=verdict.cut,
         error=verdict.reason,
-        timings=transfer.timings(asked.resolved, how.elapsed) if how.is_timed else None,
-        version=transfer.version if how.is_timed else "",
+        timings=timings,
+        version=transfer.version if exchange.is_timed else "",
         is_met=True,
-        is_unverified=_is_unverified(transfer, asked),
+        is_unverified=is_unverified,
         barred=verdict.barred,
         notes=notes_of(head, of_body),
     )
-
-
-def _is_unverified(transfer: Transfer, asked: Asked) -> bool:
-    """Nobody has checked who the server is."""
-    return not transfer.shared.verifies and asked.url.startswith("https:")

@@ -1,4 +1,4 @@
-"""Who asks: the fields of a request that prove it, and the cookies that servers set.
+"""Credentials and cookies: the fields of a request that prove who asks, and the cookies that servers set.
 
 Place in the flow: the protocol module for http asks here for the fields of each request, and hands each answer on through here.
 What opens pages to a person is never archived: neither what is sent for it, nor what an answer sets.
@@ -31,22 +31,18 @@ _BLANK = "(not kept)"
 _SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
 
 
-class Who:
+class Authentication:
     """Credentials and cookies of a crawl."""
 
     def __init__(self, sheet: HttpSheet, now: Callable[[], float]) -> None:
-        """Read what a sheet says.
-
-        Args:
-            sheet: the module's.
-            now: seconds since the epoch.
+        """Read a sheet; `now` gives seconds since the epoch.
 
         Raises:
             SettingError: a secret, a field or a cookie cannot be used.
         """
         self._now = now
         self._jars: dict[str, CookieJar] | None = None
-        """By session; none where cookies are off. The one without a name is everybody's who has none."""
+        """By session; none where cookies are off. Tasks without a session share the one without a name."""
         self._granted: dict[tuple[str, str], str] = {}
         """By session and site."""
         self._log: CookieLog | None = None
@@ -90,14 +86,14 @@ class Who:
             self._log = None
 
     def _filled(self) -> CookieJar:
-        """A jar as sessions begin with it."""
+        """A jar with the cookies of the person's file: sessions begin with it."""
         jar, now = CookieJar(), self._now()
         for domain, cookie in self._given.every():
             jar.keep(domain, cookie, now)
         return jar
 
     def jar_of(self, task: Task) -> CookieJar | None:
-        """The cookies of whoever asks; None where cookies are off."""
+        """The cookies of the session that asks; None where cookies are off."""
         if self._jars is None:
             return None
         session = "" if task.request is None else task.request.session
@@ -107,23 +103,19 @@ class Who:
         return jar
 
     def has_entered(self, url: str, session: str = "") -> bool:
-        """See `contracts.spiders.Entered`."""
         if self._log is None or self._jars is None or (session, url) not in self._log.entered:
             return False
         jar = self._jars.get(session)
         return jar is not None and bool(jar.field(url, self._now()))
 
     def note_entered(self, url: str, session: str = "") -> None:
-        """See `contracts.spiders.Entered`."""
         if self._log is not None:
             self._log.enter(url, session)
 
     def grant(self, url: str, field: str, session: str = "") -> None:
-        """See `contracts.spiders.LogInSender`."""
         self._granted[session, urls.site_of(url)] = field
 
     def renew(self, session: str) -> None:
-        """See `contracts.spiders.LogInSender`."""
         if self._jars is not None:
             self._jars.pop(session, None)
         for whose in [whose for whose in self._granted if whose[0] == session]:

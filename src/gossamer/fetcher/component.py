@@ -1,6 +1,6 @@
 """The fetch stage: a pool of workers, each with one request; the protocol module is chosen by the URL's scheme.
 
-For each task it sends two things: an *answer* back to the frontier (the host is free again), then the *visit* onwards.
+Place in the flow: for each task it sends an *answer* back to the frontier (the host is free again), then the *visit* onwards.
 """
 
 from gossamer.engine.component import Filter

@@ -1,4 +1,6 @@
-"""A resolver turns host names into addresses. Suite: `gossamer.testing.check_resolver`."""
+"""Contracts of fetching: protocol modules, which are chosen by URL scheme, and resolvers, which turn host names into addresses.
+Suites: `gossamer.testing.check_protocol_module`, `check_resolver`.
+"""
 
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
@@ -8,14 +10,12 @@ import msgspec
 from gossamer.values.task import Task
 from gossamer.values.visit import Response
 
-# Protocol modules, chosen by URL scheme. Suite: `gossamer.testing.check_protocol_module`.
-
 
 class ProxyHealth(msgspec.Struct, frozen=True):
     """State of a proxy."""
 
     proxy: str
-    """Host and port: what else its address says is a secret."""
+    """Host and port; the rest of its address is a secret."""
     asked: int
     failed: int
     rests: float

@@ -1,8 +1,10 @@
-"""Cookies of a crawl, within bounds: what servers set goes back to them, and to nobody else (RFC 6265). Pure.
+"""Cookies of a crawl, within bounds (RFC 6265): cookies that a server sets go back to it alone; and the file that keeps them for
+the next run.
 
-Off by default: a crawler without cookies is the same to a server at every visit. Where they are on, a cookie lives as long
-as the process, or as :mod:`cookie_log` keeps it. Every bound drops the oldest, and a domain that is a public suffix may set
-none for others.
+Place in the flow: :mod:`authentication` asks a jar for the field of each request, and gives it each answer. Off by default: a
+crawler without cookies is the same to a server at every visit. Where they are on, a cookie lives as long as the process, or as
+:class:`CookieLog` keeps it: an answer's cookies are written before the answer goes on, so that a visit is never committed without
+them. Every bound drops the oldest, and a domain that is a public suffix may set none for others.
 """
 
 import os
@@ -218,11 +220,7 @@ def _read(text: str, url: str, now: float) -> tuple[Cookie, str] | None:
     return Cookie(name, value, path, "" if domain else host_of(url), secure, ends), domain
 
 
-# Cookies that a crawl keeps for its next run: a file for its owner alone, that only grows while the crawl runs.
-#
-# Place in the flow: :mod:`who` writes what an answer sets before the answer goes on, so that a visit is never committed
-# without the cookies that it brought. A line holds one cookie; a later line of the same cookie counts, and a line that a
-# kill tore is dropped.
+# The file of kept cookies: a line holds one cookie; a later line of the same cookie counts, and a line that a kill tore is dropped.
 
 #: Where kept cookies lie in the crawl directory.
 COOKIES = "state/cookies"
@@ -243,7 +241,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CookieLog:
-    """The file of the jars of a crawl, one for each session."""
+    """The file of the jars of a crawl, one for each session: for its owner alone, it only grows while the crawl runs."""
 
     def __init__(self, path: Path, jars: dict[str, CookieJar], now: float) -> None:
         """Fill jars with what a file holds, and go on with that file.

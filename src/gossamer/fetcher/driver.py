@@ -1,7 +1,7 @@
-"""What drives all transfers of a protocol module on the running event loop.
+"""What drives all transfers of a protocol module on the running event loop, and the deadlines that each of them has.
 
-Place in the flow: a protocol module adds a prepared handle and waits for its future; libcurl says here which sockets and
-instants it waits for, and is told when they have come.
+Place in the flow: a protocol module adds a prepared handle and waits for its future; libcurl says here which sockets and instants
+it waits for, and is told when they have come. Now and then the module looks at its live transfers and asks :func:`overdue`.
 
 The sockets stand in an epoll set of their own, which the event loop watches as one. libcurl forgets a connection while it is
 idle and names it again for the next request; here it stays in the set meanwhile, and the kernel takes it out when it is closed.
@@ -21,11 +21,6 @@ import pycurl
 from gossamer.fetcher.transfer import Cut, Transfer
 from gossamer.values.outcome import Outcome
 
-# The deadlines of one transfer, judged from outside while it is under way: each phase has its own.
-#
-# Place in the flow: the protocol module for http looks at its live transfers now and then and asks here. Decisions alone; the
-# module's clock says what time it is.
-
 
 class Deadlines(msgspec.Struct, frozen=True):
     """The deadlines of one request, all in seconds."""
@@ -40,9 +35,9 @@ class Deadlines(msgspec.Struct, frozen=True):
 
 
 def overdue(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
-    """Has a transfer outlived one of its deadlines? Each phase has its own, and its own outcome.
+    """The verdict on a transfer that has outlived a deadline; each phase has its own, and its own outcome.
 
-    What the bandwidth of the crawl has kept waiting is as much younger.
+    Time that the bandwidth of the crawl has kept it waiting does not count.
     """
     now -= transfer.held(now)
     waited = now - transfer.began
@@ -112,7 +107,7 @@ class Driver(Protocol):
         ...
 
     def discard(self, curl: pycurl.Curl) -> None:
-        """End a transfer that nobody waits for any more; one that has ended is out already."""
+        """End a transfer whose answer is not wanted any more; one that has ended is out already."""
         ...
 
     async def close(self) -> None:
@@ -126,32 +121,27 @@ def driver() -> Driver:
 
 
 class LoopDriver:
-    """pycurl's own."""
+    """The driver of pycurl, for systems without epoll."""
 
     def __init__(self) -> None:
         self._multi = pycurl.AsyncCurlMulti()
 
     @property
     def closed(self) -> bool:
-        """See :class:`Driver`."""
         closed: bool = self._multi.closed
         return closed
 
     def setopt(self, option: int, value: object) -> None:
-        """See :class:`Driver`."""
         self._multi.setopt(option, value)
 
     def add(self, curl: pycurl.Curl) -> "asyncio.Future[pycurl.Curl]":
-        """See :class:`Driver`."""
         future: asyncio.Future[pycurl.Curl] = self._multi.add_handle(curl)
         return future
 
     async def close(self) -> None:
-        """See :class:`Driver`."""
         await self._multi.aclose()
 
     def discard(self, curl: pycurl.Curl) -> None:
-        """See :class:`Driver`."""
         with suppress(RuntimeError):
             self._multi.remove_handle(curl)
 
@@ -179,11 +169,9 @@ class EpollDriver:
         self._loop.add_reader(self._sockets.fileno(), self._on_ready)
 
     def setopt(self, option: int, value: object) -> None:
-        """See :class:`Driver`."""
         self._multi.setopt(option, value)
 
     def add(self, curl: pycurl.Curl) -> "asyncio.Future[pycurl.Curl]":
-        """See :class:`Driver`."""
         future = self._futures[curl] = self._loop.create_future()
         try:
             self._multi.add_handle(curl)
@@ -193,7 +181,6 @@ class EpollDriver:
         return future
 
     def discard(self, curl: pycurl.Curl) -> None:
-        """See :class:`Driver`."""
         if self._futures.pop(curl, None) is not None and not self.closed:
             try:
                 self._multi.remove_handle(curl)
@@ -201,7 +188,6 @@ class EpollDriver:
                 pass  # libcurl has let go of it
 
     async def close(self) -> None:
-        """See :class:`Driver`."""
         if self.closed:
             return
         for curl, future in list(self._futures.items()):

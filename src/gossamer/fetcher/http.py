@@ -1,6 +1,6 @@
 """The protocol module for http and https: from a task to a response, by libcurl.
 
-Between the fetch component, which chooses a module by scheme, and the resolver, which says where to connect. One
+Place in the flow: between the fetch component, which chooses a module by scheme, and the resolver, which says where to connect. One
 :mod:`~gossamer.fetcher.driver` on the running loop drives all transfers and keeps connections alive between them; the
 handles come from a pool of ours (:mod:`~gossamer.fetcher.transfer`). libcurl asks no name server, follows no redirect, uses
 no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by the unit's clock.
@@ -22,16 +22,15 @@ from gossamer.engine.gate import Gate
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import VisitFilter
 from gossamer.fetcher import request, untidy_http
-from gossamer.fetcher.answer import Answering, Asked, answer_of, unwanted, verdict_on
-from gossamer.fetcher.authentication import Who
+from gossamer.fetcher.answer import Asked, Exchange, answer_of, unwanted, verdict_on
+from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import Deadlines, Driver, affordable, driver, overdue
 from gossamer.fetcher.http_options import HttpSheet, constants, trusted
 from gossamer.fetcher.intake import Valve
-from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies
-from gossamer.fetcher.proxy import Proxy
+from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies, Proxy
 from gossamer.fetcher.response_head import Caps
-from gossamer.fetcher.transfer import Cut, Transfer, Wanted
+from gossamer.fetcher.transfer import Cut, Transfer
 from gossamer.values import url as urls
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.outcome import Outcome
@@ -74,7 +73,7 @@ _MOST_DROPPERS = 10_000
 
 
 class HttpModule(Provider[HttpSheet]):
-    """Fetches http and https URLs, and sends requests to them. Implements `contracts.spiders.LogInSender`."""
+    """Fetches http and https URLs, and sends requests to them. Implements `RequestSender` and `LogInSender`."""
 
     resolver: Uses[Resolver]
     gates: UsesMany[VisitFilter]
@@ -92,7 +91,7 @@ class HttpModule(Provider[HttpSheet]):
         self._untidy: set[tuple[str, int]] = set()
         """Servers, by address and port, that write lines without a colon among their fields."""
         self._live: dict[Transfer, asyncio.Future[object]] = {}
-        self._who = Who(self.sheet, self._now)
+        self._authentication = Authentication(self.sheet, self._now)
         self._proxies: Proxies | None = None
         self._share = 1.0
         self._read(self.sheet)
@@ -124,8 +123,9 @@ class HttpModule(Provider[HttpSheet]):
         self._keeping = Keeping(sheet.max_body, sheet.spool_above, sheet.spool)
         self._tick = min(_TICK, *(x / 4 for x in (sheet.connect, sheet.tls, sheet.first_byte, sheet.deadline)))
 
+    # By the clock that the unit has when it is asked.
+
     def _now(self) -> float:
-        """By the clock that the unit has when it is asked."""
         return self.clock.now()
 
     def _monotonic(self) -> float:
@@ -148,8 +148,8 @@ class HttpModule(Provider[HttpSheet]):
 
     def changed(self, before: HttpSheet) -> None:
         """New requests go by the new sheet; handles made under the old one are not used again."""
-        self._who.read(self.sheet)
-        self._who.open()
+        self._authentication.read(self.sheet)
+        self._authentication.open()
         self._read(self.sheet)
         self._drop_idle()
 
@@ -157,7 +157,7 @@ class HttpModule(Provider[HttpSheet]):
         """Open libcurl's pool of connections and begin to watch the clock."""
         self._multi = driver()
         self._slots = Gate(self._pool(self.sheet.connections or _CONNECTIONS))
-        self._who.open()
+        self._authentication.open()
         self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
 
     def _pool(self, connections: int) -> int:
@@ -184,35 +184,29 @@ class HttpModule(Provider[HttpSheet]):
             await self._watch
         await self._multi.close()
         self._drop_idle()
-        self._who.close()
+        self._authentication.close()
 
     def _drop_idle(self) -> None:
         while self._idle:
             self._idle.pop().close()
 
     async def fetch(self, task: Task) -> Response:
-        """See the contract."""
         return await self._exchange(task, None)
 
     async def send(self, task: Task) -> Response:
-        """See the contract."""
         return await self._exchange(task, task.request)
 
     def has_entered(self, url: str, session: str = "") -> bool:
-        """See `contracts.spiders.Entered`."""
-        return self._who.has_entered(url, session)
+        return self._authentication.has_entered(url, session)
 
     def grant(self, url: str, field: str, session: str = "") -> None:
-        """See `contracts.spiders.LogInSender`."""
-        self._who.grant(url, field, session)
+        self._authentication.grant(url, field, session)
 
     def note_entered(self, url: str, session: str = "") -> None:
-        """See `contracts.spiders.Entered`."""
-        self._who.note_entered(url, session)
+        self._authentication.note_entered(url, session)
 
     def renew(self, session: str) -> None:
-        """See `contracts.spiders.LogInSender`."""
-        self._who.renew(session)
+        self._authentication.renew(session)
         if self._proxies is not None:
             self._proxies.renew(session)
 
@@ -233,8 +227,10 @@ class HttpModule(Provider[HttpSheet]):
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
-        fields, jar = self._who.fields_of(task, sent), self._who.jar_of(task)
-        asked = Asked(url, started, self.clock.monotonic() - began, *fields, self._wanted(task), sent)
+        fields, jar = self._authentication.fields_of(task, sent), self._authentication.jar_of(task)
+        gates = self.gates.get("body", ())
+        wanted = partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
+        asked = Asked(url, started, self.clock.monotonic() - began, *fields, wanted, sent)
         slot = await self._entered()
         try:
             is_robots = task.relation == ROBOTS
@@ -245,7 +241,7 @@ class HttpModule(Provider[HttpSheet]):
                 response = await self._fetch_by(self._proxies, asked, session, is_robots=is_robots)
         finally:
             self._slots.leave(slot)
-        return self._who.received(task, jar, response, started)
+        return self._authentication.received(task, jar, response, started)
 
     async def _fetch_by(self, proxies: Proxies, asked: Asked, session: str, *, is_robots: bool) -> Response:
         """Go by the proxy whose turn it is; where it does not carry the request, by others."""
@@ -303,7 +299,9 @@ class HttpModule(Provider[HttpSheet]):
             except _Overdue:
                 pass
             if transfer.is_dropped:
-                self._remember_dropper(address, port)
+                # It may close each connection after its answer without a word: from now on each request gets one of its own.
+                self.metrics.counters["dropped"] += 1
+                self._remember(self._droppers, address, port)
             if (code, message) == untidy_http.SIGN and proxy is None and asked.request is None:
                 self._remember(self._untidy, address, port)
                 await self.clock.sleep(_AGAIN)
@@ -315,11 +313,6 @@ class HttpModule(Provider[HttpSheet]):
         finally:
             self._live.pop(transfer, None)
             self._release(transfer)
-
-    def _remember_dropper(self, address: str, port: int) -> None:
-        """From here on this server gets a connection for each request: it may close each after its answer without a word."""
-        self.metrics.counters["dropped"] += 1
-        self._remember(self._droppers, address, port)
 
     def _remember(self, servers: set[tuple[str, int]], address: str, port: int) -> None:
         if len(servers) >= _MOST_DROPPERS:
@@ -378,7 +371,7 @@ class HttpModule(Provider[HttpSheet]):
             for transfer, future in list(self._live.items()):
                 if not future.done() and (verdict := overdue(transfer, self._limits, now)):
                     transfer.verdict = verdict
-                    # Whoever waits for it takes the handle out, and libcurl closes the connection.
+                    # The coroutine that waits for it takes the handle out, and libcurl closes the connection.
                     future.set_exception(_Overdue())
 
     def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
@@ -398,16 +391,13 @@ class HttpModule(Provider[HttpSheet]):
             transfer.judge_head()
         # Behind a proxy, the server's own address is known to the proxy alone.
         server = address if self._proxies is None else ""
-        how = Answering(self._keeping, server, elapsed, is_timed=self.sheet.timings, is_direct=self._proxies is None)
-        response = answer_of(transfer, asked, verdict_on(transfer, ending), how)
+        exchange = Exchange(
+            self._keeping, server, elapsed, is_timed=self.sheet.timings, is_direct=self._proxies is None
+        )
+        response = answer_of(transfer, asked, verdict_on(transfer, ending), exchange)
         for note in response.notes:
             self.metrics.count(f"note:{note}")
         return response
-
-    def _wanted(self, task: Task) -> Wanted | None:
-        """What is asked of each head whether its body is wanted; None where nobody would say no."""
-        gates = self.gates.get("body", ())
-        return partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
 
 
 class _Overdue(Exception):

@@ -1,4 +1,8 @@
-"""The settings of the protocol module for http and https, :class:`~gossamer.fetcher.http.HttpModule`."""
+"""The settings of the protocol module for http and https, and what all requests have in common by them.
+
+Place in the flow: :mod:`~gossamer.fetcher.http` makes :class:`Constants` of its settings: the options of libcurl that are set
+once for each handle, and the fields that are sent. Each :class:`~gossamer.fetcher.transfer.Transfer` begins with them.
+"""
 
 import ssl
 from collections.abc import Sequence
@@ -15,7 +19,7 @@ from gossamer.values.request_identity import is_secret
 
 
 class HttpSheet(Sheet, frozen=True):
-    """Settings for http and https. Defaults are design question 12's and docs/design/faults.md's."""
+    """Settings for http and https."""
 
     user_agent: Annotated[str, setting("Send this as User-Agent; empty: product, version and contact.")] = ""
     contact: Annotated[
@@ -119,11 +123,6 @@ class HttpSheet(Sheet, frozen=True):
         str, setting("Trust the certificates in this file (PEM); if empty, the system's.", names="a file")
     ] = ""
 
-
-# What all requests have in common: the options of libcurl that are set once for each handle, and the fields that are sent.
-#
-# Place in the flow: :mod:`~gossamer.fetcher.http` makes them of its settings; each
-# :class:`~gossamer.fetcher.transfer.Transfer` begins with them.
 
 #: Seconds that a connection may have been idle when it is used again. Common servers close theirs after 5 s; a request that
 #: crosses their farewell would fail, and spend a try of its page.

@@ -1,8 +1,8 @@
-"""The bandwidth of a crawl where its bytes come in: bodies of all transfers pass one valve.
+"""Bodies as they come in: the valve that all of them pass under a bandwidth, and the store of large and coded ones.
 
-Place in the flow: :mod:`~gossamer.fetcher.transfer` asks here before it takes a piece of a body, and
+Place in the flow: :mod:`~gossamer.fetcher.transfer` asks the valve before it takes a piece of a body, and
 :mod:`~gossamer.fetcher.http` lets transfers go on whose turn has come. Politeness lets no more requests begin than the
-bandwidth bears (:mod:`gossamer.engine.clock`), but nobody knows before what each of them brings.
+bandwidth bears (:mod:`gossamer.engine.clock`), but the size of their answers is not known before.
 """
 
 import asyncio
@@ -53,11 +53,6 @@ class Valve(Generic[T]):
     def hold(self, transfer: T, wait: float) -> None:
         """Let this transfer go on after so many seconds."""
         asyncio.get_running_loop().call_later(wait, self._go_on, transfer)
-
-
-# A body that is not simply collected in memory.
-#
-# Place in the flow: a transfer (:mod:`~gossamer.fetcher.transfer`) writes large and coded bodies here.
 
 
 class BodyStore:

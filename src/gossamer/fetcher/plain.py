@@ -1,7 +1,9 @@
-"""What ftp and gopher have in common: one stream of bytes from one place, by libcurl, within the same deadlines and caps.
+"""The protocol modules for ftp and gopher: one stream of bytes from one place, by libcurl, within the same deadlines and caps.
 
-A module of these schemes (:mod:`.ftp`, :mod:`.gopher`) says what libcurl is asked for and what the end of a transfer means.
-The address comes from the resolver and stands in the URL that libcurl gets, so that it asks no name server.
+Place in the flow: beside :mod:`~gossamer.fetcher.http`, for URLs of other schemes. A module says what libcurl is asked for and
+what the end of a transfer means; :class:`PlainModule` does the rest. The address comes from the resolver and stands in the URL
+that libcurl gets, so that it asks no name server. Directories and menus are documents of types of their own, which a processor
+reads (:mod:`gossamer.parsing.other_links`).
 """
 
 import asyncio
@@ -122,7 +124,7 @@ class _Stream:
 
 
 class PlainModule(Provider[P]):
-    """Fetches one URL as one stream. Implements `contracts.fetching.ProtocolModule`, but for what a scheme says."""
+    """Fetches one URL as one stream; a scheme says the rest."""
 
     resolver: Uses[Resolver]
 
@@ -159,7 +161,6 @@ class PlainModule(Provider[P]):
         return ""
 
     async def fetch(self, task: Task) -> Response:
-        """See the contract."""
         started, url = self.clock.now(), task.url
         if not url.startswith(f"{self.scheme}://"):
             return Response(Outcome.SCHEME_REFUSED, started=started, error=f"not a {self.scheme} URL")
@@ -280,10 +281,7 @@ class _Overdue(Exception):
     """A deadline has passed; the stream's verdict says which."""
 
 
-# The protocol module for ftp: files are documents, directories are lists of links.
-#
-# A URL that ends in `/` is a directory, and its listing is a document of the type `text/x-ftp-listing`, which a processor reads
-# (:mod:`gossamer.parsing.other_links`). A name that turns out to be a directory redirects to itself with the slash.
+# ftp: a URL that ends in `/` is a directory; a name that turns out to be one redirects to itself with the slash.
 
 #: The type of a directory's listing: the server's own lines, in whatever form it has them.
 LISTING = "text/x-ftp-listing"
@@ -351,10 +349,7 @@ class FtpModule(PlainModule[FtpSheet]):
         return by_code(code, 0, message, 0)
 
 
-# The protocol module for gopher (RFC 1436, RFC 4266): menus are lists of links, everything else is a document.
-#
-# The first letter of the path is the type of what is there. Menus are documents of the type `application/gopher-menu`, which a
-# processor reads (:mod:`gossamer.parsing.other_links`).
+# gopher (RFC 1436, RFC 4266): the first letter of the path is the type of what is there.
 
 #: The type of a menu.
 MENU = "application/gopher-menu"

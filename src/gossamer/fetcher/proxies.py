@@ -1,17 +1,39 @@
-"""The proxies of a crawl: by whose turn it is and how they do, each request goes out by one of them.
+"""The proxies of a crawl: each request goes out by the one whose turn it is.
 
 Place in the flow: the protocol module for http asks here by which proxy a request goes, and tells what came of it. A proxy
 that fails rests for a while and is then tried again; a session of a spider stays with its proxy while that one is well.
+A proxy looks names up. Its own address is the person's word, so it is not judged; requests through it are judged by name,
+address and port before.
 """
 
+import asyncio
+import re
+import socket
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pycurl
 
-from gossamer.fetcher.contract import ProxyHealth
-from gossamer.fetcher.proxy import Proxy, addresses
-from gossamer.fetcher.transfer import Transfer
+from gossamer.engine.errors import SettingError
+from gossamer.fetcher.contract import Endpoint, ProxyHealth
+from gossamer.fetcher.secrets import REFERENCE, secret_of
+from gossamer.values.errors import ResolutionFailed
+
+if TYPE_CHECKING:
+    from gossamer.fetcher.transfer import Transfer
+
+#: `socks5h`: like `http`, it leaves the look-up to the proxy. Plain `socks5` would have libcurl ask a name server.
+_WRITTEN = re.compile(
+    r"(?P<scheme>http|socks5h)://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
+    r"(?P<host>\[[0-9a-fA-F:]+\]|[^:@/\[\]]+):(?P<port>[0-9]{1,5})/?\Z"
+)
+
+#: Proxies in a list, as some thousand are sold together, and bytes of a file with them.
+MOST = 10_000
+_LARGEST_FILE = 2 << 20
 
 #: Seconds that a proxy rests after its first failure in a row; twice as many after each further one, up to the longest rest.
 FIRST_REST, LONGEST_REST = 10.0, 600.0
@@ -26,7 +48,59 @@ _E_PROXY = 97
 _MOST_SESSIONS = 1000
 
 
+class Proxy:
+    """One proxy, and where it is."""
+
+    def __init__(self, url: str) -> None:
+        """Read a setting.
+
+        Raises:
+            SettingError: it cannot be read; says how it is written, and nothing of a password.
+        """
+        written = _WRITTEN.match(url)
+        if written is None or not 0 < int(written["port"]) < 65536:
+            raise SettingError("proxy: write it as http://[USER:PASSWORD@]HOST:PORT or socks5h://...")
+        self.url = url
+        self.scheme = written["scheme"]
+        self.user = unquote(written["user"] or "")
+        self.password = unquote(written["password"] or "")
+        self._host = written["host"].strip("[]")
+        self._port = int(written["port"])
+        self._known: Endpoint | None = None
+
+    def __repr__(self) -> str:
+        return f"<Proxy {self.scheme}://{self.place}>"
+
+    @property
+    def place(self) -> str:
+        """Host and port, which are no secret."""
+        return f"{self._host}:{self._port}"
+
+    @property
+    def is_http(self) -> bool:
+        """It speaks HTTP: requests for plain http name the whole URL."""
+        return self.scheme == "http"
+
+    async def endpoint(self) -> Endpoint:
+        """Its addresses, asked of the operating system once.
+
+        Raises:
+            ResolutionFailed: it has none.
+        """
+        if self._known is None:
+            loop = asyncio.get_running_loop()
+            try:
+                found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            except OSError as error:
+                raise ResolutionFailed(f"proxy {self._host}: {error.strerror or error}") from None
+            first, *others = dict.fromkeys(str(address[0]) for *_, address in found)
+            self._known = Endpoint(first, self._port, tuple(others))
+        return self._known
+
+
 class _Member:
+    """A proxy, and how it does."""
+
     __slots__ = ("asked", "failed", "in_row", "proxy", "until")
 
     def __init__(self, proxy: Proxy) -> None:
@@ -40,13 +114,13 @@ class _Member:
 
 
 class Proxies:
-    """Proxies in turn."""
+    """All proxies, which take turns."""
 
     def __init__(self, entries: Sequence[str], now: Callable[[], float]) -> None:
         """Read a setting.
 
         Args:
-            entries: addresses, or where they stand: see :func:`~gossamer.fetcher.proxy.addresses`.
+            entries: addresses, or where they stand: see :func:`addresses`.
             now: monotonic seconds.
 
         Raises:
@@ -68,9 +142,6 @@ class Proxies:
 
     def __iter__(self) -> Iterator[Proxy]:
         return iter(self._by_proxy)
-
-    def __repr__(self) -> str:
-        return f"<Proxies {', '.join(member.proxy.place for member in self._members[:3])}>"
 
     def choose(self, session: str = "") -> Proxy:
         """The proxy by which a session asks now, or whose turn it is. Where all of them rest, the one that may soonest be tried."""
@@ -114,7 +185,7 @@ class Proxies:
         if member is not None:
             member.in_row, member.until = 0, 0.0
 
-    def judge(self, proxy: Proxy, transfer: Transfer, ending: tuple[int, str]) -> None:
+    def judge(self, proxy: Proxy, transfer: "Transfer", ending: tuple[int, str]) -> None:
         """Note how a transfer by a proxy has ended, as far as that says something of the proxy."""
         if _is_its_fault(transfer, ending):
             self.failed(proxy)
@@ -130,12 +201,6 @@ class Proxies:
         """Whether others stand at the same place, told apart by their users alone: connections to it are nobody else's."""
         return proxy.place in self._shared
 
-    @property
-    def resting(self) -> int:
-        """How many rest."""
-        now = self._now()
-        return sum(member.until > now for member in self._members)
-
     def health(self) -> list[ProxyHealth]:
         """How each does, in the order of the setting."""
         now = self._now()
@@ -145,7 +210,7 @@ class Proxies:
         ]
 
 
-def _is_its_fault(transfer: Transfer, ending: tuple[int, str]) -> bool:
+def _is_its_fault(transfer: "Transfer", ending: tuple[int, str]) -> bool:
     """Whether the proxy did not do its part: it let nobody in, or not us. That it reached no server is the server's matter."""
     code, message = ending
     if "CONNECT tunnel failed" in message:
@@ -159,3 +224,32 @@ def _is_its_fault(transfer: Transfer, ending: tuple[int, str]) -> bool:
     if transfer.verdict is not None:
         return not transfer.is_sent and not transfer.is_connected
     return code in (pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_PROXY)
+
+
+def addresses(entries: Sequence[str]) -> list[str]:
+    """The addresses of proxies: each entry is one, or `$NAME` or `@FILE` where several stand, in the file one a line.
+
+    Raises:
+        SettingError: what is referred to is not there, others can read the file, or it names none.
+    """
+    found: list[str] = []
+    for entry in entries:
+        if not REFERENCE.fullmatch(entry):
+            found.append(entry)
+            continue
+        lines = [line.strip() for line in secret_of(entry, "proxy", _LARGEST_FILE).splitlines()]
+        named = [word for line in lines if not line.startswith("#") for word in line.split()]
+        if not named:
+            raise SettingError(f"proxy: {entry} names no proxy")
+        found += named
+    if len(found) > MOST:
+        raise SettingError(f"proxy: {len(found):,} proxies are named; {MOST:,} can be used")
+    return found
+
+
+def absolute(entries: Sequence[str]) -> tuple[str, ...]:
+    """The entries with their files named so that they are found wherever a crawl goes on."""
+    return tuple(
+        f"@{Path(entry[1:]).absolute()}" if entry.startswith("@") and REFERENCE.fullmatch(entry) else entry
+        for entry in entries
+    )

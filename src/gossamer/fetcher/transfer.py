@@ -17,7 +17,7 @@ import pycurl
 from gossamer.documents.content_coding import NOTHING, Keeping
 from gossamer.fetcher.http_options import Constants
 from gossamer.fetcher.intake import BodyStore, Valve
-from gossamer.fetcher.proxy import Proxy
+from gossamer.fetcher.proxies import Proxy
 from gossamer.fetcher.request import has_body
 from gossamer.fetcher.response_head import BrokenHead, Head, IncompleteHead, read
 from gossamer.values.outcome import Outcome

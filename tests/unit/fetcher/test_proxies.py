@@ -7,8 +7,7 @@ import pytest
 
 from gossamer.engine.errors import SettingError
 from gossamer.fetcher.http_options import HttpSheet
-from gossamer.fetcher.proxies import FIRST_REST, LONGEST_REST, Proxies
-from gossamer.fetcher.proxy import addresses
+from gossamer.fetcher.proxies import FIRST_REST, LONGEST_REST, Proxies, addresses
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import requested
@@ -59,7 +58,7 @@ def test_where_all_rest_the_one_is_tried_that_may_be_soonest() -> None:
     for proxy in proxies:
         proxies.failed(proxy)
         clock.advance(1.0)
-    assert places(proxies, 2) == ["a.test:1", "a.test:1"] and proxies.resting == 3
+    assert places(proxies, 2) == ["a.test:1", "a.test:1"] and sum(one.rests > 0 for one in proxies.health()) == 3
 
 
 def test_a_session_keeps_its_proxy_until_that_fails_or_it_begins_anew() -> None:
