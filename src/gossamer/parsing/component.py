@@ -4,8 +4,8 @@ Processors of the wiring come first; then those that a program registered with `
 media types, a kind of them as `image/*`, or `*`. A redirect has no document, but a target: that is a link of its own kind,
 which every later stage judges like any other (design question 4).
 
-Nearly every page is read in place. A page that its parser could choke on, whatever a processor named in `isolated` reads, and
-whatever a processor finds too dear, go to a parser process (:mod:`gossamer.parsing.isolation`), while other pages pass by.
+Nearly every page is read in place. A page that its parser could choke on, all documents of a processor named in `isolated`, and
+pages that a processor finds too dear, go to a parser process (:mod:`gossamer.parsing.isolation`), while other pages pass by.
 A page that was read in place when the process died goes there, too, when the crawl goes on (:mod:`gossamer.parsing.page_marks`).
 """
 

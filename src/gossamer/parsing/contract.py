@@ -1,8 +1,9 @@
-"""Handlers: a user's code that gets pages one by one, and chooses the items to keep and the links to follow.
+"""Processors and handlers read documents, and yield links, items and orders. Suites: `gossamer.testing.check_processor`,
+`check_page_handlers`, `check_log_ins`, `check_sessions`, `check_entered`.
 
-Place in the flow: the process stage asks :class:`PageHandlers` for each visit, after content-seen; what a handler yields travels in
-the visit, like what processors find. Suite: `gossamer.testing.check_page_handlers`.
-:class:`LogIns` are asked before a page is fetched, :class:`Beginnings` before anything is.
+Place in the flow: the process stage asks the processors of a document's MIME type (row M4), and :class:`PageHandlers`, a user's
+code that gets pages one by one, after content-seen; all that they yield travels in the visit. :class:`LogIns` are asked before
+a page is fetched, :class:`Beginnings` before anything is.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -15,9 +16,6 @@ from gossamer.fetcher.contract import RequestSender
 from gossamer.values.request_identity import Requested, identity_of
 from gossamer.values.task import Answer, Ruling, Task
 from gossamer.values.visit import Found, Item, Order, Raised, Response, Statements, Visit
-
-# Processors read documents. The MIME type chooses them, and a type may have several (row M4).
-# Suite: `gossamer.testing.check_processor`.
 
 #: Most spellings of links and most items that are taken from one page: far more than are kept, and few enough for memory.
 MAX_FOUND = 50_000

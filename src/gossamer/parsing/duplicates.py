@@ -1,6 +1,9 @@
-"""Content-seen: has a document with these very bytes been seen under another URL (row M3)? Before any processing.
+"""Content-seen and near-duplicates: has a document with these bytes, or a page with nearly this text, been seen before?
 
-A duplicate goes on: it is archived as `revisit`, and its links are followed against its own URL (design question 3).
+Place in the flow: content-seen stands before any processing (row M3). A duplicate goes on: it is archived as `revisit`, and its
+links are followed against its own URL (design question 3). Near-duplicates are looked for between process, which made
+fingerprints, and links (row S12), and only where a crawl asks for it: without fingerprints there is nothing to compare. Exact
+duplicates name their original already, and are left alone there.
 """
 
 from typing import Annotated
@@ -46,11 +49,6 @@ class ContentSeen(Filter[NoSettings]):
             self.metrics.counters["duplicates"] += bool(duplicate_of)
         return (msgspec.structs.replace(visit, digest=digest, duplicate_of=duplicate_of),)
 
-
-# Near-duplicates: has a page with nearly this text been seen (row S12)? Between process, which made fingerprints, and links.
-#
-# Wired only where somebody asks for it: without fingerprints there is nothing to compare. Exact duplicates are content-seen's
-# matter, and name their original already.
 
 #: The rule that a near-duplicate is refused by.
 RULE = "near-duplicate"

@@ -85,7 +85,7 @@ class _JsonFeed(msgspec.Struct):
 
 
 class FeedLinks(Provider[NoSettings]):
-    """Finds the links of a feed. Contract: `processing.Processor`. Keeps no state."""
+    """Finds the links of a feed. Contract: `Processor`. Keeps no state."""
 
     divisible = True
 

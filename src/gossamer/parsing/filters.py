@@ -1,7 +1,8 @@
-"""Filter by domain constraints (Hunyadi 2007, section 5.3.2): `--only` and `--never`.
+"""The filter stage, and filters by pattern, domain constraint and `nofollow`.
 
-Place in the flow: links ─► **filter** ─► URL-seen; the frontier may ask it for tasks, too, seeds among them. How a
-constraint is written: :mod:`gossamer.expressions.patterns`.
+Place in the flow: links ─► **filter** ─► URL-seen. Links that any filter refuses do not go on; the stage owns the gates
+`expand` and `follow` (row M5). The frontier may ask filters of domains for tasks, too, seeds among them. Further filters:
+:mod:`~gossamer.parsing.scope`, :mod:`~gossamer.parsing.noise`, :mod:`~gossamer.parsing.filter_expressions`.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import authority_of, host_of
 from gossamer.values.visit import Link, Visit
 
-# A page's links, judged by all filters. Pure: the stage calls it, and so does whoever judges away from a crawl's graph.
+# Judging is pure: the stage does it, and so does code that judges away from a crawl's graph.
 
 
 def judged(
@@ -72,9 +73,6 @@ def _verdicts(rule: UrlFilter, links: Sequence[Link], source: Task, count: Calla
     return [f"broken filter {type(rule).__name__}: {error:.200}"] * len(links)
 
 
-# The filter stage: links that any filter refuses do not go on. It owns the gates `expand` and `follow` (row M5).
-
-
 class Filtering(Filter[NoSettings]):
     """Keeps the links that every filter of the gate `follow` lets pass, and counts the others by the rule that refused
     them.
@@ -92,10 +90,9 @@ class Filtering(Filter[NoSettings]):
         return (judged(visit, self.gates.get("expand", ()), self.filters.get("follow", ()), self.metrics.count),)
 
 
-# Links that their own page does not vouch for (`rel=nofollow`, `ugc`, `sponsored`, or a whole page's `nofollow`).
-#
-# Place in the flow: links ─► **filter** ─► URL-seen, at the gate `follow`. They are found, counted and written to the link
-# table all the same; another page that vouches for one lets it in. Decision 13 says why they are not followed by default.
+# Links that their own page does not vouch for (`rel=nofollow`, `ugc`, `sponsored`, or a whole page's `nofollow`) are found, counted
+# and written to the link table all the same; another page that vouches for one lets it in. Decision 13 says why they are not
+# followed by default.
 
 
 class NofollowSheet(Sheet, frozen=True):
@@ -105,7 +102,7 @@ class NofollowSheet(Sheet, frozen=True):
 
 
 class NofollowFilter(Provider[NofollowSheet]):
-    """Refuses links that say `nofollow`. Contract: `filtering.UrlFilter`."""
+    """Refuses links that say `nofollow`. Contract: `UrlFilter`."""
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`nofollow` for each link that is refused."""
@@ -114,7 +111,7 @@ class NofollowFilter(Provider[NofollowSheet]):
         return ["nofollow" if link.nofollow else "" for link in links]
 
 
-# Verdicts on URLs, remembered: the pages of a site repeat their links, and a look-up costs a tenth of a judgement.
+# The pages of a site repeat their links, and a look-up costs a tenth of a judgement.
 
 #: URLs that are remembered; then all are forgotten, which costs each one more look. About 2 MB.
 MOST = 8_192
@@ -135,9 +132,7 @@ class RememberedVerdicts(dict[str, str]):
         return verdict
 
 
-# Filter by the user's own patterns: `--include` and `--exclude`.
-#
-# Place in the flow: links ─► **filter** ─► URL-seen. Patterns are RE2: linear, whatever they are (fault 63).
+# `--include` and `--exclude`. Patterns are RE2: linear, whatever they are (fault 63).
 
 #: URLs whose verdict is remembered: a match costs 2 us by way of Python, and the pages of a site repeat their links.
 REMEMBERED_URLS = 32_768
@@ -157,7 +152,7 @@ class PatternSheet(Sheet, frozen=True):
 
 class PatternFilter(Provider[PatternSheet]):
     """Refuses links that match a pattern of `exclude` or, if `include` has patterns, match none of them. Contract:
-    `filtering.UrlFilter`.
+    `UrlFilter`.
 
     Raises:
         SettingError: a pattern is too long, or RE2 refuses it.
@@ -190,6 +185,8 @@ class PatternFilter(Provider[PatternSheet]):
         return [verdict(link.url) for link in links]
 
 
+# `--only` and `--never`: domain constraints (Hunyadi 2007, section 5.3.2), as :mod:`gossamer.expressions.patterns` reads them.
+
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536
 
@@ -207,7 +204,7 @@ class ConstraintSheet(Sheet, frozen=True):
 
 
 class ConstraintFilter(Provider[ConstraintSheet]):
-    """Refuses hosts by domain constraint (`never`, `only`). Contracts: `filtering.UrlFilter`, `filtering.TaskFilter`.
+    """Refuses hosts by domain constraint (`never`, `only`). Contracts: `UrlFilter`, `TaskFilter`.
 
     Raises:
         SettingError: a constraint cannot be read.

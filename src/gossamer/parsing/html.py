@@ -153,7 +153,7 @@ class HtmlLinksSheet(Sheet, frozen=True):
 
 
 class HtmlLinks(Provider[HtmlLinksSheet]):
-    """Finds the links of an HTML page. Contract: `processing.Processor`. Keeps no state."""
+    """Finds the links of an HTML page. Contract: `Processor`. Keeps no state."""
 
     divisible = True
     finds_links = True

@@ -1,4 +1,4 @@
-"""Processes for what may hang, crash or eat memory: hostile pages and processors that nobody trusts (faults 54, 55, 111).
+"""Parser processes for pages that may hang, crash or eat memory, and for processors that are not trusted (faults 54, 55, 111).
 
 Place in the flow: the process stage hands a document here instead of reading it itself. A few parser processes are started
 when first needed; one that is late, dies or talks nonsense is killed, and the next document gets a new one.

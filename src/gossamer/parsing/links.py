@@ -1,8 +1,8 @@
-"""What the processors found becomes canonical URLs, each once, in document order.
+"""The links stage: links that processors found become canonical URLs, each once, in document order.
 
-Place in the flow: process ─► **links** ─► filter. Pure: the component calls :func:`resolve_links` with a cache that it
-owns. Canonicalising is most of the work, and the pages of a site repeat its menus, so joins are remembered by
-directory.
+Place in the flow: process, which says what a page wrote, ─► **links** ─► filter, which judges URLs. Pure: the component calls
+:func:`resolve_links` with a cache that it owns. Canonicalising is most of the work, and the pages of a site repeat its menus,
+so joins are remembered by directory.
 """
 
 import re
@@ -34,7 +34,7 @@ from gossamer.values.url import (
 from gossamer.values.url_normalization import USUAL, Normalise, Normaliser, Parameter, Step, aliases_of, read_parameters
 from gossamer.values.visit import TOO_MANY_LINKS, Found, Link, Visit
 
-# The list of parameters that ships, or one of the user's own: the edge where the links stage touches files.
+# The list of parameters: this is where the links stage touches files.
 
 #: Bytes of the longest list.
 MAX_BYTES = 1 << 20
@@ -336,8 +336,6 @@ def _has_host_of_dns(url: str) -> bool:
     host = authority_of(url).partition(":")[0].rstrip(".")
     return len(host) <= MAX_HOST and max(map(len, host.split("."))) <= MAX_LABEL
 
-
-# The links stage: between process, which says what a page wrote, and filter, which judges URLs.
 
 #: URLs of one sitemap (sitemaps.org, "Sitemap file limits").
 MAX_LISTED = 50_000

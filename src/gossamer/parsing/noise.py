@@ -107,7 +107,7 @@ class NoiseSheet(Sheet, frozen=True):
 
 
 class NoiseFilter(Provider[NoiseSheet]):
-    """Refuses links to advertisements and trackers (`noise`). Contract: `filtering.UrlFilter`.
+    """Refuses links to advertisements and trackers (`noise`). Contract: `UrlFilter`.
 
     The list of domains never refuses a page's links to its own host, so that an advertiser's own site can be crawled.
 

@@ -1,6 +1,9 @@
-"""Listings as links: directories of ftp, menus of gopher, and lists of URLs (`text/uri-list`), which file directories are.
+"""Links of documents other than HTML, feeds and sitemaps: style sheets, plain text, and listings.
 
-Beside :mod:`gossamer.parsing.html`; the protocol modules of these schemes name the media types.
+Place in the flow: processors by media type. Style sheets name page requisites (:mod:`gossamer.values.relations`): without
+`requisites` a crawl does not want them; :mod:`gossamer.parsing.html` asks for `style` elements and attributes, too. Plain text
+is wired by choice. Listings are directories of ftp, menus of gopher, and lists of URLs (`text/uri-list`), which file
+directories are; the protocol modules of these schemes name the media types.
 """
 
 import re
@@ -14,10 +17,7 @@ from gossamer.engine.unit import Provider
 from gossamer.values.relations import CSS_IMPORT, CSS_URL
 from gossamer.values.visit import Found
 
-# What style sheets name: imports, pictures and fonts, by one linear scan; nothing is parsed that need not be.
-#
-# Place in the flow: a processor for `text/css`, and what :mod:`gossamer.parsing.html` asks for `style` elements and
-# attributes. All of it is page requisites (:mod:`gossamer.values.relations`): without them a crawl does not want it.
+# Style sheets, by one linear scan: nothing is parsed that need not be.
 
 # Comments, strings, `@import "..."`, `url(...)` and `@import url(...)` (CSS Syntax 3, sections 4.3.2 to 4.3.6). Each
 # alternative that begins to match goes on to its end or to the end of the sheet, so that nothing is read twice.
@@ -40,7 +40,7 @@ class CssLinksSheet(Sheet, frozen=True):
 
 
 class CssLinks(Provider[CssLinksSheet]):
-    """Finds the links of a style sheet. Contract: `processing.Processor`. Keeps no state."""
+    """Finds the links of a style sheet. Contract: `Processor`. Keeps no state."""
 
     divisible = True
 
@@ -93,9 +93,7 @@ def _character(match: re.Match[str]) -> str:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-# Links in plain text: whatever begins with `http://` or `https://`.
-#
-# Place in the flow: a processor for `text/plain`, wired by choice.
+# Plain text: words that begin with `http://` or `https://`.
 
 _URL = re.compile(r"""\bhttps?://[^\s<>"'`\\^{|}]++""", re.IGNORECASE)
 
@@ -104,7 +102,7 @@ _AFTER = ".,;:!?*_)]\u2026\u201d\u00bb"
 
 
 class TextLinks(Provider[NoSettings]):
-    """Finds URLs in plain text. Contract: `processing.Processor`. Keeps no state."""
+    """Finds URLs in plain text. Contract: `Processor`. Keeps no state."""
 
     divisible = True
 
@@ -123,6 +121,8 @@ def _trimmed(url: str) -> str:
         return bare + ")"
     return bare
 
+
+# Listings.
 
 #: Lines of a listing that are read: more than there are links kept of one, whatever else stands between.
 MOST_LINES = 100_000
@@ -146,7 +146,7 @@ def _lines(document: Document) -> Iterator[bytes]:
 
 
 class FtpListing(Provider[NoSettings]):
-    """Finds links to the entries of an ftp directory. Contract: `processing.Processor`."""
+    """Finds links to the entries of an ftp directory. Contract: `Processor`."""
 
     divisible = True
 
@@ -169,7 +169,7 @@ class FtpListing(Provider[NoSettings]):
 
 
 class GopherMenu(Provider[NoSettings]):
-    """Finds links to the entries of a gopher menu (RFC 1436, 3.8). Contract: `processing.Processor`."""
+    """Finds links to the entries of a gopher menu (RFC 1436, 3.8). Contract: `Processor`."""
 
     divisible = True
 
@@ -191,7 +191,7 @@ class GopherMenu(Provider[NoSettings]):
 
 
 class UriList(Provider[NoSettings]):
-    """Finds the links of a list of URLs (RFC 2483, section 5). Contract: `processing.Processor`."""
+    """Finds the links of a list of URLs (RFC 2483, section 5). Contract: `Processor`."""
 
     divisible = True
 

@@ -1,12 +1,12 @@
-"""Which page is being read: a few bytes that outlive the process, so that a page that ends it is not read in it again.
+"""The mark of the page that is being read: a few bytes that outlive the process, so that no page can end two processes.
 
-Place in the flow: the process stage sets a mark before it reads a page in place, and takes it away behind it. The reader of a
+Place in the flow: the process stage sets a mark before it reads a page in place, and takes it away afterwards. The reader of a
 page may end the process, or hold it up until a person ends it. The next process of the crawl finds the mark: it reads that page
-in a parser process, and after the second time not at all. Whatever else ends a process while a page is read costs that page
-nothing.
+in a parser process, and after the second time not at all. Anything else that ends a process while a page is read costs that
+page nothing.
 
-A mark is a digest of the URL, so a page that is deleted leaves no URL here. Each process has a file of its own, locked as long as
-it lives, and takes over the files of those that are gone.
+A mark is a digest of the URL, so a page that is deleted leaves no URL here. Each process has a file of its own, locked as long
+as it lives, and takes over the files of those that are gone.
 """
 
 import fcntl

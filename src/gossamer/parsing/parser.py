@@ -1,8 +1,8 @@
-"""A parser process: reads the documents that its parent must not be stopped by, one at a time, and can be killed any time.
+"""A parser process: it reads documents that could stop its parent, one at a time, and can be killed at any time.
 
-Started by :mod:`gossamer.parsing.isolation`; it speaks frames (a length in four bytes, then msgpack) on its standard
-input and output. It trusts its parent, which names the classes that it runs;
-the documents, nobody trusts, and what comes out is typed data again: no pickle crosses (fault 113).
+Started by :mod:`gossamer.parsing.isolation`; it speaks frames (a length in four bytes, then msgpack) on its standard input and
+output. It trusts its parent, which names the classes that it runs, and no document: its results are typed data again, and no
+pickle crosses (fault 113).
 """
 
 import contextlib

@@ -1,7 +1,9 @@
-"""Reading one document: its processors, one after the other, and what is known of a page apart from them.
+"""Reading one document: its processors, one after the other, what is known of a page apart from them, and where its answer leads.
 
-Place in the flow: the process stage calls :func:`read` in its own process, or, for a page that may cost too much, a parser
-process does (:mod:`gossamer.parsing.parser`). So what comes out is one plain value that crosses a pipe.
+Place in the flow: the process stage (:mod:`~gossamer.parsing.component`) calls :func:`read` in its own process, or, for a page
+that may cost too much, a parser process does (:mod:`gossamer.parsing.parser`). So the result is one plain value that crosses a
+pipe. The targets of redirects, `Refresh` and `Link` fields are links of their own kinds, which every later stage judges like
+any other; so does :mod:`gossamer.mobile.judging`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -260,10 +262,7 @@ def _named(processor: Processor) -> str:
     return str(getattr(processor, "name", "") or type(processor).__name__)
 
 
-# Where answers lead apart from their documents: redirects, `Refresh` and `Link` fields; and links that a page disowns.
-#
-# Place in the flow: the process stage (:mod:`~gossamer.parsing.component`) takes the targets as links of their own kinds,
-# which every later stage judges like any other. So does :mod:`gossamer.mobile.judging`.
+# Where answers lead apart from their documents.
 
 
 def refresh_of(response: Response) -> tuple[Found, ...]:

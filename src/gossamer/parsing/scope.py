@@ -1,4 +1,4 @@
-"""Filters by where a link leads: scope around the seeds, and schemes that somebody can fetch.
+"""Filters by where a link leads: scope around the seeds, and schemes that the crawl can fetch.
 
 Place in the flow: links ─► **filter** ─► URL-seen. Nearly all links of a page lead to its own host, so a page's host is
 judged once and its links by their beginning; only links that leave it are taken apart.
@@ -41,7 +41,7 @@ class ScopeSheet(Sheet, frozen=True):
 
 
 class ScopeFilter(Provider[ScopeSheet]):
-    """Refuses links out of scope (`scope:host`, ...). Contract: `filtering.UrlFilter`.
+    """Refuses links out of scope (`scope:host`, ...). Contract: `UrlFilter`.
 
     Scheme and port do not matter, because a host is known by its name (design question 5). In scope `page` a seed's
     redirect passes as long as it stays on the seeds' hosts, such as one from `http` to `https`.
@@ -142,7 +142,7 @@ class SchemeSheet(Sheet, frozen=True):
 
 
 class SchemeFilter(Provider[SchemeSheet]):
-    """Refuses links that nobody could fetch (`scheme:ftp`, ...). Contract: `filtering.UrlFilter`."""
+    """Refuses links that nobody could fetch (`scheme:ftp`, ...). Contract: `UrlFilter`."""
 
     def __init__(self, sheet: SchemeSheet | None = None) -> None:
         super().__init__(sheet)

@@ -58,7 +58,7 @@ class SitemapSheet(Sheet, frozen=True):
 
 
 class SitemapLinks(Provider[SitemapSheet]):
-    """Finds the URLs of a sitemap. Contract: `processing.Processor`. Keeps no state."""
+    """Finds the URLs of a sitemap. Contract: `Processor`. Keeps no state."""
 
     divisible = True
 

@@ -1,8 +1,11 @@
-"""Image statistics: format, size, dimensions and frames of GIF, PNG, JPEG and WebP, from their headers alone.
+"""Processors that count, wired by choice: image statistics, and the tag counter.
 
-Place in the flow: a processor for `image/*`, wired by choice. Nothing is decoded, so no picture can be a bomb; each reader
-looks at every byte at most once, and at a bounded number of blocks. Sources: GIF89a; PNG (W3C, third edition) with APNG;
-ITU T.81 (JPEG); RFC 9649 (WebP).
+Image statistics are format, size, dimensions and frames of GIF, PNG, JPEG and WebP, from their headers alone. Nothing is
+decoded, so no picture can be a bomb; each reader looks at every byte at most once, and at a bounded number of blocks. Sources:
+GIF89a; PNG (W3C, third edition) with APNG; ITU T.81 (JPEG); RFC 9649 (WebP).
+
+The tag counter says which elements a crawl's pages use, and how often: one of Mercator's first processing modules. It keeps state
+across pages, which the metrics show.
 """
 
 import re
@@ -23,7 +26,7 @@ Facts = dict[str, int | str]
 
 
 class ImageStatistics(Provider[NoSettings]):
-    """Makes one item of kind `image` for each picture. Contract: `processing.Processor`. Keeps no state."""
+    """Makes one item of kind `image` for each picture. Contract: `Processor`. Keeps no state."""
 
     divisible = True
 
@@ -153,10 +156,6 @@ _READERS: tuple[tuple[bytes, str, Callable[[bytes], _Size]], ...] = (
 )
 
 
-# The tag counter: which elements a crawl's pages use, and how often. One of Mercator's first processing modules.
-#
-# Place in the flow: a processor for HTML, wired by choice; it keeps state across pages, which the metrics show.
-
 _START = re.compile(rb"<([A-Za-z][A-Za-z0-9-]{0,31})(?=[\s/>])")
 
 
@@ -175,7 +174,7 @@ class TagCounterSheet(Sheet, frozen=True):
 
 
 class TagCounter(Provider[TagCounterSheet]):
-    """Counts start tags in the bytes of a document. Contract: `processing.Processor`. Keeps state."""
+    """Counts start tags in the bytes of a document. Contract: `Processor`. Keeps state."""
 
     def process(self, document: Document) -> Iterable[Item]:
         """Counts, in the metrics as `tag:NAME`; `tag:other` once there are too many names."""

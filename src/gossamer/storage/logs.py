@@ -68,7 +68,7 @@ class JsonLogSheet(Sheet, frozen=True):
 
 
 class JsonLog(Provider[JsonLogSheet]):
-    """Writes the log of the crawl. Contract: `storing.RowLog`. It creates the file at the first event."""
+    """Writes the log of the crawl. Contract: `RowLog`. It creates the file at the first event."""
 
     def __init__(self, sheet: JsonLogSheet | None = None) -> None:
         super().__init__(sheet)

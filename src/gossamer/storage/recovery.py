@@ -178,7 +178,7 @@ def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: 
 
     Args:
         directory: the crawl directory.
-        committed_ends: as `contracts.ledger.Ledger.committed_ends` has it.
+        committed_ends: as `Ledger.committed_ends` has it.
         are_tables: of files that are missing, says which are row logs that became tables, and may be. It is asked after they
             were looked for, since somebody may be making tables of them meanwhile.
     """
@@ -229,7 +229,7 @@ def restore(
 
     Args:
         directory: the crawl directory.
-        committed_ends: file, as a path inside the directory -> byte; as `contracts.ledger.Ledger.committed_ends` has it.
+        committed_ends: file, as a path inside the directory -> byte; as `Ledger.committed_ends` has it.
         agent: whose ledger it is.
         disks: further directories that archive files lie in; links to anywhere else are refused (fault 69).
         further: patterns of files that keepers write besides, as `glob` takes them inside the directory.

@@ -1,11 +1,16 @@
-"""CDXJ: the index by which replay tools find a capture (`KEY TIMESTAMP {JSON}` lines, sorted byte by byte).
+"""CDXJ: the index by which replay tools find a capture (`KEY TIMESTAMP {JSON}` lines, sorted byte by byte), and its keys.
 
 Place in the flow: rows of the `pages` log are committed with their visits, and become a sorted *run* when their segment is
 closed; runs are merged into `index.cdxj` when a crawl stops, and by `export`. So nothing is indexed that was not
-committed, and memory holds one segment at most. Keys: :mod:`gossamer.storage.archive.cdxj`.
+committed, and memory holds one segment at most. Merging drops lines of the same capture, which is named by file and offset: it is
+there once, although a kill made it twice, or it was made again from the archive and stood in a row log too.
 
-Merging drops lines of the same capture, which is named by file and offset: what a kill made twice, or what was made again from
-the archive and stood in a row log too, is there once.
+A key is a SURT, the form of a URL by which archives sort and look up (`com,example)/path?a=1`). Replay tools find a capture
+only if their key and that of the index are the same byte for byte, so this is the rule of the Internet Archive's tools, from
+which pywb, cdxj-indexer and py-wacz take theirs: scheme, `www.` and default port go; host labels are reversed; path and query
+are unescaped as long as that changes them, escaped once and put in lower case; dots and empty segments of the path are
+resolved, its last slash goes; session numbers go; arguments are sorted. Several URLs may share a key, which is why an index
+line names the URL.
 """
 
 import heapq
@@ -25,15 +30,7 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.url import authority_of, endpoint_of, path_of
 from gossamer.values.visit import PART_DIGEST, PART_TYPES, BroughtForm
 
-# SURT keys: the form of a URL by which archives sort and look up (`com,example)/path?a=1`). Pure.
-#
-# Replay tools find a capture only if their key and that of the index are the same byte for byte, so this is the rule of the
-# Internet Archive's tools, from which pywb, cdxj-indexer and py-wacz take theirs: scheme, `www.` and default port go; host
-# labels are reversed; path and query are unescaped as long as that changes them, escaped once and put in lower case; dots
-# and empty segments of the path are resolved, its last slash goes; session numbers go; arguments are sorted. Tested against
-# pywb's keys.
-#
-# It is coarser than Gossamer's own canonical form: several URLs may share a key, which is why an index line names the URL.
+# SURT keys. Pure, and tested against those of pywb.
 
 #: Characters beside letters and digits that are written as they are; all others become `%xx`.
 _PLAIN = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"

@@ -1,9 +1,10 @@
-"""Keepers: parts that keep data of committed visits. Suite: `gossamer.testing.check_keeper`.
+"""Archives, row logs, and keepers of further data: the stores that a commit writes to. Suites: `gossamer.testing.check_archive`,
+`check_row_log`, `check_keeper`.
 
-Place in the flow: the commit gives each group of visits to the keepers that the wiring lists, in its order, when the archive has
-said where their answers lie and before the group is written. It knows none of them by name: row logs are keepers, and so is
-a plug-in's own store. What a keeper keeps in files of its own, and what it stages in the ledger's group
-(:mod:`gossamer.storage.contract`), becomes so with the whole group or not at all.
+Place in the flow: the commit gives each group of visits to the archive first, then to the keepers that the wiring lists, in its
+order, when the archive has said where their answers lie and before the group is written. It knows none of them by name: row
+logs are keepers, and so is a plug-in's own store. All that a keeper puts into files of its own, or stages in the ledger's group
+(:mod:`gossamer.storage.contract`), is kept with the whole group or not at all. docs/kept.md describes the files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,9 +86,6 @@ class OrderTaker(Protocol):
     def obey(self, orders: Sequence[Order]) -> None:
         """Let these orders take effect: their group is kept."""
         ...
-
-
-# Archives and row logs (docs/kept.md). Suites: `gossamer.testing.check_archive`, `check_row_log`.
 
 
 class Archive(Protocol):

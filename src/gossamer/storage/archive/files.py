@@ -1,6 +1,10 @@
-"""The files of an archive: their names, the disks that they lie on, and the settings of both.
+"""The files of an archive: their names, the disks that they lie on, the settings of both, and how bytes in them are replaced.
 
-Place in the flow: :mod:`gossamer.storage.archive.warc` writes records into what is opened here.
+Place in the flow: :mod:`gossamer.storage.archive.warc` writes records into the files that are opened here. `--accept-loss` calls
+:func:`fill` for each gap that :mod:`gossamer.storage.archive.reading` finds, and keeps the bytes that were there in the quarantine;
+`gossamer delete` calls it for records that are to go. Their place is taken by one gzip member of exactly their length, so that no
+other record moves and every reader can read the file to its end: the member's comment is as long as that takes, and it holds a
+metadata record that tells what became of the bytes.
 """
 
 import contextlib
@@ -190,13 +194,6 @@ def _told(sheet: WarcSheet) -> dict[str, str]:
         "description": sheet.description,
     }
 
-
-# An archive file with a damaged place made readable again from end to end, for every reader, with no other record moved.
-#
-# Place in the flow: `--accept-loss` calls :func:`fill` for each gap of :mod:`gossamer.storage.archive.reading`, and keeps
-# the bytes that were there in the quarantine; `gossamer delete` calls it for records that are to go. What takes their place
-# is one gzip member of exactly their length: its comment is as long as that takes, and it holds a metadata record that says
-# what became of them.
 
 #: RFC 1952: deflate, with a comment; no time; the fastest way, an unknown system.
 _HEADER = b"\x1f\x8b\x08\x10" + bytes(4) + b"\x04\xff"

@@ -1,7 +1,11 @@
-"""Where the record of each URL lies: made in one pass over the files, kept on disk, found again by the next start.
+"""Archives of other programs: where the record of each URL lies, and the answer that it holds.
 
-Place in the flow: `records` asks here for the place of a URL's record. Files of gigabytes hold millions of records, so the index is
-a database (SQLite) in the user's cache, named after the files and their sizes and times: memory does not follow it.
+Place in the flow: the replay server asks :func:`stored` with the URL of a request. One pass over the files makes the index,
+which the next start finds again. Files of gigabytes hold millions of records, so the index is a database (SQLite) in the user's
+cache, named after the files and their sizes and times: memory does not follow it.
+
+An answer is status line, header fields and body. Fields that speak of one connection are left out, and the length is that of
+the body as it is stored; everything else goes out as it came, content coding included.
 """
 
 from __future__ import annotations
@@ -224,11 +228,6 @@ def _seconds(block: bytes) -> float:
             return min(int(value), 3_600_000) / 1000
     return 0.0
 
-
-# A record brought back as the answer that it was: status line, header fields, body.
-#
-# Place in the flow: `server` asks here with the URL of a request. Fields that speak of one connection are left out, and the
-# length is that of the body as it is stored; everything else goes out as it came, content coding included.
 
 MOST: Final = 1 << 30
 """Bytes of a body that are served; a larger one is cut."""

@@ -1,10 +1,13 @@
-"""Every record of an archive file in order, and what cannot be read of it: how damage is found, and an index made anew.
+"""Reading what Gossamer archived: one record by its place, or all of a file in order, with the damage that is found.
 
-Place in the flow: `gossamer verify --deep`, `gossamer export` and whoever makes the index again read here; single records are read
-by :mod:`gossamer.storage.archive.reading`. No body is held: it is hashed as it passes, so memory does not follow the size
-of a record.
+Place in the flow: commands read a record where a row says that it lies (:func:`read_record`), piece by piece: a body that is
+too large for memory goes to disk again, as when it was fetched. `gossamer verify --deep`, `gossamer export` and a new index
+read whole files (:func:`scan`). No body is held there: it is hashed as it passes, so memory does not follow the size of a
+record. Where a record is damaged, the scan goes on at the next place at which one begins: the bytes between are reported as one
+gap.
 
-Where a record is damaged, the scan goes on at the next place at which one begins: what lies between is reported as one gap.
+It knows one form: one gzip member a record, as :mod:`gossamer.storage.archive.records` makes them. A library that iterates over the
+files of all programs buys nothing where the place of every record is known.
 """
 
 import base64
@@ -22,13 +25,6 @@ from isal.igzip_lib import IsalError
 from gossamer.values.body import PIECE, Body, BodyWriter, pieces
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.visit import Location
-
-# One record out of the archive, by where it lies. The other way round: :mod:`gossamer.storage.archive.records`.
-#
-# It reads what Gossamer writes: one gzip member a record. For archives of others there are warcio and FastWARC; a library
-# that iterates over files buys nothing where the place of every record is known.
-#
-# A record is read piece by piece: a body that is too large for memory goes to disk again, as when it was fetched.
 
 _END_OF_HEAD = b"\r\n\r\n"
 

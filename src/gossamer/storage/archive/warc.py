@@ -45,7 +45,7 @@ class _Laid(msgspec.Struct, frozen=True):
 class WarcArchive(Provider[WarcSheet]):
     """Writes `warcinfo`, `request`, `metadata`, `response`, `resource`, `conversion` and `revisit` records, one gzip member each.
 
-    Contract: `storing.Archive`. It creates the first file at the first record, so a refused crawl leaves no file.
+    Contract: `Archive`. It creates the first file at the first record, so a refused crawl leaves no file.
     """
 
     def __init__(self, sheet: WarcSheet | None = None) -> None:
@@ -306,7 +306,7 @@ def _of_journey(response: Response, brought: Brought) -> dict[str, str]:
 
 
 class NoArchive(Provider[NoSettings]):
-    """Archives nothing (`--no-warc`). Contract: `storing.Archive`, whose first promise it extends to every visit."""
+    """Archives nothing (`--no-warc`). Contract: `Archive`, whose first promise it extends to every visit."""
 
     async def lay(self, visit: Visit) -> None:
         """Nothing."""

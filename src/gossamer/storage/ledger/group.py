@@ -45,7 +45,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class LedgerGroup:
-    """An open group. Contract: `ledger.Group`."""
+    """An open group. Contract: `Group`."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -78,7 +78,7 @@ class _Commit(msgspec.Struct, frozen=True):
 
 
 class RocksLedger(LedgerReading):
-    """One agent's ledger. Contract: `ledger.Ledger`; its queues and seen set: :mod:`gossamer.storage.ledger.providers`."""
+    """One agent's ledger. Contract: `Ledger`; its queues and seen set: :mod:`gossamer.storage.ledger.providers`."""
 
     keeps_state = True
 

@@ -19,7 +19,7 @@ from gossamer.values.task import Family, SetAside, Task
 
 
 class LedgerSeen(Provider[NoSettings]):
-    """Tests whether a URL has been seen. Contract: `seen.SeenSet`.
+    """Tests whether a URL has been seen. Contract: `SeenSet`.
 
     The stage asks `unseen`; frontier and committer offer URLs while their group is open, so that a URL is seen exactly
     if its task is kept. An offer outside a group makes a group of its own.
@@ -42,7 +42,7 @@ class LedgerSeen(Provider[NoSettings]):
 
 
 class LedgerContents(Provider[NoSettings]):
-    """Tests whether a document has been seen. Contract: `seen.ContentIndex`.
+    """Tests whether a document has been seen. Contract: `ContentIndex`.
 
     Its answer is a hint, because a page that claims a digest may never be kept; `Group.first` decides at commit. It
     keeps a bounded number of claims in memory and writes nothing.
@@ -73,7 +73,7 @@ class LedgerFingerprintsSheet(Sheet, frozen=True):
 
 
 class LedgerFingerprints(Provider[LedgerFingerprintsSheet]):
-    """Finds near-duplicates among the pages of the ledger. Contract: `seen.FingerprintIndex`.
+    """Finds near-duplicates among the pages of the ledger. Contract: `FingerprintIndex`.
 
     Its answer about pages in flight is a hint, as with :class:`LedgerContents`; fingerprints are committed together
     with their pages.
@@ -95,7 +95,7 @@ class LedgerFingerprints(Provider[LedgerFingerprintsSheet]):
 
 
 class LedgerFrontier(Provider[NoSettings]):
-    """Queues tasks by host and lets hosts take turns. Contract: `ledger.TaskQueues`. Groups of the ledger add the
+    """Queues tasks by host and lets hosts take turns. Contract: `TaskQueues`. Groups of the ledger add the
     tasks."""
 
     ledger: Uses[RocksLedger]
@@ -139,7 +139,7 @@ class LedgerFrontier(Provider[NoSettings]):
 
 
 class LedgerFront(Provider[NoSettings]):
-    """A ledger in front of another: an heir changes what its groups do, all else is as behind it. Contract: `ledger.Ledger`."""
+    """A ledger in front of another: an heir changes what its groups do, all else is as behind it. Contract: `Ledger`."""
 
     behind: Uses[Ledger]
     keeps_state = True

@@ -98,7 +98,7 @@ def recount(store: RocksStore, batch: Batch, start: bytes, end: bytes) -> None:
 
 
 class KeptSpaces:
-    """The spaces of one ledger. Contract: `spaces.Spaces`."""
+    """The spaces of one ledger. Contract: `Spaces`."""
 
     def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
@@ -278,7 +278,7 @@ class KeptSpaces:
 
 
 class StagedSpaces:
-    """What one group changes in spaces. Contract: `spaces.SpacesGroup`, but for what is counted."""
+    """What one group changes in spaces. Contract: `SpacesGroup`, but for what is counted."""
 
     __slots__ = ("_kept", "_read", "_used", "_values")
 

@@ -1,7 +1,9 @@
-"""URLs of other agents' hosts are kept until these have committed them. Suites: `gossamer.testing.check_outbox`, `check_mail`.
+"""URLs of other agents' hosts are kept until these have committed them. Suites: `gossamer.testing.check_designation`,
+`check_outbox`, `check_mail`.
 
-Place in the flow: groups of the ledger owe them (:mod:`gossamer.storage.mailbox.outbox`), one sender for each other agent, or for
-each master, takes them and says what was delivered. A master has the same senders behind its mail.
+Place in the flow: a :class:`Designation` says which agent a host belongs to; every agent holds one of its own. Groups of the
+ledger ask it for each new URL, and owe the URLs that do not stay here (:mod:`gossamer.storage.mailbox.outbox`). One sender for
+each other agent, or for each master, takes them and says which were delivered. A master has the same senders behind its mail.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,11 +14,6 @@ import msgspec
 from gossamer.storage.ledger.contract import Group
 from gossamer.values.agents import Designated
 from gossamer.values.task import Task
-
-# A designation says which agent a host belongs to. Suite: `gossamer.testing.check_designation`.
-#
-# Place in the flow: a group of the ledger asks for each new URL whether it stays here; the exchange asks where a URL goes
-# that does not. Every agent holds a designation of its own.
 
 
 class Designation(Protocol):

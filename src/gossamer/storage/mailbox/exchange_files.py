@@ -6,7 +6,7 @@ Place in the flow: `divided-ledger` owes here as it does in the outbox of connec
 when it ends, and `gossamer exchange` when a person asks (:mod:`gossamer.agents.merging`).
 
 A file may be lost, come late, come twice, or in any order. So a URL that was written into one stays in the ledger until the other
-agent says that it has merged that file: its own files name those which it has merged. What nobody has said this of is owed again
+agent says that it has merged that file: its own files name those which it has merged. URLs without such a receipt are owed again
 when a person asks for it (decision 93).
 """
 
@@ -96,7 +96,7 @@ class FileOutboxSheet(Sheet, frozen=True):
 
 
 class FileOutbox(Provider[FileOutboxSheet]):
-    """Holds the URLs that an agent owes others whom it cannot reach. Contract: `exchanging.OwesUrls`."""
+    """Holds the URLs that an agent owes others whom it cannot reach. Contract: `OwesUrls`."""
 
     ledger: Uses[Ledger]
     designation: Uses[Designation]

@@ -1,8 +1,15 @@
-"""The outbox of an agent: a space of its ledger, and a bounded queue for each other agent in front of it.
+"""The outbox of an agent: a ledger that owes tasks of others, a space where they lie, and a bounded queue for each other agent.
 
-What a kept group owes goes straight into the queue of its agent. What finds no room there is read from the space when the
-queue has run dry; so is everything after a start. Each agent has a mark of its own in the space, and its entries are read
-round and round: who begins at the front each time would step over all that was deleted there.
+    commit, frontier ── push ──► `divided-ledger` ──► the ledger's queues, where the host is ours
+                                        └───────────► the outbox, where it is another agent's
+
+Place in the flow: the wiring of an agent among several puts the `divided-ledger` between the stages and the ledger; no stage
+knows of it. An owed URL is seen here like any other, so that a link is sent once, however often it is met.
+
+URLs that a kept group owes go straight into the queue of their agent. Those that find no room there are read from the space
+when the queue has run dry; so is everything after a start. Each agent has a mark of its own in the space, and its entries are
+read round and round: a search that begins at the front each time would step over all that was deleted there.
+:mod:`exchange_files` stages in the same form, and sends by files.
 """
 
 import asyncio
@@ -25,10 +32,6 @@ from gossamer.values.agents import CLAIM, agent_name
 from gossamer.values.errors import DiskFull
 from gossamer.values.ledger_rows import Meeting
 from gossamer.values.task import Task
-
-# What agents owe each other, as it lies in the space of the ledger: one form for all outboxes.
-#
-# Place in the flow: :mod:`outbox` and :mod:`files` stage it in the group of a visit, and read it again when it is to go.
 
 #: Bytes of a key. It is no secret's hash, so that it must be too long for anybody to find two URLs with the same one.
 _KEY_BYTES = 16
@@ -60,16 +63,6 @@ def owed_key(task: Task) -> bytes:
 def owed_task(value: bytes) -> Task:
     """The task of an entry."""
     return _decode(value)
-
-
-# The ledger of an agent among several: what its groups push is queued here, or owed to the agent whose it is.
-#
-#     commit, frontier ── push ──► `divided-ledger` ──► the ledger's queues, where the host is ours
-#                                         └───────────► the outbox, where it is another agent's
-#
-# Place in the flow: the wiring of an agent puts it between the stages and the ledger; no stage knows of it. What is owed is
-# seen here like anything else, so that a link is sent once, however often it is met; the table of recent and popular URLs
-# in front of the seen set is what spares the look-up.
 
 
 class _Dividing:
@@ -113,7 +106,7 @@ class _Dividing:
 
 
 class DividedLedger(LedgerFront):
-    """Passes everything on to the ledger, except the tasks that its groups push. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, except the tasks that its groups push. Contract: `Ledger`."""
 
     outbox: Uses[OwesUrls]
 
@@ -161,7 +154,7 @@ class AgentOutboxSheet(Sheet, frozen=True):
 
 
 class AgentOutbox(Provider[AgentOutboxSheet]):
-    """Holds the URLs that one agent owes the others. Contracts: `exchanging.Outbox`, `exchanging.TakesBack`."""
+    """Holds the URLs that one agent owes the others. Contracts: `Outbox`, `TakesBack`."""
 
     ledger: Uses[Ledger]
     designation: Uses[Designation]

@@ -2,10 +2,14 @@
 
     header, one line of JSON | URLs, one task a line of JSON, compressed as one gzip member
 
-Place in the flow: :mod:`files` writes them out of the ledger, and :mod:`gossamer.agents.merging` reads them into another one. A
-file is written whole or not at all. The header has the length and SHA-256 of what follows, and a seal (HMAC-SHA-256 under the
-secret of the exchange) over itself, so that a file is proved before anything of it is unpacked: cut, damaged and forged files
-have different words. `tail -n +2 FILE | zcat` shows the URLs.
+Place in the flow: :mod:`exchange_files` writes them out of the ledger, and :mod:`gossamer.agents.merging` reads them into
+another one. A file is written whole or not at all. The header has the length and SHA-256 of what follows, and a seal
+(HMAC-SHA-256 under the secret of the exchange) over itself, so that a file is proved before anything of it is unpacked: cut,
+damaged and forged files have different words. `tail -n +2 FILE | zcat` shows the URLs.
+
+The key of an exchange is a small secret file that all of its agents have: the first agent makes it, a person takes it to the
+others, and each keeps a copy in its crawl directory. It names the exchange and its agents, so that all of them divide the web
+alike.
 """
 
 import hmac
@@ -25,12 +29,6 @@ from isal.igzip_lib import IsalError
 from gossamer.values.agents import fault_of, member, named
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
-
-# The key of a crawl whose agents exchange URLs by files: a small secret file that all of its agents have.
-#
-# Place in the flow: the first agent makes it, a person takes it to the others, and each keeps a copy in its crawl
-# directory. It names the exchange and its agents, so that all of them divide the web alike; its secret seals the files
-# (:mod:`sealed`).
 
 #: Where an agent keeps its copy, inside its crawl directory.
 EXCHANGE_KEY = "state/exchange-key"

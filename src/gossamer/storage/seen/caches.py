@@ -1,10 +1,12 @@
-"""A bounded table of recent and popular strings: the memory in front of a seen set (Hunyadi 2007, section 5.3.1).
+"""Bounded tables in front of a store: recent and popular strings (Hunyadi 2007, section 5.3.1), and values that were used lately.
 
-Links follow Zipf's law, so a small table answers most questions. It holds the strings themselves, never fingerprints.
-Full, it replaces by second chance: a hit sets the entry's reference bit; the hand that looks for a place clears bits
-and takes the first entry without one.
+Links follow Zipf's law, so a small table answers most questions of a seen set. It holds the strings themselves, never
+fingerprints. Beside each string stands the depth that it is known at, so that a URL which is met nearer to the seeds is no hit.
+A hit sets the string's reference bit. Full tables differ: :class:`SecondChance` replaces one string at a time, by a hand that
+clears bits and takes the first entry without one; :class:`SaturatingTable` follows the thesis, erases every string without a
+bit, and clears the others.
 
-Beside each string stands the depth that it is known at, so that a URL which is met nearer to the seeds is no hit.
+:class:`RecentlyUsed` has two generations: that is cheaper for each use than an exact order of uses.
 """
 
 from collections.abc import Hashable, Sequence
@@ -77,14 +79,6 @@ class SecondChance:
         return hand
 
 
-# A bounded table of recent strings by the thesis' rule (Hunyadi 2007, section 5.3.1): it is cleared out when it is full.
-#
-# A string that is asked for again gets a reference bit. When the table is full, every string without one is erased, and the
-# bits of the rest are cleared. :mod:`gossamer.storage.seen.caches` has the rule that replaces one string at a time.
-#
-# Beside each string stands the depth that it is known at, so that a URL which is met nearer to the seeds is no hit.
-
-
 class SaturatingTable:
     """At most `capacity` strings."""
 
@@ -125,8 +119,6 @@ class SaturatingTable:
             self._entries = {kept: known - 1 for kept, known in self._entries.items() if known & 1}
         self._entries[string] = 2 * depth
 
-
-# A bounded memory of what was used lately, in two generations: cheaper for each use than an exact order of uses.
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -1,12 +1,12 @@
-"""Seen tests that answer later, in bulk (row P2). Suites: `gossamer.testing.check_seen_set`, `check_task_sieve`."""
+"""Seen tests for URLs, contents and texts, at once or later in bulk (rows M3, M6, P2, S12). Suites:
+`gossamer.testing.check_seen_set`, `check_content_index`, `check_fingerprint_index`, `check_task_sieve`.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from gossamer.storage.ledger.contract import Group
 from gossamer.values.task import Task
-
-# Seen tests for URLs and for contents (rows M3, M6, S12). Suites: `gossamer.testing.check_seen_set`, `check_content_index`.
 
 
 class SeenSet(Protocol):
@@ -42,7 +42,7 @@ class ContentIndex(Protocol):
 
 
 class FingerprintIndex(Protocol):
-    """Remembers fingerprints of texts, as many as it is told to. Suite: `gossamer.testing.check_fingerprint_index`.
+    """Remembers fingerprints of texts, as many as it is told to.
 
     Promises:
         1. An answer is a URL whose fingerprint differs in at most three bits, and that was given with it before.
@@ -59,7 +59,7 @@ class FingerprintIndex(Protocol):
 class LateSeenSet(Protocol):
     """A seen set whose answers may come later: new URLs that `offer` does not return at once come out of `drain`.
 
-    Promises: the three of `seen.SeenSet`, over what `offer` and `drain` return together, and:
+    Promises: the three of `SeenSet`, over what `offer` and `drain` return together, and:
         4. When `drain` returns nothing after `settle`, every new URL that was offered has come out.
     URLs that `drain` returned count as received at the next call of any method; after a kill before that, they come
     again.

@@ -1,7 +1,8 @@
-"""What a sieve has found to be new: files in the order of the merges, each drained from its beginning.
+"""Merges of a sieve: which waiting entries are new, which runs become one, and the files of finds that come of it.
 
-Place in the flow: a merge writes a file of finds (:func:`write_found`), and the sieve takes items out of it. How far a file
-counts is not for it to say: until the end that it was drained to is committed, its items come again after a reopening.
+Place in the flow: a merge sifts a buffer (:func:`sift`) and writes a file of finds (:func:`write_found`); the sieve takes items
+out of these files, in the order of the merges, each from its beginning. The files do not say how far they count: until the end
+that one was drained to is committed, its items come again after a reopening.
 """
 
 import os
@@ -15,8 +16,6 @@ import numpy as np
 
 from gossamer.storage.seen.fingerprints import SieveKeys
 from gossamer.storage.seen.runs import Highs, Lows, Mask, SieveRun
-
-# What a merge decides: which of the waiting entries are new, and which runs become one. Arithmetic, without files of its own.
 
 #: Runs of about one size that become one. Each entry is rewritten once for each factor of so much: twice at 10^8.
 FAN = 8

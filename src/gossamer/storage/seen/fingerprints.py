@@ -1,9 +1,16 @@
-"""Fingerprints of URLs: host and URL apart, so that the URLs of a host lie together in every run (row M6).
+"""Fingerprints of URLs for the sieve, and the table of recent URLs in front of it (row M6).
+
+Host and URL are apart in a fingerprint, so that the URLs of a host lie together in every run.
 
 Twelve bytes: 3 of the host, 9 of the whole URL. Two different URLs of one host share theirs with odds of 2^-72, of two hosts
 2^-96 at most. A collision would lose a URL: for 10^8 URLs the odds that any is lost are 1e-6 if all are on one host, and
 1e-12 if they are on a million. (With 64 bits in all, 24 of them the host's, a host of a million pages would lose one in
 every second crawl.) Hosts that share their 3 bytes lie in one another's place, and nothing else.
+
+In front of the sieve stand recent and popular URLs (:class:`Recent`), in two generations, so that many are let in at once for
+little. URLs that are met again move to the young generation; when that is full, the old one is forgotten and the young one
+grows old. The popular ones stay, as in a table with reference bits (:mod:`gossamer.storage.seen.caches`), at a third of its
+cost where most are new.
 """
 
 from collections.abc import Iterable, Sequence
@@ -73,13 +80,6 @@ class FingerprintMaker:
         key = b"\0" + xxh3_64_digest(name.encode(), self._secret)[: HOST_BYTES - 1]
         self._hosts[beginning] = key
         return key
-
-
-# Recent and popular URLs in front of the sieve: two generations, so that many are let in at once for little.
-#
-# What is met again moves to the young generation; when that is full, the old one is forgotten and the young one grows old.
-# The popular stay, as in a table with reference bits (:mod:`gossamer.storage.seen.caches`), but nothing is done for each entry
-# that goes: measured a third of its cost where most URLs are new.
 
 
 class Recent:

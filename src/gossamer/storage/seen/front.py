@@ -68,7 +68,7 @@ class _Sieving:
 
 
 class SieveLedger(LedgerFront):
-    """Passes everything on to the ledger, except the tasks that its groups push. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, except the tasks that its groups push. Contract: `Ledger`."""
 
     sieve: Uses[TaskSieve]
 
@@ -94,7 +94,7 @@ class SieveQueuesSheet(Sheet, frozen=True):
 
 
 class SieveQueues(Provider[SieveQueuesSheet]):
-    """Hands out tasks of the ledger's queues, and fills these from the sieve. Contract: `ledger.TaskQueues`.
+    """Hands out tasks of the ledger's queues, and fills these from the sieve. Contract: `TaskQueues`.
 
     It moves URLs from the sieve to the queues when the frontier looks for tasks that are due.
     """

@@ -54,7 +54,7 @@ S = TypeVar("S", bound=LoggedSeenSheet)
 
 
 class LoggedSeen(Provider[S]):
-    """What is logged, staged and counted. Contract: `seen.SeenSet`; heirs say what is held, and keep it."""
+    """What is logged, staged and counted. Contract: `SeenSet`; heirs say what is held, and keep it."""
 
     ledger: Uses[RocksLedger]
     keeps_state = True

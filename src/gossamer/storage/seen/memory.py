@@ -1,7 +1,12 @@
-"""Seen sets in memory: for crawls that fit, for tests, and as the cache in front of a store on disk.
+"""Seen sets and flights in memory: for crawls that fit, for tests, and as the cache in front of a store on disk.
 
-Place in the flow: the URL-seen stage asks `unseen` and `offer` with a page's links at once; the content-seen stage asks
-`first` with a digest. Nothing here survives the process.
+Place in the flow: the URL-seen stage asks `unseen` and `offer` with a page's links at once; the content-seen stage asks `first`
+with a digest. :class:`MemoryFlights` holds the tasks between hand-out and commit, bounded by the crawl's concurrency. Nothing
+here survives the process.
+
+Fingerprints of recent pages are found again when three of their 64 bits differ, as in the ledger
+(:mod:`gossamer.storage.ledger.seen`), but in as many tables as memory is given for; the oldest leave, and a look-up costs some ten
+microseconds. That is for runs over an archive, and for wirings whose stages are all in other processes than the ledger.
 """
 
 import os
@@ -18,13 +23,6 @@ from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.seen.caches import SecondChance
 from gossamer.storage.seen.contract import SeenSet
-
-# Fingerprints of recent pages in memory, found again when three of their 64 bits differ (Manku, Jain, Das Sarma; WWW 2007).
-#
-# Two fingerprints that differ in three bits agree in one of four blocks of 16 bits at least, so four tables by block find
-# all candidates. The paper sorts and compresses eight billion in many tables; here are as many as memory is given for, the
-# oldest leave, and a look-up costs some ten microseconds. Nothing survives the process: it is for runs over an archive, and
-# for wirings whose stages are all in other processes than the ledger (:mod:`gossamer.storage.ledger.seen`).
 
 #: One more block than bits may differ: then one block at least is the same (pigeonhole).
 _BLOCKS = THRESHOLD + 1
@@ -51,7 +49,7 @@ class MemoryFingerprintsSheet(Sheet, frozen=True):
 
 
 class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
-    """Finds near-duplicates among the last pages, in memory. Contract: `seen.FingerprintIndex`."""
+    """Finds near-duplicates among the last pages, in memory. Contract: `FingerprintIndex`."""
 
     keeps_state = True
 
@@ -107,9 +105,6 @@ def _blocks(fingerprint: int) -> tuple[int, ...]:
     return tuple(fingerprint >> shift & _MASK for shift in range(0, 64, _BITS))
 
 
-# Flights in memory: what is between hand-out and commit, bounded by the crawl's concurrency.
-
-
 class MemoryFlights(Provider[NoSettings]):
     """Remembers which tasks are being fetched, in memory."""
 
@@ -139,7 +134,7 @@ class MemoryFlights(Provider[NoSettings]):
 
 
 class MemorySeen(Provider[NoSettings]):
-    """Keeps every URL of the crawl in memory, as a 128-bit fingerprint. Contract: `seen.SeenSet`.
+    """Keeps every URL of the crawl in memory, as a 128-bit fingerprint. Contract: `SeenSet`.
 
     A URL takes 83 bytes at one million URLs, and 0.17 us to look up. A collision would lose a URL; among n URLs its
     probability is n²/2^129, which is 1.5e-23 for 100 million. XXH3 does not resist people who look for collisions, so
@@ -184,7 +179,7 @@ class RecentlySeenSheet(Sheet, frozen=True):
 
 
 class RecentlySeen(Provider[RecentlySeenSheet]):
-    """Answers for recent and popular URLs itself, and passes the rest on. Contract: `seen.SeenSet`, for any `behind`
+    """Answers for recent and popular URLs itself, and passes the rest on. Contract: `SeenSet`, for any `behind`
     that keeps it.
 
     Its table holds only URLs that `behind` was offered, so a URL that it holds back is certainly seen.
@@ -222,7 +217,7 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
 
 
 class MemoryContents(Provider[NoSettings]):
-    """Remembers the first URL of every digest in memory. Contract: `seen.ContentIndex`. A document costs 223 bytes.
+    """Remembers the first URL of every digest in memory. Contract: `ContentIndex`. A document costs 223 bytes.
 
     Two documents do not share a SHA-1 by accident. A site that makes two such documents on purpose loses only the links
     of its own page.

@@ -123,7 +123,7 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
 
 
 class SieveSeen(_Sieving[str]):
-    """Keeps URLs only, without a ledger. Contract: `sieving.LateSeenSet`."""
+    """Keeps URLs only, without a ledger. Contract: `LateSeenSet`."""
 
     def __init__(self, sheet: SieveSheet | None = None) -> None:
         super().__init__(sheet)
@@ -183,7 +183,7 @@ class SieveSeen(_Sieving[str]):
 
 class LedgerSieve(_Sieving[Task]):
     """Removes seen URLs in bulk by merging sorted files, and keeps tasks with the groups of the ledger. Contract:
-    `sieving.TaskSieve`."""
+    `TaskSieve`."""
 
     ledger: Uses[Ledger]
 

@@ -4,6 +4,9 @@ A fingerprint is two numbers: `high` (host 3 bytes, URL 5) sorts, `low` (URL 4 b
 stand in any order, so a look-up goes on while `high` stays the same; among 10^8 URLs of one host some 4,500 pairs do.
 Behind the entries stands the first `high` of each block; these are kept in memory and say which blocks a look-up needs. What it
 needs is read some megabytes at a time, never mapped, so that pages of files do not count as this process's memory.
+
+The manifest says which runs stand, and how far the offers are merged: one small file, replaced as a whole. Files that it does not
+name were left by a merge that did not end, and are removed.
 """
 
 import os
@@ -196,9 +199,7 @@ class _Head:
         return taken
 
 
-# The manifest: which runs stand, and how far the offers are merged. One small file, replaced as a whole.
-#
-# Whatever it does not name was left by a merge that did not end, and is removed.
+# The manifest.
 
 FILE = "manifest.json"
 

@@ -1,9 +1,8 @@
 """The rows of the tables, as agents write them: appended with each commit, cheap, one file for each table.
 
-Place in the flow: the committing component calls `stage` with the records of a group, notes
-`ends` in the ledger, and says `committed` when the group is kept. Which rows a visit gives is said by its tables
-(:mod:`gossamer.storage.tables`). Other processes turn what is written here into Parquet, and follow it (:mod:`gossamer.query`): no
-agent imports the libraries of tables. The layout of the files: :mod:`gossamer.storage.tables.segments`.
+Place in the flow: the commit calls `stage` with the records of a group, notes `ends` in the ledger, and says `committed` when the
+group is kept. The tables say which rows a visit gives. Other processes turn these files into Parquet, and follow them
+(:mod:`gossamer.query`): no agent imports the libraries of tables. :mod:`gossamer.storage.tables.segments` describes the files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,7 +73,7 @@ class TableLogSheet(Sheet, frozen=True):
 
 
 class TableLog(Provider[TableLogSheet]):
-    """Writes the rows of the tables, and the log of the crawl. Contract: `storing.RowLog`.
+    """Writes the rows of the tables, and the log of the crawl. Contract: `RowLog`.
 
     It creates a file at its first row, so a table without rows leaves no file.
     """

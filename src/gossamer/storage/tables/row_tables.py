@@ -1,6 +1,8 @@
-"""`samples`: how a crawl stood, every ten seconds. Plots of a crawl are drawn from it, also when the crawl has ended.
+"""The tables that ship, apart from `pages`: `errors`, `host_notes`, `items`, `samples`, `links` and `copies`.
 
-Place in the flow: :mod:`gossamer.crawls.pulse` takes the samples; the numbers are those that `status` shows at that instant.
+Place in the flow: rows of `errors`, `items` and `links` come out of visits with their commit. The ledger's notes on hosts are
+written when a run ends (:func:`host_row`), and the table `hosts` joins them with the pages; :mod:`gossamer.crawls.pulse` writes
+`samples`, with the numbers that `status` shows at that instant, and `copies`, out of the claims of agents.
 """
 
 from collections.abc import Iterable
@@ -146,6 +148,8 @@ ITEMS = Table(
     is_logged=True,
 )
 
+# `samples`: how a crawl stood, every ten seconds. Plots of a crawl are drawn from it, also when the crawl has ended.
+
 #: Seconds between two samples, seconds between two that are kept for good, and seconds for which the others are kept.
 FINE, COARSE, FINE_FOR = 10, 300, 86_400
 
@@ -241,9 +245,6 @@ LINKS = Table(
 
 
 # `copies`: documents that several agents of a crawl keep. The table `pages` takes its `duplicate_of` from it.
-#
-# Place in the flow: :mod:`gossamer.crawls.pulse` writes the claims that the ledgers keep
-# (:mod:`gossamer.agents.digests`).
 
 
 class CopyRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
