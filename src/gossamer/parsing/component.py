@@ -139,7 +139,7 @@ class Process(Filter[ProcessSheet]):
     def __init__(self, sheet: ProcessSheet | None = None) -> None:
         super().__init__(sheet)
         self._told: set[tuple[str, str]] = set()
-        """Who raised what, as far as people were told."""
+        """Errors and their processors that people were told of."""
         self._parsers = Parsers(max(1, self.sheet.parsers), self.sheet.parse_deadline, self.sheet.parse_memory)
         self._languages = _languages(self.sheet)
         self._marks = ReadingMarks()
@@ -152,7 +152,7 @@ class Process(Filter[ProcessSheet]):
         self._languages = _languages(self.sheet)
 
     async def start(self) -> None:
-        """Refuse a processor that is to be isolated and cannot be, or that nobody knows: it would run unisolated.
+        """Refuse a processor that is to be isolated and cannot be, or is unknown: it would run unisolated.
 
         Raises:
             SettingError: says which.
@@ -254,7 +254,7 @@ class Process(Filter[ProcessSheet]):
         return joined(findings, await self._isolated(visit, specs, deadline=_PATIENCE * self.sheet.parse_deadline))
 
     def _spared(self, visit: Visit, strikes: int) -> Visit | None:
-        """What becomes of a page that was being read when the process died: None where it is read apart, once."""
+        """Decide about a page that was being read when the process died: None where it is read apart, once."""
         self.metrics.count("reader_killed")
         done = strikes >= MOST_STRIKES
         will = "it is not read any more" if done else "it is read in a process of its own"
@@ -310,7 +310,7 @@ class Process(Filter[ProcessSheet]):
     async def _read_in_place(
         self, visit: Visit, document: Document, processors: Sequence[Processor], details: Details
     ) -> Findings:
-        """What processors find that read here, but for those that find the page too dear."""
+        """The findings of processors that read here, but for those that find the page too dear."""
         dear: list[Processor] = []
         self._marks.begin(visit.url)
         findings = read(document, processors, details, language=bool(self._languages), apart=dear)
@@ -350,7 +350,7 @@ class Process(Filter[ProcessSheet]):
     async def _isolated(
         self, visit: Visit, processors: Sequence[ProcessorSpec], trouble: str = "", deadline: float = 0.0
     ) -> Findings:
-        """What processors find that are not trusted, each for itself: one that fails costs its own findings."""
+        """The findings of processors that are not trusted, each for itself: one that fails costs its own findings."""
         joint = Findings()
         for spec in processors:
             try:
@@ -414,7 +414,7 @@ class Process(Filter[ProcessSheet]):
         return visit
 
     def told_of(self, visit: Visit) -> Visit:
-        """The visit, when whoever runs the crawl was told what its errors are: each kind once, with the line to look at."""
+        """The visit, after its errors were told to the person who runs the crawl: each kind once, with the line to look at."""
         for one in visit.errors:
             what = (one.who, one.error.partition(":")[0])
             if what not in self._told and len(self._told) < MOST_TOLD:

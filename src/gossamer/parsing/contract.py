@@ -59,7 +59,7 @@ class FoundLinks:
 
     def __init__(self) -> None:
         self.links: list[Found] = []
-        """In document order. Whoever adds to it calls :meth:`bound` now and then."""
+        """In document order. Code that adds to it calls :meth:`bound` now and then."""
         self.left_out = 0
         """How many were left out, each spelling once as far as that is known."""
 
@@ -138,7 +138,7 @@ class PageHandlers(Protocol):
         ...
 
     def elsewhere(self, visit: Visit) -> Elsewhere | None:
-        """What runs its handler in a process of its own; None where `handle` runs it."""
+        """The processor that runs its handler in a process of its own; None where `handle` runs it."""
         ...
 
     def left(self, visit: Visit) -> None:
@@ -150,7 +150,7 @@ class PageHandlers(Protocol):
         ...
 
     async def handle(self, document: Document) -> Handled:
-        """What the handler of this visit yields."""
+        """Run the handler of this visit, and gather what it yields."""
         ...
 
 
@@ -159,7 +159,7 @@ class Rulings(Protocol):
     try."""
 
     def expected(self, answer: Answer) -> Ruling:
-        """What is ruled on this answer. May be asked any number of times."""
+        """The ruling on this answer. May be asked any number of times."""
         ...
 
 
@@ -170,7 +170,7 @@ class Beginnings(Protocol):
     """
 
     def beginnings(self, url: str) -> Sequence[Requested | None]:
-        """What is asked of a seed, given by its canonical URL; None is a plain request, which is asked of every other seed."""
+        """The requests for a seed, given by its canonical URL; None is a plain request, which every other seed gets."""
         ...
 
 
@@ -253,11 +253,11 @@ class SessionTurns(Protocol):
         ...
 
     def answered(self, session: str, task: Task, response: Response) -> None:
-        """What came of it."""
+        """Note the answer to a request of a session."""
         ...
 
     def take_retired(self) -> Sequence[str]:
-        """Sessions that were retired since the last call: whoever keeps their cookies forgets them."""
+        """Sessions that were retired since the last call: their cookies are to be forgotten."""
         ...
 
 
@@ -267,7 +267,7 @@ class LogIns(Protocol):
     Promises:
         1. A log-in is run by one caller of a session at a time, who has its host's turn; the others wait.
         2. It asks the host of its own URL alone, and one that issues tokens where it was made for one; it ends within its deadline.
-        3. One that has succeeded is run once for a session, and noted; one that has failed is run again for whoever comes next.
+        3. One that has succeeded is run once for a session, and noted; one that has failed is run again for the next caller.
     """
 
     async def enter(self, url: str, ask: Ask, entered: Entered, grant: Grant, session: str = "") -> None:

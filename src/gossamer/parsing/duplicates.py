@@ -30,7 +30,7 @@ class ContentSeen(Filter[NoSettings]):
     batch = 8
 
     def filter(self, visit: Visit) -> tuple[Visit]:
-        """Errors, redirects, empty bodies and answers to forms are nobody's duplicates; a cut body is not the whole document.
+        """Errors, redirects, empty bodies and answers to forms are no duplicates; a cut body is not the whole document.
 
         Nor is a robots.txt, which goes on to the commit untouched. Parts that a mobile crawler brought have digests of their own
         kind.
@@ -73,7 +73,7 @@ class NearDuplicates(Filter[NearDuplicatesSheet]):
     batch = 8
 
     def filter(self, visit: Visit) -> tuple[Visit]:
-        """One look-up for a page that has a fingerprint and is nobody's exact duplicate."""
+        """One look-up for a page that has a fingerprint and is no exact duplicate."""
         if not visit.simhash or visit.duplicate_of or visit.discarded or visit.task.is_marked:
             return (visit,)
         original = self.index.near(visit.simhash, visit.url)

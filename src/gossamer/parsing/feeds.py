@@ -97,7 +97,7 @@ class FeedLinks(Provider[NoSettings]):
 
 
 class _Around:
-    """What holds where a tag stands: the base that relative addresses go on from, and the namespaces of prefixes."""
+    """The scope of a tag: the base that relative addresses go on from, and the namespaces of prefixes."""
 
     def __init__(self, url: str) -> None:
         self._open: list[tuple[str, str, Mapping[str, str]]] = [("", url, _USUAL)]

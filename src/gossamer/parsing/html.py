@@ -200,7 +200,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         return unread
 
     def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:
-        """What a tag leads to that was taken one by one."""
+        """The links of a tag that was read one by one."""
         sheet, name = self.sheet, tag.name
         if sheet.requisites or name in _DIFFERENT:
             if name == b"form" and not sheet.forms and not sheet.requisites:
@@ -232,7 +232,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     def _found(
         self, name: bytes, attributes: Mapping[str, str], markup: bytes, end: int, style: bytes = b""
     ) -> Iterator[Found]:
-        """What one element leads to whose tag ends at `end`; `style` is the sheet in it."""
+        """The links of an element whose tag ends at `end`; `style` is the sheet in it."""
         sheet = self.sheet
         tag = name.decode("ascii", "replace")
         rel = attributes.get("rel", "")
@@ -258,7 +258,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
 
 
 def found_in_fields(links: Iterable[FieldLink], sheet: HtmlLinksSheet) -> Iterator[Found]:
-    """What `Link` fields of a header lead to: as the same `link` elements would."""
+    """The links of `Link` fields of a header: as the same `link` elements would have."""
     for link in links:
         if part := link_type(link.relations):
             if sheet.requisites:
@@ -348,7 +348,7 @@ def _memoised(judge: Any, raw: bytes) -> Found | None:
 
 @lru_cache(maxsize=1024)
 def _of_link(raw: bytes) -> Found | None:
-    """What a `link` leads to. Pages of a site have the same ones in great part."""
+    """The links of a `link`. Pages of a site have the same ones in great part."""
     read = attributes(raw)
     href = read.get("href")
     return Found(href, "link href") if href and _leads_on(read.get("rel", "")[:_MOST_REMEMBERED]) else None
@@ -356,7 +356,6 @@ def _of_link(raw: bytes) -> Found | None:
 
 @lru_cache(maxsize=1024)
 def _of_meta(raw: bytes) -> Found | None:
-    """What a `meta` leads to."""
     target = _refreshes(attributes(raw))
     return Found(target, "meta content") if target else None
 

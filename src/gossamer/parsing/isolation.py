@@ -42,8 +42,8 @@ def spec_of(processor: Processor) -> ProcessorSpec | None:
 
 
 def slim(visit: Visit) -> Visit:
-    """What a processor may see of a visit: its task, and the answer without content coding. A document on disk is left out: it
-    follows in pieces."""
+    """The part of a visit that a processor may see: its task, and the answer without content coding. A document on disk is left
+    out: it follows in pieces."""
     answer = visit.response
     body = b"" if type(answer.document) is StoredBody else answer.document
     return Visit(
@@ -77,7 +77,7 @@ class Parsers:
         choice: TextChoice,
         deadline: float = 0.0,
     ) -> Findings:
-        """What the processors find in a document; `deadline` stands in the place of the usual one where it is not 0.
+        """The findings of processors in a document; `deadline` stands in the place of the usual one where it is not 0.
 
         Raises:
             ParserFailed: it was not read in time, or its process died.
@@ -103,7 +103,7 @@ class Parsers:
             return reply.findings
 
     async def _ask(self, parser: "_Parser", frame: bytes, document: Body, deadline: float) -> ParseReply:
-        """What a process makes of a document; it is killed unless it answers, also when nobody waits any more.
+        """The findings of a process in a document; it is killed unless it answers, also when no caller waits any more.
 
         The deadline counts from when all of the document and its processors are there, and for each piece on the way.
         """

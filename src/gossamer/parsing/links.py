@@ -116,7 +116,7 @@ class JoinCache:
         return self._entries + len(self.absolute)
 
     def table(self, directory: str) -> dict[str, str]:
-        """What is remembered for a directory; to be given back with :meth:`grown`."""
+        """The joins that are remembered for a directory; to be given back with :meth:`grown`."""
         table = self._directories.get(directory)
         if table is None:
             table = self._directories[directory] = {}
@@ -289,14 +289,14 @@ def _met(
 
 
 def _plain(url: str, normalise: Normalise) -> str:
-    """What :func:`_join` gives for a URL that is canonical to be sure; empty for any other."""
+    """The result of :func:`_join` for a URL that is canonical to be sure; empty for any other."""
     if not plain_host(url) or not _has_host_of_dns(url):
         return ""
     return normalise(url)
 
 
 def _appended(href: str, directory: str, normalise: Normalise) -> str:
-    """What :func:`_join` gives for a plain path in or above an http directory; empty for any other link."""
+    """The result of :func:`_join` for a plain path in or above an http directory; empty for any other link."""
     if len(href) > MAX_URL_BYTES or not directory.startswith("http"):
         return ""
     root = directory.find("/", 8)
@@ -342,7 +342,7 @@ MAX_LISTED = 50_000
 
 
 def _may_redirect(url: str, target: str) -> bool:
-    """A redirect out of http leads to http or https, any other stays in its scheme: the rest are attempts on whoever
+    """A redirect out of http leads to http or https, any other stays in its scheme: the rest are attempts on the program that
     follows them (fault 29)."""
     return scheme_of(target) in ("http", "https") or scheme_of(target) == scheme_of(url)
 
@@ -421,7 +421,7 @@ class LinkResolver(Filter[LinksSheet]):
 
 
 def normaliser(sheet: LinksSheet) -> Normaliser:
-    """What takes a canonical URL to its normal form, as a sheet says.
+    """A function that takes a canonical URL to its normal form, as a sheet says.
 
     Raises:
         SettingError: the list of parameters cannot be read, or an alias is none.

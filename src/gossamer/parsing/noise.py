@@ -37,7 +37,7 @@ REMEMBERED_HOSTS = 16_384
 #: The one rule of this filter.
 RULE = "noise"
 
-#: What stands in front of a name in hosts files: nobody listens there.
+#: Addresses in front of a name in hosts files: no server listens there.
 _NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::", "::1"))  # noqa: S104  (an address to compare with, not to listen at)
 
 #: Names that hosts files define for the machine itself.
@@ -173,7 +173,7 @@ class NoiseFilter(Provider[NoiseSheet]):
 
 @cache
 def _shipped() -> NoiseList:
-    """The list that ships, `data/noise.txt`; nobody changes it."""
+    """The list that ships, `data/noise.txt`; it never changes."""
     text = Path(__file__).with_name("data").joinpath("noise.txt").read_text(encoding="utf-8")
     return NoiseList(text.splitlines())
 

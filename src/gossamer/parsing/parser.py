@@ -57,7 +57,7 @@ class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
     language: bool
     choice: TextChoice
     trouble: str
-    """What to take for known: empty allows a tree whatever the page looks like, anything else allows none."""
+    """Trouble that is known: empty allows a tree however the page looks, anything else allows none."""
     deadline: float
     """Seconds."""
     stored: int = 0
@@ -67,7 +67,7 @@ class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ParseReply(msgspec.Struct, frozen=True, array_like=True):
-    """What was made of one document."""
+    """The findings in one document."""
 
     findings: Findings
     is_last: bool = False

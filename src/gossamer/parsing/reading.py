@@ -56,7 +56,7 @@ _MAX_TROUBLE = 200
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """What reading made of one document."""
+    """The findings in one document."""
 
     found: tuple[Found, ...] = ()
     items: tuple[Item, ...] = ()
@@ -73,21 +73,21 @@ class Findings(msgspec.Struct, frozen=True):
     frequency: str = ""
     trouble: str = ""
     errors: tuple[Raised, ...] = ()
-    """What user's code raised."""
+    """Exceptions of a user's code."""
     again: float | None = None
     """Seconds after which a handler wants the page once more."""
     is_out: bool = False
-    """It wants it once more since nobody was logged in."""
+    """It wants it once more since the session was logged out."""
     is_retired: bool = False
     """It gives up the session that asked for the page."""
     counts: dict[str, int] = {}
-    """What went wrong or was left out, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
+    """Errors and omissions, as counters: `raised:ValueError`, `rdf:too_many_triples`."""
     rejected: dict[str, int] = {}
     """How many links each limit of reading left out."""
 
 
 class _Gathered:
-    """What the processors of one document have yielded so far."""
+    """Everything that the processors of one document have yielded so far."""
 
     def __init__(self, document: Document, apart: list[Processor]) -> None:
         self._document = document
@@ -287,7 +287,7 @@ def with_target(visit: Visit) -> Visit:
     if not target or (task.request is not None and task.request.redirects == "keep"):
         return visit
     request = task.request
-    if session := visit.response.session:  # what a redirect leads to is asked for by whoever was led there
+    if session := visit.response.session:  # the session that was redirected asks for the target
         request = msgspec.structs.replace(request or requested(), session=session)
     if request is not None:
         request = _led_on(request, visit.url, visit.response.status, target)
@@ -304,7 +304,7 @@ def disowned(visit: Visit) -> Visit:
 
 
 def _led_on(request: Requested, url: str, status: int, target: str) -> Requested:
-    """What is asked for at the target of a redirect."""
+    """The request at the target of a redirect."""
     try:
         is_same_site = site_of(canonical(target, url)) == site_of(url)
     except UnreadableUrl:

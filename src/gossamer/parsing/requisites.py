@@ -1,4 +1,4 @@
-"""What a browser fetches by itself to show an element: pictures, style sheets, scripts, media.
+"""Page requisites, which a browser fetches by itself to show an element: pictures, style sheets, scripts, media.
 
 Place in the flow: :mod:`gossamer.parsing.html` asks for each element of a page where such requisites are wanted; the mirror
 rewrites what is found here. Pictures that a script moves into place when they come into view count, too: a browser without scripts
@@ -51,7 +51,7 @@ CANDIDATE = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)((?:[^,(]|\([^)]*+(?:\)|\
 
 
 def requisites(tag: str, attributes: Mapping[str, str], tokens: Iterable[str], style: bytes) -> Iterator[Found]:
-    """What a browser would fetch for one element.
+    """The files that a browser would fetch for one element.
 
     Args:
         tag: its name.
@@ -77,7 +77,7 @@ def requisites(tag: str, attributes: Mapping[str, str], tokens: Iterable[str], s
 
 
 def _placed(tag: str, attributes: Mapping[str, str]) -> Iterator[Found]:
-    """What the attributes of an element name, but for the address of a `link`."""
+    """The requisites that the attributes of an element name, but for the address of a `link`."""
     places = _PLACED.get(tag, ())
     for place, relation in (*places, *waiting(tag, attributes)) if tag in _LAZY else places:
         value = attributes.get(place)

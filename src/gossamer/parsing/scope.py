@@ -142,7 +142,7 @@ class SchemeSheet(Sheet, frozen=True):
 
 
 class SchemeFilter(Provider[SchemeSheet]):
-    """Refuses links that nobody could fetch (`scheme:ftp`, ...). Contract: `UrlFilter`."""
+    """Refuses links of schemes that no protocol module serves (`scheme:ftp`, ...). Contract: `UrlFilter`."""
 
     def __init__(self, sheet: SchemeSheet | None = None) -> None:
         super().__init__(sheet)

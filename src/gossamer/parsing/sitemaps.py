@@ -66,7 +66,7 @@ class SitemapLinks(Provider[SitemapSheet]):
         """The sitemap's URLs on the hosts that it speaks for, up to the limit; nothing where the document is no sitemap."""
         task = document.visit.task
         name = document.url.partition("?")[0].rpartition("/")[2]
-        # Without a name or a mark of its own, text is no sitemap, and nobody unpacks an archive to see.
+        # Without a name or a mark of its own, text is no sitemap, and no archive is unpacked to see.
         is_named = task.found_by in SITEMAPS or "sitemap" in name.lower()
         content = document.response.document
         packed = 0
@@ -94,7 +94,7 @@ class SitemapLinks(Provider[SitemapSheet]):
             yield found
 
     def _unpacked(self, content: Body, document: Document) -> Body:
-        """What is packed, up to the limit and as far as it is whole.
+        """The unpacked content, up to the limit and as far as it is whole.
 
         Raises:
             ReadApart: it is so large that reading it would hold up everything else.
@@ -163,7 +163,7 @@ class _Entry:
 
 
 def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
-    """What `urlset` or `sitemapindex` lists, each with what is said of its changes."""
+    """The entries of a `urlset` or `sitemapindex`, each with its claims of changes."""
     entry: _Entry | None = None
     prefix = ""
     for event in xml.events(content):

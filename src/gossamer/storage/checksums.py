@@ -1,8 +1,8 @@
 """Sums of files that are written once: they tell that a disk, or a person, has changed a byte since.
 
 Place in the flow: :mod:`gossamer.storage.tables.manifest` keeps those of tables and of the index with what else it knows of
-them. Folders of other files have theirs in a file beside them: whoever writes there does it within :func:`changing`, and
-`gossamer verify --deep` asks :func:`changed_files`. Where somebody writes just now, or was killed at it, there are no sums,
+them. Folders of other files have theirs in a file beside them: code that writes there does it within :func:`changing`, and
+`gossamer verify --deep` asks :func:`changed_files`. While a process writes, or after it was killed at it, there are no sums,
 and nothing is said.
 """
 
@@ -42,7 +42,7 @@ def noted(path: Path) -> Noted:
 
 
 def damage_of(path: Path, known: Noted, *, deep: bool = False) -> str:
-    """What is wrong with a file; empty where nothing is. Its bytes are read where its time has changed, or `deep` says so."""
+    """The damage of a file in words; empty for none. Its bytes are read where its time has changed, or `deep` says so."""
     try:
         seen = path.stat()
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def changing(folder: Path, patterns: Sequence[str] = ("*",)) -> Iterator[None]:
 
 
 def drop_sums(folder: Path) -> None:
-    """Somebody begins to change files of a folder: nothing is known of them until :func:`sum_up`."""
+    """Forget the sums before files of a folder are changed: nothing is known of them until :func:`sum_up`."""
     (folder / SUMS).unlink(missing_ok=True)
 
 
@@ -80,13 +80,13 @@ def sum_up(folder: Path, patterns: Sequence[str] = ("*",)) -> None:
 
 
 def changed_files(folder: Path) -> list[str]:
-    """What is wrong with the files of a folder, each in words that begin with its name; empty where nothing is known of them."""
+    """The damage of files of a folder, each in words that begin with its name; empty where nothing is known of them."""
     sums = folder / SUMS
     try:
         data = sums.read_bytes()
         known = msgspec.json.decode(data, type=dict[str, Noted])
         found = [f"{name} {what}" for name, one in known.items() if (what := damage_of(folder / name, one, deep=True))]
-        # Whoever has begun to write in the folder meanwhile has taken the sums away, or made new ones.
+        # A process that has begun to write in the folder meanwhile has taken the sums away, or made new ones.
         return found if sums.read_bytes() == data else []
     except FileNotFoundError:
         return []

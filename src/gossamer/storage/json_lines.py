@@ -39,7 +39,7 @@ def _escape(match: re.Match[str]) -> str:
     return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
-#: Bytes of a line. Whoever reads rows holds a line in memory, and one page must not fill the log (fault 74).
+#: Bytes of a line. A reader of rows holds a line in memory, and one page must not fill the log (fault 74).
 MAX_LINE_BYTES = 4 << 20
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -100,8 +100,8 @@ def _without_surrogates(value: object) -> object:
 
 # `logs/notes.jsonl`: the lines that a crawl at work tells people, one a line, with their time.
 #
-# Place in the flow: whoever runs a crawl tells a line to its terminal and notes it here, so that it is there for whoever
-# looks later (`gossamer log`). A note is a courtesy: if it cannot be written, the crawl goes on.
+# Place in the flow: a command that runs a crawl prints a line on its terminal and notes it here for later
+# (`gossamer log`). A note is a courtesy: if it cannot be written, the crawl goes on.
 
 #: Where it lies, inside the crawl directory.
 NOTES_LOG = "logs/notes.jsonl"

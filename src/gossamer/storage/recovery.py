@@ -129,7 +129,7 @@ def _no_tables(files: Iterable[str]) -> Collection[str]:
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What :func:`restore` did; paths inside the crawl directory."""
+    """The result of :func:`restore`; paths inside the crawl directory."""
 
     cut: dict[str, int]
     """File -> bytes that were taken off its end."""
@@ -180,7 +180,7 @@ def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: 
         directory: the crawl directory.
         committed_ends: as `Ledger.committed_ends` has it.
         are_tables: of files that are missing, says which are row logs that became tables, and may be. It is asked after they
-            were looked for, since somebody may be making tables of them meanwhile.
+            were looked for, since another process may be making tables of them meanwhile.
     """
     missing: dict[str, int] = {}
     found: list[Loss] = []
@@ -204,7 +204,7 @@ def is_away(path: Path) -> bool:
 
 
 def refusal(directory: Path, losses: Sequence[object], without: str = "") -> CrawlDirectoryError:
-    """What a crawl that is not whole is refused with, in one line: what is lost, and the command that goes on `without` it."""
+    """The error for a crawl that is not whole, in one line: the losses, and the command that goes on `without` them."""
     named = ", ".join(str(loss) for loss in losses[:_NAMED])
     more = f", and {len(losses) - _NAMED} more" if len(losses) > _NAMED else ""
     return CrawlDirectoryError(
@@ -345,7 +345,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _free_name(aside: Path, name: str) -> Path:
-    """A name in the quarantine that nobody has."""
+    """A free name in the quarantine."""
     number = 0
     while (target := aside / f"{name}.{number}").exists():
         number += 1

@@ -34,7 +34,7 @@ class Deletion(msgspec.Struct, frozen=True):
     at: str
     target: DeletionTarget
     forget: bool = False
-    """What is deleted may be fetched again when it is met."""
+    """Deleted pages may be fetched again when they are met."""
     hosts: tuple[str, ...] | None = None
     """The hosts that go whole; None while they are not known. They are found by what they have, and that goes."""
     is_placed: bool = False
@@ -57,7 +57,7 @@ class Deletion(msgspec.Struct, frozen=True):
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """What is noted of a deletion that was done."""
+    """The note of a deletion that was done."""
 
     id: str
     at: str
@@ -94,7 +94,7 @@ def unfinished(directory: Path) -> Deletion | None:
 def refuse_unfinished(directory: Path) -> None:
     """Refuse to work on a crawl of which something is half deleted, or whose archive is half trimmed.
 
-    One that failed before it changed anything, or after all but what follows the crawl, is in nobody's way.
+    One that failed before it changed anything, or after all but the stores that follow the crawl, is in no one's way.
 
     Raises:
         CrawlDirectoryError: that is so.
@@ -200,7 +200,7 @@ class Trim(msgspec.Struct, frozen=True):
     versions: int
     """How many versions of each page stay."""
     is_placed: bool = False
-    """What moves and what goes is known, and the new files of the archive are written."""
+    """Records that move and records that go are known, and the new files of the archive are written."""
     old: tuple[str, ...] = ()
     """Archive files that go, inside the crawl directory."""
     new: dict[str, dict[str, int]] = {}

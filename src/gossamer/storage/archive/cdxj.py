@@ -118,7 +118,7 @@ _READ_AHEAD = 1 << 16
 
 
 class Capture(msgspec.Struct, frozen=True, gc=False):
-    """What an index line is made from: some columns of a `pages` row, by the same names."""
+    """The columns of a `pages` row that make an index line, by the same names."""
 
     url: str
     fetched_at: str = ""
@@ -131,7 +131,7 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
     brought: BroughtForm | Literal[""] = ""
     """How it came, if a mobile crawler brought it."""
     request: str = ""
-    """What was asked for beside the URL: replay tools ask for GETs."""
+    """The rest of a request that is no plain GET: replay tools ask for GETs."""
     warc_file: str = ""
     warc_offset: int = 0
     warc_length: int = 0

@@ -22,7 +22,7 @@ class Keeper(Protocol):
     Promises:
         1. When `stage` returns, another process can read what it has written, and it can be read up to its ends.
         2. After `take_back` no trace of the last `stage` is left outside the ledger's group, not even in memory. The
-           group is given again, in whole. What was kept is said by `committed`; after a kill that came between, by the
+           group is given again, in whole. `committed` says which groups were kept; after a kill that came between, by the
            ledger alone.
         3. `ends` names every file that was written since it was last asked, by its path in the crawl directory, with the byte
            where it ends. After a kill each file is cut back to the end that the ledger has, and a file of which nothing was
@@ -101,7 +101,7 @@ class Archive(Protocol):
     """
 
     async def lay(self, visit: Visit) -> None:
-        """Write a large answer ahead of the `append` that has its visit, so that nobody waits for it meanwhile.
+        """Write a large answer ahead of the `append` that has its visit, so that no other visit waits for it meanwhile.
 
         One is laid at a time; other groups may be appended while it is. Nothing of it counts before its own group. An
         archive for which no answer is large does nothing.

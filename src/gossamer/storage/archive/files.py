@@ -26,7 +26,7 @@ from gossamer.storage.archive.records import record_id, warcinfo
 #: Directory of the WARC files inside the crawl directory (docs/kept.md).
 WARC_DIRECTORY = "warc"
 
-#: What the archive says where nobody judged servers' certificates, of the crawl and of each answer (fault 98).
+#: The words of the archive where servers' certificates were not verified, of the crawl and of each answer (fault 98).
 UNVERIFIED = "certificates not verified"
 
 #: What says that a disk is full or broken, and another may not be.
@@ -115,7 +115,7 @@ class WarcLane:
         self.place = Path()
 
     def close(self) -> None:
-        """Whatever follows gets a new file."""
+        """Begin a new file with the next record."""
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -152,7 +152,7 @@ class WarcFiles:
         return True
 
     def _create(self, lane: WarcLane) -> AppendFile:
-        """A new file under a name that nobody has, with its warcinfo record."""
+        """A new file under a free name, with its warcinfo record."""
         sheet, now = self._archive.sheet, self._archive.clock.now()
         stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
         while True:
@@ -198,7 +198,7 @@ def _told(sheet: WarcSheet) -> dict[str, str]:
 #: RFC 1952: deflate, with a comment; no time; the fastest way, an unknown system.
 _HEADER = b"\x1f\x8b\x08\x10" + bytes(4) + b"\x04\xff"
 
-#: What a record says of bytes that were damaged, and of bytes that somebody had deleted; the braces take their number.
+#: The words of a record in the place of bytes that were damaged, or deleted by a person; the braces take their number.
 LOST = "lost: {} bytes that could not be read any more"
 DELETED = "deleted: {} bytes on request"
 

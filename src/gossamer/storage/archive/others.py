@@ -98,7 +98,7 @@ class ReplayIndex:
         return None if row is None else RecordPlace(self.files[row[0]], row[1], row[2])
 
     def seconds(self, url: str) -> float:
-        """The time that the answer took when it was recorded; 0 where nobody noted it."""
+        """The time that the answer took when it was recorded; 0 where it was not noted."""
         row = self._asked("SELECT seconds FROM timings WHERE url = ?", url)
         return 0.0 if row is None else float(row[0])
 

@@ -45,7 +45,7 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
     head: bytes
     """The HTTP header block, with the empty line that ends it; empty where it did not come by HTTP."""
     body: Body
-    """What follows the header block: the body as it came, with its content coding."""
+    """The bytes behind the header block: the body as it came, with its content coding."""
 
     @property
     def kind(self) -> str:
@@ -129,7 +129,7 @@ def _unreadable(path: Path, error: OSError) -> CrawlDirectoryError:
 
 
 def _unpacked(file: BinaryIO, path: Path, location: Location) -> Iterator[bytes]:
-    """What a gzip member holds, in pieces."""
+    """The content of a gzip member, in pieces."""
     unpacker = isal_zlib.decompressobj(isal_zlib.MAX_WBITS | 16)
     left = location.length
     try:
@@ -159,7 +159,7 @@ class _Pieces:
         self._ahead = b""
 
     def until(self, mark: bytes, most: int) -> bytes:
-        """What comes up to a mark, and the mark; all of `most` bytes, or up to the end, where there is none."""
+        """The bytes up to a mark, with the mark; all of `most` bytes, or up to the end, where there is none."""
         while (end := self._ahead.find(mark, 0, most)) < 0 and len(self._ahead) < most:
             piece = next(self._source, None)
             if piece is None:
@@ -299,7 +299,7 @@ def scan(path: Path, end: int | None = None) -> Iterator[Span | Gap]:
 
 
 def gaps(path: Path, end: int | None = None) -> list[Gap]:
-    """What of a file is no whole record. Raises as :func:`scan`."""
+    """The parts of a file that are no whole record. Raises as :func:`scan`."""
     return [found for found in scan(path, end) if type(found) is Gap]
 
 
@@ -362,7 +362,7 @@ class _Block:
 
     def __init__(self) -> None:
         self._waiting = b""
-        """What has come and is not yet known to be fields, header block or body."""
+        """Bytes that are not yet known to be fields, header block or body."""
         self._fields: dict[str, str] | None = None
         self._head: bytes | None = None
         self._left = 0

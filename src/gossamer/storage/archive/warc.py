@@ -7,7 +7,7 @@ what the ledger points to is there (design promise 1), and notes the ends in the
 An answer whose body is on disk is *laid down* before its group, in a thread and into a file for such answers alone: packing
 a gigabyte takes seconds, in which the groups of others go on into theirs.
 
-A run writes into files of its own. Whoever goes on with a crawl begins new ones: a file that was cut back is never
+A run writes into files of its own. A crawl that goes on begins new ones: a file that was cut back is never
 written into again, so nothing that goes wrong later can touch what was committed.
 """
 
@@ -107,7 +107,7 @@ class WarcArchive(Provider[WarcSheet]):
             return
 
     def _lay_down(self, file: AppendFile, records: Written) -> Location:
-        """Write the records of one visit, whole or not at all. In a thread: nobody else has this file meanwhile."""
+        """Write the records of one visit, whole or not at all. In a thread: no other thread has this file meanwhile."""
         start = file.end
         try:
             [location] = self._write(file, [records])
@@ -148,7 +148,7 @@ class WarcArchive(Provider[WarcSheet]):
             return locations
 
     def _begin_group(self) -> None:
-        """What the group before wrote stays, what it had of what was laid down too."""
+        """Records of the group before stay, laid down or not."""
         self._last.begin()
         if self._is_laid_kept:
             self._laid, self._is_laid_kept = None, False
@@ -208,7 +208,7 @@ class WarcArchive(Provider[WarcSheet]):
         return locations
 
     def take_back(self) -> None:
-        """See the contract. What was laid down stays for the next try."""
+        """As the contract says. A record that was laid down stays for the next try."""
         self._last.take_back()
         self._is_laid_kept = False
         self._ends.clear()
@@ -219,7 +219,7 @@ class WarcArchive(Provider[WarcSheet]):
         return ends
 
     def _records(self, visits: Sequence[Visit]) -> list[Written | Location | None]:
-        """What is to be written of each visit, or where that lies already; None where nothing was answered."""
+        """The records to write of each visit, or where they lie already; None where nothing was answered."""
         return [self._records_of(visit) if visit.is_answered else None for visit in visits]
 
     def _records_of(self, visit: Visit) -> Written | Location:
@@ -271,7 +271,7 @@ def _has(visit: Visit, file: SpoolFile) -> bool:
 
 
 def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
-    """What a metadata record says of a visit, by the names of section 6.6 where it has some; empty: nothing to say."""
+    """The fields of a visit's metadata record, by the names of section 6.6 where it has some; empty: there is no record."""
     task, lines = visit.task, {}
     if task.source:
         lines["via"] = task.source
@@ -292,7 +292,7 @@ def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
 
 
 def _of_journey(response: Response, brought: Brought) -> dict[str, str]:
-    """Who brought a document, and what the runtime claims of it: without a request of ours there is nothing else to believe."""
+    """The crawler that brought a document, and the claims of its runtime, which no request of ours has confirmed."""
     claimed = {"status": response.status, "headers": response.headers}
     return {
         "runtime": brought.runtime,

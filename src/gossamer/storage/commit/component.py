@@ -6,8 +6,8 @@ Place in the flow: the last stage; :mod:`gossamer.storage.commit.queueing` decid
 The archive is written first, since it says where the answers lie; then each keeper keeps what it keeps, whatever that is
 (:mod:`gossamer.storage.archive.contract`); then everything goes into the ledger in one batch that knows where all their
 bytes end: new URLs and their tasks, what becomes of the page, what was learnt of its host. Only after that the frontier
-learns that the slots are free, and subscribers see the records. Whatever fails before the batch is written leaves the
-ledger as it was, and bytes that nobody points to: the next start cuts them off.
+learns that the slots are free, and subscribers see the records. A failure before the batch is written leaves the
+ledger as it was, and bytes without an owner: the next start cuts them off.
 
 A visit whose body is on disk is a group of its own: the archive lays it down first, while a second worker goes on with
 what is small.
@@ -77,7 +77,7 @@ class Commit(Filter[CommitSheet]):
         self._is_laying = False
         self._ids = VisitIds(0)
         self._learnt: dict[tuple[str, str], Learnt] = {}
-        """What watchers have learnt and no group has kept yet, by host and name."""
+        """Lessons of watchers that no group has kept yet, by host and name."""
         self._starved = 0
         """Groups that wait for room on the disk."""
         self.metrics.gauge("waits_for_disk", lambda: self._starved)
@@ -200,11 +200,11 @@ class Commit(Filter[CommitSheet]):
                 return written
 
     def _ended(self, visit: Visit) -> Ended:
-        """What becomes of the visit's page, and its id. The answer may be news to politeness, if the visit was quicker."""
+        """Decide what becomes of the visit's page, and give it its id. The visit may be quicker than its answer to politeness."""
         visit = msgspec.structs.replace(visit, id=self._ids.next())
         response = visit.response
         if response.brought is not None:
-            # No request of ours: nobody waits for its answer, and its host is as free as before.
+            # No request of ours: nothing waits for its answer, and its host is as free as before.
             return Ended(self._judged(visit), DONE, is_goal=self._is_goal(visit))
         answer = answer_of(visit.task, response)
         self.politeness.received(answer.identity, len(response.body))
@@ -219,7 +219,7 @@ class Commit(Filter[CommitSheet]):
         return Ended(self._judged(visit), ruling, is_goal=self._is_goal(visit))
 
     def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
-        """Write a group: archive, keepers, ledger. What it wrote is taken back where any of them fails.
+        """Write a group: archive, keepers, ledger. Where any of them fails, the others take back what they wrote.
 
         Returns its records, and where the files of each keeper end now. Taken back is only from those that were written to:
         what the others wrote last belongs to a group that is kept.
@@ -274,7 +274,7 @@ class Commit(Filter[CommitSheet]):
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
     def _is_goal(self, visit: Visit) -> bool:
-        """Whether somebody says that the crawl ends with this visit."""
+        """Whether a goal says that the crawl ends with this visit."""
         if not visit.is_answered:
             return False
         for goal in self.goals.get("visits", ()):
@@ -326,7 +326,7 @@ class Commit(Filter[CommitSheet]):
         return found
 
     def _stage_learnt(self, staged: Group) -> None:
-        """What watchers know outlives the process with the visits that they learnt it from."""
+        """Keep the lessons of watchers with the visits that they learnt them from."""
         for watcher in self.watchers.get("visits", ()):
             if is_learner(watcher):
                 try:
@@ -337,7 +337,7 @@ class Commit(Filter[CommitSheet]):
             staged.learnt(one.host, one.what, one.data)
 
     def _stage(self, ended: Ended, location: Location | None, staged: Group, queueing: TaskQueueing) -> None:
-        """What becomes of one page."""
+        """Stage what becomes of one page."""
         visit = ended.visit
         task = visit.task
         if ended.lesson is not None:

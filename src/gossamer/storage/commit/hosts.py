@@ -60,9 +60,9 @@ class Ended(msgspec.Struct):
     site: str = ""
     """Of a robots.txt request: the site that it was made for."""
     lesson: Lesson | None = None
-    """What was learnt of it: once, however often the group must be written."""
+    """The lesson of its answer: learnt once, however often the group must be written."""
     uncovered: Sequence[str] | None = None
-    """What watchers found in the visit, likewise; None before they were asked."""
+    """The names of all that watchers found in the visit, likewise; None before they were asked."""
     is_goal: bool = False
     """The crawl ends with it."""
 
@@ -77,7 +77,7 @@ def stage_hosts(group: Sequence[Ended], staged: Group, politeness: Politeness, n
 
 
 def _state(state: HostState, group: Sequence[Ended], politeness: Politeness, now: float) -> HostState:
-    """What is kept of a host after these visits."""
+    """The state of a host after these visits."""
     counters, address = dict(state.counters), state.address
     for ended in group:
         for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
@@ -96,7 +96,7 @@ def _state(state: HostState, group: Sequence[Ended], politeness: Politeness, now
 
 
 def stage_robots(site: str, lesson: Lesson, response: Response, staged: Group, robots: RobotsGate, now: float) -> None:
-    """Keep what robots.txt said. A site that nobody answers for counts like any other fetch that failed."""
+    """Keep the answer for robots.txt. A site that does not answer counts like any other fetch that failed."""
     host = host_of(site)
     state = staged.host_state(host)
     staged.robots(site, host, robots.state(site))
@@ -120,7 +120,7 @@ def _unread(lesson: Lesson, response: Response) -> Outcome | None:
 
 
 def _figures(visit: Visit) -> Iterator[tuple[str, int]]:
-    """What one visit adds to the counters of its host."""
+    """The numbers that one visit adds to the counters of its host."""
     response = visit.response
     if visit.is_robots:
         return

@@ -23,7 +23,7 @@ from gossamer.values.task import Family, Task, sooner, with_level
 from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.values.visit import CUTS_OF_PAGES, Visit
 
-#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so more are nobody's need.
+#: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so no site needs more.
 MAX_SITEMAPS = 100
 
 #: What is known of every new URL beside its task, for a prioritizer that does not ask who links to its host.
@@ -31,7 +31,7 @@ _STANDING = TaskStanding()
 
 
 class Choosers(msgspec.Struct, frozen=True):
-    """Who has a say in it."""
+    """The parts that choose."""
 
     seen: SeenSet
     traversal: Traversal
@@ -40,7 +40,7 @@ class Choosers(msgspec.Struct, frozen=True):
     limit: int | None = None
     """Of depth; None where there is none."""
     hosts: Sequence[TaskFilter] = ()
-    """Who judges the hosts of sitemaps, which no page links to."""
+    """Filters for the hosts of sitemaps, which no page links to."""
 
 
 @lru_cache(maxsize=8)  # the settings of a crawl are the same for every group
@@ -194,7 +194,7 @@ class TaskQueueing:
             self._staged.push(announced(tasks.values(), self._staged, self._limit))
 
     def _offered(self, visit: Visit, rejected: dict[str, int]) -> Sequence[Task]:
-        """The visit's tasks that are gone after and new. What the gate refuses is not offered: it may pass another time."""
+        """The visit's tasks that are followed and new. A task that the gate refuses is not offered: it may pass another time."""
         limit = self._limit
         if limit is None or visit.is_robots:
             if not visit.new:

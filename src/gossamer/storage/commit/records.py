@@ -48,7 +48,7 @@ class Tally(Consumer[NoSettings]):
         super().__init__(sheet)
         self.slowest: dict[str, float] = {}
         self.told: Callable[[Record], None] | None = None
-        """Called with each record, where somebody wants to see every one."""
+        """Called with each record."""
 
     def consume(self, record: Record) -> None:
         if self.told is not None:

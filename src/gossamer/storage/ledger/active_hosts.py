@@ -4,8 +4,8 @@ A host's queue has *lanes*, one for each level of urgency; a lane is a row of ch
 its first task that is not finished, so a popped task needs no record of its own: after a kill it is found at
 the head of its lane.
 
-Which lanes there are is found by reading on: those below `explored` are known, the others were not looked at. What is
-pushed meanwhile to a lane that is known is read before what is less urgent, buffered or not.
+Reading on finds the lanes: those below `explored` are known, the others were not looked at. Tasks that are pushed
+meanwhile to a known lane are read before less urgent ones, buffered or not.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class HostLeaving(Enum):
 
 
 class Stretch(msgspec.Struct, frozen=True):
-    """What is to be read next: from a serial of a level to before another level."""
+    """The part of a queue to read next: from a serial of a level to before another level."""
 
     level: int
     serial: int
@@ -172,7 +172,7 @@ class ActiveHost:
         return lane
 
     def unread(self) -> Stretch | None:
-        """What to read next; None where everything that there is was read."""
+        """The part to read next; None where all of the queue was read."""
         lane = self.first()
         if lane is not None:
             return Stretch(lane.level, lane.read >> PLACE_BITS, lane.level + 1)

@@ -42,7 +42,7 @@ class _Run(msgspec.Struct, array_like=True, gc=False):
     etag: str = ""
     last_modified: str = ""
     mark: str | None = None
-    """Of requests that are no plain GET: what they are known by. What they send lies apart."""
+    """The mark of requests that are no plain GET. Their bodies lie apart."""
 
 
 class _Chunk(msgspec.Struct, array_like=True, gc=False):
@@ -138,7 +138,7 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
 
 
 def _shared_by(r: _Run) -> tuple[str, str, int, int, int, list[str], str, str, Requested | None]:
-    """What the tasks of a run share, and their URLs."""
+    """The values that the tasks of a run share, and their URLs."""
     request = None if r.mark is None else Requested(r.mark)
     return r.source, r.relation, r.depth, r.attempt, r.hops, r.urls, r.etag, r.last_modified, request
 

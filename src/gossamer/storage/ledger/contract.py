@@ -181,7 +181,7 @@ class Kept(Protocol):
         ...
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        """What a watcher has learnt of hosts, in order; None where nothing is kept under its name for it."""
+        """The lessons of a watcher about hosts, in order; None where none is kept under its name."""
         ...
 
     def tally(self, what: Tallied, name: str) -> int:
@@ -255,7 +255,7 @@ class Ledger(Kept, Protocol):
            (:data:`~gossamer.storage.contract.OWED`), or done. A request that is no plain GET is known by
            :attr:`gossamer.values.task.Task.identity` in the place of its URL.
         4. A request that was noted as begun, and whose flight did not end before the process did, is popped with
-           `request.was_begun` set: whoever pops it does not send it.
+           `request.was_begun` set: it is not sent.
     """
 
     @property
@@ -290,7 +290,7 @@ class Ledger(Kept, Protocol):
         ...
 
     def committed_ends(self) -> Mapping[str, int]:
-        """File of the crawl directory -> the byte at which what is kept of it ends. What follows was never committed."""
+        """File of the crawl directory -> the byte at which what is kept of it ends. Bytes behind it were never committed."""
         ...
 
 
@@ -318,7 +318,7 @@ class TaskQueues(Alarms, Protocol):
         1. Every pushed task is popped: the lowest level of its host first, and in a level in the order of pushes. That holds
            also for what is pushed while its host is held.
         2. A popped task whose visit was not kept is popped again after the store is reopened, before those behind it.
-        3. A host with tasks that nobody holds is admitted, sooner or later, also after reopening.
+        3. A host with tasks that is not held is admitted, sooner or later, also after reopening.
         4. A task for later is queued by the first `wake` at or after its time, not before.
         5. Memory is bounded by settings, whatever the number of hosts and tasks.
     """
@@ -350,7 +350,7 @@ class TaskQueues(Alarms, Protocol):
 # were kept, and are announced anew, nearer.
 
 Passing = Callable[[list[Task]], Sequence[Task]]
-"""Leaves out the tasks that are not gone after, whoever announces them."""
+"""Leaves out the tasks that are not followed, from whichever page they come."""
 
 
 def announced(tasks: Iterable[Task], group: Group, limit: int, passing: Passing = list) -> list[Task]:
@@ -374,6 +374,6 @@ def announced(tasks: Iterable[Task], group: Group, limit: int, passing: Passing 
 
 
 def behind(task: Task, group: Group) -> Iterable[Task]:
-    """What a page links to, as tasks; nothing where it was not visited yet, since then its own visit will announce it."""
+    """The links of a page as tasks; none where it was not visited yet, since then its own visit will announce them."""
     for link in group.links_of(task.identity) or ():
         yield task_of(task, *link)

@@ -123,7 +123,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class LedgerDeletion(msgspec.Struct):
-    """What was taken out of a ledger."""
+    """The numbers of a deletion."""
 
     documents: int = 0
     tasks: int = 0
@@ -174,7 +174,7 @@ def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *,
 
 
 def _disown(ledger: RocksLedger, target: DeletionTarget) -> None:
-    """Nobody refers to bytes any more that go."""
+    """Forget the digests of documents that go: no other visit may refer to them."""
     owned = (digest for digest, url in ledger.contents.all() if target.has(url))
     while digests := list(islice(owned, _AT_ONCE)):
         with ledger.group() as group:
@@ -210,7 +210,7 @@ def _disclaim(ledger: RocksLedger, target: DeletionTarget) -> None:
 
 
 def _forgive(ledger: RocksLedger, target: DeletionTarget) -> None:
-    """Owe nobody anything of a target any more; its spaces would go with its hosts, but what is owed is counted."""
+    """Forget URLs of a target that are owed to other agents: their spaces would go with the hosts, but they are counted."""
     counters, spaces = ledger.counters(), ledger.spaces
     for space, start in ((OWED, 0), (WRITTEN, FILE_ID_BYTES)):
         if not counters.get(space.owner):

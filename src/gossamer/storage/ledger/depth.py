@@ -31,7 +31,7 @@ class _Run(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
     relation: str
     urls: list[str]
     request: Requested | None = None
-    """What is asked for at each of them beside its URL."""
+    """The request at each of them, where it is no plain GET."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -117,7 +117,7 @@ class DepthLimit:
 
     @property
     def kept(self) -> bytes | None:
-        """What is kept of the limit; None where depths are not kept."""
+        """The limit as it is kept, in bytes; None where depths are not kept."""
         return msgspec.msgpack.encode(self._reached) if self.keeps_depths else None
 
     @property
@@ -191,7 +191,7 @@ class DepthLimit:
 
 
 def merged_reach(one: bytes | None, other: bytes | None) -> bytes | None:
-    """What holds of pages that come from two ledgers: those whose links one of them owes are announced once more."""
+    """The reach of pages that come from two ledgers: pages whose links one of them owes are announced once more."""
     if one is None or other is None:
         return other if one is None else one
     mine, others = (msgspec.msgpack.decode(data, type=_Reached) for data in (one, other))

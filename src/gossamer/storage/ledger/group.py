@@ -31,7 +31,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """What a group stages changes for."""
+    """The parts of a ledger that a group stages changes for."""
 
     keys: LedgerKeys
     seen: SeenUrls
@@ -220,7 +220,7 @@ class LedgerGroup:
         return True
 
     def give_up(self, task: Task) -> bool:
-        """End a flight as if its task had never been met: its URL is new to whoever meets it again. False where there is none."""
+        """End a flight as if its task had never been met: its URL is new when it is met again. False where there is none."""
         identity = task.identity
         if not self.done(identity):
             return False
@@ -237,7 +237,7 @@ class LedgerGroup:
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a task that was popped, end its flight and add it to the counters.
 
-        What a mobile crawler brought was not popped: whoever took it in has seen to it that it comes once.
+        A document that a mobile crawler brought was not popped: the manager of crawlers lets it come once.
 
         Returns:
             False, and nothing is kept, where the task is not in flight: its visit was committed before.
@@ -321,7 +321,7 @@ class LedgerGroup:
         self._own[name] = value
 
     def written(self, file: str, end: int) -> None:
-        """What this group points to lies in `file` before byte `end`."""
+        """Everything in `file` that this group points to lies before byte `end`."""
         self.ends[file] = max(end, self.ends.get(file, 0))
 
     def count(self, name: str, number: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""What is kept of hosts, and how many URLs were queued of each host and domain: small tables in front of the store.
+"""States of hosts, and how many URLs were queued of each host and domain: small tables in front of the store.
 
 A commit asks for the state of each visited host and for the tallies of each new task: most were asked for just before.
 """
@@ -57,7 +57,7 @@ class LedgerHosts:
         return self._store.get("hosts", self._robots_key(site, host))
 
     def learnt(self, names: Sequence[str], what: str) -> list[bytes | None]:
-        """What is kept of hosts under a watcher's name for it, in order."""
+        """The lessons about hosts under a watcher's name, in order."""
         return self._store.get_many("hosts", [self._learnt_key(name, what) for name in names])
 
     def tally(self, what: Tallied, name: str) -> int:

@@ -27,7 +27,7 @@ frontier   `s`, domain 4, host 6, family 5             a SetAside: a family of w
 frontier   `t`, domain 4, host 6, family 5, serial 8   its tasks, a level before each chunk
 meta       `schema`, `secret`, `state`, `end/FILE`     version; key of the hashes; counters; committed end
 meta       `rule`                                      a DomainRule, where it is not the usual one
-meta       `own/NAME`                                  a value of somebody else's that commits with a group
+meta       `own/NAME`                                  a value of another owner that commits with a group
 meta       `spaces/OWNER`                              version of the owner's space
 spaces     domain 4, host 6, owner, version 1, key     an entry of the owner's space; the owner behind its length, 1 byte
 spaces     domain 4, host 6, 0, owner                  bytes that the owner has under this host

@@ -69,7 +69,7 @@ Counting = Callable[[Batch, Mapping[str, int], int], None]
 
 
 class _Commit(msgspec.Struct, frozen=True):
-    """What a written batch means for the memory."""
+    """The changes to memory that a written batch stands for."""
 
     group: LedgerGroup
     plan: Plan
@@ -184,7 +184,7 @@ class RocksLedger(LedgerReading):
 
     @contextmanager
     def looking(self) -> Iterator[Self]:
-        """Open it to read what is kept now, beside whoever may have it open: nothing is locked, written or repaired.
+        """Open it to read the present state, also while another process has it open: nothing is locked, written or repaired.
 
         Raises:
             CrawlDirectoryError: there is none, it is damaged, or of another version.

@@ -112,10 +112,10 @@ _LAST_POINT = (1 << 8 * DOMAIN_BYTES) - 1
 #: Entries that go in one batch.
 _AT_ONCE = 2_000
 
-#: Families whose keys begin with a domain. What was seen stays with whoever forgets the rest.
+#: Families whose keys begin with a domain. Seen URLs stay with the ledger that forgets the rest.
 _KEPT_BY_DOMAIN = ("documents", "links", "requests", "hosts")
 
-#: Beginnings of counters that say that hosts have something of a kind: without them nobody would look for it.
+#: Beginnings of counters that say that hosts have something of a kind: without them no part would look for it.
 _SIGNS = ("learnt:", "ordered:", "digests")
 
 #: Stands behind the last point of a stretch, so that every key with that point lies before it.
@@ -128,7 +128,7 @@ _aside_rows = msgspec.msgpack.Decoder(SetAside)
 
 
 class Moved(msgspec.Struct):
-    """What was copied into a ledger."""
+    """The numbers of a move."""
 
     hosts: int = 0
     """Hosts that had URLs queued."""
@@ -190,7 +190,7 @@ class _Taking:
     def meta(
         self, giver: RocksLedger, common: Mapping[str, Mapping[bytes, bytes]], counters: Mapping[str, int]
     ) -> None:
-        """What holds for all domains: versions of spaces, how far links were announced, common entries, signs."""
+        """Copy all that holds for every domain: versions of spaces, how far links were announced, common entries, signs."""
         source, store, batch = self._source, self._store, self._store.batch()
         for key, value in source.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX)):
             if store.get("meta", key) is None:
@@ -216,7 +216,7 @@ class _Taking:
             self._count(batch, {}, -unfinished * len(part))
 
     def hosts(self) -> None:
-        """What is kept of hosts, and how many of them were counted."""
+        """Copy rows of hosts, and count the hosts."""
         found = _ranges(self._source, "hosts", b"", self._arcs)
         while part := list(islice(found, _AT_ONCE)):
             batch = self._store.batch()
@@ -228,7 +228,7 @@ class _Taking:
             self._count(batch, {"hosts": tallied}, 0)
 
     def spaces(self) -> None:
-        """Entries of all owners. What the taker itself has noted of these hosts stays, and counts."""
+        """Copy entries of all owners. Entries that the taker itself has of these hosts stay, and count."""
         found = _ranges(self._source, "spaces", b"", self._arcs)
         while part := list(islice(found, _AT_ONCE)):
             batch = self._store.batch()
@@ -252,7 +252,7 @@ class _Taking:
         self.moved.tasks += len(found)
 
     def aside(self) -> None:
-        """What is set aside: a family's tasks come before its row, which says how many they are."""
+        """Copy tasks that are set aside: a family's tasks come before its row, which says how many they are."""
         self.copy("frontier", _ranges(self._source, "frontier", SHELF, self._arcs))
         for key, value in _ranges(self._source, "frontier", ASIDE, self._arcs):
             batch = self._store.batch()
@@ -295,8 +295,8 @@ def drop(ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True) -> No
     Args:
         ledger: loses it.
         arcs: the stretches, in order.
-        spaces: also what owners of spaces keep there. What came by an :func:`absorb` that was given up stays: among it may be
-            what the ledger has noted itself, and the next try writes over it.
+        spaces: also what owners of spaces keep there. Entries of an :func:`absorb` that was given up stay: among them may be
+            entries that the ledger has made itself, and the next try writes over them.
 
     Raises:
         CrawlDirectoryError: it could not be written.
@@ -315,7 +315,7 @@ def drop(ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True) -> No
 
 
 def forget_seen(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
-    """Count the URLs of some stretches of the circle as never met, of which nothing else is here: whoever had them has lost them.
+    """Count the URLs of some stretches of the circle as never met, of which nothing else is here: their agent has lost them.
 
     Raises:
         CrawlDirectoryError: it could not be written.
@@ -353,7 +353,7 @@ class _Dropping:
             self._count(batch, {}, tasks)
 
     def aside(self, arcs: Sequence[Arc]) -> None:
-        """What is set aside: a family's tasks go before its row, which says how many they are."""
+        """Drop tasks that are set aside: a family's tasks go before its row, which says how many they are."""
         self.drop("frontier", (key for key, _ in _ranges(self._store, "frontier", SHELF, arcs)))
         for key, value in list(_ranges(self._store, "frontier", ASIDE, arcs)):
             batch = self._store.batch()

@@ -81,7 +81,7 @@ def holder_of(path: Path) -> str:
     return ""
 
 
-#: Seconds after which a lock that somebody has is asked for once more: who only looks whether it is held, holds it for an
+#: Seconds after which a lock that is held is asked for once more: a process that only looks whether it is held, holds it for an
 #: instant.
 _AGAIN = 0.02
 
@@ -219,8 +219,8 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
         state: the agent's state directory.
         name: of the checkpoint.
         limits: for the moment in which it is opened.
-        ends: file of the crawl directory -> its size now. What was archived after the checkpoint is kept: these count as
-            committed ends from now on, and who writes on starts new files (design question 10).
+        ends: file of the crawl directory -> its size now. Records after the checkpoint are kept: these count as
+            committed ends from now on, and the crawl goes on in new files (design question 10).
 
     Raises:
         UsageError: there is no such checkpoint.

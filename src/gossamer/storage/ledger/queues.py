@@ -37,7 +37,7 @@ from gossamer.values.task import Task
 
 
 class QueueLimits(msgspec.Struct, frozen=True):
-    """What bounds the memory of the queues."""
+    """The bounds of the queues' memory."""
 
     held: int
     """The most active hosts."""
@@ -147,7 +147,7 @@ class HostQueues:
     # -- hosts come
 
     def admit(self, now: float, most: int) -> list[str]:
-        """Names of hosts that are held from now on. What :attr:`moved` must be committed before."""
+        """Names of hosts that are active from now on. Changes of :attr:`moved` must be committed before."""
         found: list[str] = []
         while self._arrivals and len(found) < most:
             name = self._arrivals.popleft()
@@ -302,7 +302,7 @@ class HostQueues:
     # -- a commit
 
     def plan(self, changes: QueueChanges) -> Plan:
-        """What is to be written for these changes, and for the hosts that came and went."""
+        """Work out what these changes, and the hosts that came and went, write."""
         plan = Plan(changes, self.marks)
         plan.moves, plan.spent = dict(self._moves), list(self._rotation.spent)
         for lane, places in self._flights.places(changes.ended).items():
@@ -390,7 +390,7 @@ class HostQueues:
                 self._let_go(ending.entry)
 
     def _more(self, entry: ActiveHost, level: int, serial: int) -> None:
-        """A held host has more to read; one that was found empty is held again by whoever admits it."""
+        """An active host has more to read; one that was found empty is admitted again."""
         entry.pushed(level, serial)
         if entry.leaving is HostLeaving.EMPTY:
             entry.leaving = None

@@ -43,7 +43,7 @@ _rows = msgspec.msgpack.Decoder(DocumentRow)
 
 
 class LedgerState(msgspec.Struct, array_like=True):
-    """What each commit rewrites: where the queues stand, and the counters."""
+    """The part that each commit rewrites: where the queues stand, and the counters."""
 
     marks: Marks
     counters: dict[str, int]
@@ -59,7 +59,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class LedgerReading(Provider[LedgerSheet]):
-    """An open ledger, for those who read; whoever opens it fills in what it is made of."""
+    """An open ledger, for readers; :class:`RocksLedger` opens it and fills in its parts."""
 
     queues: HostQueues
     seen: SeenUrls
@@ -136,7 +136,7 @@ class LedgerReading(Provider[LedgerSheet]):
         return self._hosts.robots(site, host)
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        """What watchers have learnt of hosts under a name, in order; None where nothing is kept."""
+        """The lessons of watchers about hosts under a name, in order; None where none is kept."""
         return self._hosts.learnt(hosts, what)
 
     def tally(self, what: Tallied, name: str) -> int:
@@ -148,7 +148,7 @@ class LedgerReading(Provider[LedgerSheet]):
         return self._aside.rows(after)
 
     def set_aside(self, family: Family) -> SetAside:
-        """What is set aside of one family."""
+        """The row of one family."""
         return self._aside.row(family)
 
     def aside_tasks(self, family: Family) -> Iterator[Task]:
@@ -166,7 +166,7 @@ class LedgerReading(Provider[LedgerSheet]):
         return self._aside.find((host, f"*.{registered_domain(host)}"), url, most)
 
     def meta(self, name: str) -> bytes | None:
-        """The value that is kept under a name of somebody's own; None where there is none."""
+        """The value that an owner keeps under a name; None where there is none."""
         return self._store.get("meta", OWN_PREFIX + name.encode())
 
     def is_seen(self, url: str) -> bool:

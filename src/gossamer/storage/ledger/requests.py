@@ -1,4 +1,4 @@
-"""What requests that are no plain GET send, until they are done: beside the queues, where they wait as URL and mark alone.
+"""Bodies and fields of requests that are no plain GET, until these are done: in the queues they wait as URL and mark alone.
 
 Place in the flow: a group that queues such a task keeps what it sends, and a task that is popped gets it back. So a body of a
 megabyte is in memory while its task is in flight, and not before. A task that may not be sent twice is noted as begun before it is
@@ -49,7 +49,7 @@ class KeptRequests:
         return msgspec.structs.replace(task, request=msgspec.structs.replace(kept.request, was_begun=was_begun))
 
     def write(self, pushed: Iterable[Task], ended: Mapping[str, int], begun: Iterable[str], batch: Batch) -> None:
-        """Put into a batch what new tasks send, and drop what nobody waits for any more.
+        """Put the requests of new tasks into a batch, and drop those for which no task waits any more.
 
         Args:
             pushed: tasks with a request, each as often as it is queued.

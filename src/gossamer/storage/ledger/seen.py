@@ -37,7 +37,7 @@ DEEPEST = 0xFFFF
 
 
 class SeenUrls:
-    """Which URLs are seen. What is put becomes so with the batch, and known in front with `applied`."""
+    """The URLs that are seen. URLs that are put become so with the batch, and known in front with `applied`."""
 
     def __init__(self, store: RocksStore, keys: LedgerKeys, recent: int, *, depths: bool = False) -> None:
         self.asked = 0
@@ -138,7 +138,7 @@ class SeenContents:
         return len(self._known)
 
     def owner(self, digest: str) -> str:
-        """The URL that is kept for a digest; empty where none is. What was claimed was asked for then: not again."""
+        """The URL that is kept for a digest; empty where none is. A claimed digest was looked up then, and is not again."""
         known = self._known.get(digest)
         if known is None:
             return self._kept(digest)
@@ -146,7 +146,7 @@ class SeenContents:
         return url if is_kept else ""
 
     def claim(self, digest: str, url: str) -> str:
-        """Empty if nobody has or claims `digest` (it is now claimed for `url`), otherwise who does."""
+        """Empty if no URL has or claims `digest` (it is now claimed for `url`), otherwise that URL."""
         known = self._known.get(digest)
         if known is not None:
             return known[0]
@@ -179,7 +179,7 @@ class SeenContents:
             self._known.forget(digest)
 
     def applied(self, owners: Mapping[str, str]) -> None:
-        """These were written: whoever claimed the same is not the owner."""
+        """These were written: other claims of the same digests are void."""
         for digest, url in owners.items():
             self._known.set(digest, (url, True))
 

@@ -20,7 +20,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class AsideTasks:
-    """What is set aside, as the store has it."""
+    """Tasks that are set aside, as the store has them."""
 
     def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
@@ -77,7 +77,7 @@ class AsideTasks:
 
 
 class AsideChanges:
-    """What a group has for them."""
+    """The changes of a group to them."""
 
     def __init__(self, kept: AsideTasks) -> None:
         self._kept = kept

@@ -52,7 +52,6 @@ def _opened(space: Space) -> _OpenSpace:
 
 
 def _label(owner: str) -> bytes:
-    """What stands for an owner in keys."""
     return bytes([len(owner)]) + owner.encode()
 
 
@@ -214,7 +213,7 @@ class KeptSpaces:
                 yield _entry(rest, value)
 
     def figures(self) -> list[SpaceFigures]:
-        """What is kept, by owner; absent owners too."""
+        """The figures of each owner, absent ones too."""
         sums: dict[bytes, list[int]] = {}
         counted: dict[tuple[_Place, bytes], int] = {}
         found: dict[tuple[_Place, bytes], int] = {}
@@ -248,7 +247,7 @@ class KeptSpaces:
         """Where an entry lies.
 
         Raises:
-            ValueError: nobody has opened this space as it is declared here.
+            ValueError: this space is not open as it is declared here.
         """
         known = self._known(space)
         return (
@@ -278,7 +277,7 @@ class KeptSpaces:
 
 
 class StagedSpaces:
-    """What one group changes in spaces. Contract: `SpacesGroup`, but for what is counted."""
+    """The changes of one group to spaces. Contract: `SpacesGroup`, but for what is counted."""
 
     __slots__ = ("_kept", "_read", "_used", "_values")
 

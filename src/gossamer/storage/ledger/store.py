@@ -38,7 +38,7 @@ _NUMBERED = range(5, 9)
 def missing_between(folder: Path) -> str:
     """The two logs between which one is missing, in words; empty where they follow each other.
 
-    What is not there any more when it is read was given up meanwhile by whoever writes, with all logs before it.
+    A log that is gone when it is read was given up meanwhile by the process that writes, with all logs before it.
     """
     paths = sorted(folder.glob("*.log"), key=lambda one: (len(one.name), one.name))
     before, expected = "", 0
@@ -111,7 +111,7 @@ DELETION_WINDOW, DELETIONS = 4_096, 2_048
 
 
 class StoreLimits(msgspec.Struct, frozen=True):
-    """What bounds the memory of a store, in bytes."""
+    """The bounds of a store's memory, in bytes."""
 
     cache: int
     """Blocks, indexes and filters that are kept unpacked."""
@@ -137,7 +137,7 @@ class Batch:
         self._batch.put(key, value, self._handles[family])
 
     def putter(self, family: str) -> Callable[[bytes, bytes], None]:
-        """What sets keys of one family: cheaper where there are many."""
+        """A function that sets keys of one family: cheaper where there are many."""
         put, handle = self._batch.put, self._handles[family]
         return lambda key, value: put(key, value, handle)
 
@@ -156,7 +156,7 @@ class RocksStore:
     batch_type: ClassVar[type[Batch]] = Batch
 
     def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
-        """Open the database in `path`, or make an empty one there; to read only, beside whoever may be writing.
+        """Open the database in `path`, or make an empty one there; to read only, also while another process writes.
 
         Raises:
             CrawlDirectoryError: it is damaged, or cannot be written.
@@ -170,7 +170,7 @@ class RocksStore:
         """Held by a thread that works beside the others: it is not closed meanwhile."""
         if why := too_little_memory():
             raise UsageError(why)
-        # Without this, RocksDB would quietly begin anew where somebody removed a file (fault 108).
+        # Without this, RocksDB would quietly begin anew where a person removed a file (fault 108).
         if not create and not (path / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
         self._open(create=create)
@@ -179,7 +179,7 @@ class RocksStore:
         cache = rocksdict.Cache(self.limits.cache)
         options = _options(self.limits, cache, create=create)
         names: Sequence[str] = FAMILIES
-        if self.is_read_only:  # a ledger of an older version lacks what nobody may make now
+        if self.is_read_only:  # a ledger of an older version lacks families that may not be made now
             there = self._translated(lambda: rocksdict.Rdict.list_cf(str(self.path), options))
             names = [name for name in FAMILIES if name in there]
         families = {name: _options(self.limits, cache, create=create) for name in names}
@@ -366,7 +366,7 @@ class RocksStore:
 
 
 def damaged(path: Path, what: str) -> LedgerDamaged:
-    """What is said of a ledger in `path`, below its crawl's directory, that cannot be read, and how to go on."""
+    """The error for a ledger in `path`, below its crawl's directory, that cannot be read: it says how to go on."""
     advice = f"bring it back from a copy, or fetch every URL again: gossamer resume {path.parents[2]} --accept-loss"
     return LedgerDamaged(f"the ledger in {path} is damaged: {what}; {advice}")
 

@@ -1,7 +1,7 @@
 """Hosts that wait for a turn in the rotation or for the end of their rest, and delayed tasks that wait until they are due.
 
 Place in the flow: :mod:`gossamer.storage.ledger.queues` takes names of hosts from here when there is room among the active ones,
-and says which came back. What was taken is deleted with the next commit: until then it is found again after a kill.
+and says which came back. Entries that were taken are deleted with the next commit: until then they are found again after a kill.
 """
 
 from collections import deque
@@ -31,7 +31,7 @@ class Rotation:
         self.spent: list[bytes] = []
         """Keys of what was taken since the last commit."""
         self.is_over = False
-        """Whether nobody waits, as far as was looked."""
+        """Whether no host waits, as far as was looked."""
         self.waiting: RecentlyUsed[str, bool] = RecentlyUsed(WAITING_REMEMBERED)
         self._store = store
         self._turns: deque[str] = deque()
@@ -103,7 +103,7 @@ Due = tuple[bytes, Task]
 
 
 class Owed(msgspec.Struct, frozen=True):
-    """What waits for its time."""
+    """The tasks that are delayed, counted."""
 
     urls: int = 0
     hosts: int = 0
@@ -131,7 +131,7 @@ class DelayedTasks:
         return [(key, unpack_with_level(value)[0]) for key, value in islice(rows, WOKEN_AT_ONCE)]
 
     def owed(self, most: int, names: int = 3) -> Owed:
-        """What waits, counted up to `most` tasks; up to so many hosts by name."""
+        """Count up to `most` of them, and name up to so many hosts."""
         hosts: dict[str, None] = {}
         urls = 0
         for _, value in islice(self._store.scan("frontier", self._first, after(LATER)), most):
@@ -163,6 +163,6 @@ class DelayedTasks:
             self.next_due = min(self.next_due, time_of(key))
 
     def _look(self) -> None:
-        """Find out when the next one is due. Whatever precedes `_first` has left, and is not walked over."""
+        """Find out when the next one is due. Keys before `_first` were deleted, and are not walked over."""
         row = next(self._store.scan("frontier", self._first, after(LATER)), None)
         self.next_due = float("inf") if row is None else time_of(row[0])

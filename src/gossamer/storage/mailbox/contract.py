@@ -36,7 +36,7 @@ class OwedTask(msgspec.Struct, frozen=True):
     """One entry of the outbox."""
 
     agent: str
-    """Whose it is."""
+    """The agent that it belongs to."""
     task: Task
     key: bytes
     value: bytes
@@ -44,10 +44,10 @@ class OwedTask(msgspec.Struct, frozen=True):
 
 
 class Owing(Protocol):
-    """What a sender of URLs takes them from.
+    """The place from which a sender takes URLs.
 
     Promises:
-        1. What is owed is taken by its agent's sender, sooner or later, until it was said to be delivered.
+        1. An owed URL is taken by its agent's sender, sooner or later, until it was said to be delivered.
         2. Memory is bounded, even if much is owed or agents do not answer.
     """
 
@@ -95,11 +95,11 @@ class Mail(Owing, Protocol):
     """Holds what a master sends to agents, and puts it on the disk where an agent is away.
 
     Promises:
-        1. What was posted is taken by the agent's sender. Its receipt is held until the agent has
+        1. A posted URL is taken by the agent's sender. Its receipt is held until the agent has
            committed it, or it is on the disk.
-        2. Memory is bounded, and nobody waits long for an agent that is away.
-        3. What is on the disk is sent by this master or, if this one is gone, by another one.
-        4. What is on the disk for an agent that has left goes to the agent that its domain is given to then.
+        2. Memory is bounded, and no sender waits long for an agent that is away.
+        3. Mail on the disk is sent by this master or, if this one is gone, by another one.
+        4. Mail on the disk for an agent that has left goes to the agent that its domain is given to then.
     """
 
     async def post(self, tasks: Sequence[Designated]) -> None:
@@ -147,5 +147,5 @@ class KnowsTasks(Protocol):
     """A ledger that tells what became of a URL."""
 
     def has_task(self, url: str) -> bool:
-        """Whether a URL that was met was visited, or is queued, in flight or set aside; False where nobody can tell quickly."""
+        """Whether a URL that was met was visited, or is queued, in flight or set aside; False where that takes too long to tell."""
         ...

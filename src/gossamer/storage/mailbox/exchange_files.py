@@ -43,7 +43,7 @@ from gossamer.values.task import Task
 OUT = "exchange/out"
 IN = "exchange/in"
 
-#: URLs that are in a file of which nobody has said that it was merged: under their host, the file's id before the task.
+#: URLs that are in a file without a receipt of its merging: under their host, the file's id before the task.
 WRITTEN = Space("written", value_bytes=OWED.value_bytes + 8, host_bytes=OWED.host_bytes)
 
 #: The files themselves, under no host: those that were written and are not confirmed, and those of others that were merged.
@@ -74,14 +74,14 @@ class MergedFile(msgspec.Struct, frozen=True):
 
     id: str
     agent: str
-    """Whose it is."""
+    """The agent that it is for."""
     urls: int
     new: int
     """How many of them were new here."""
     merged_at: float
     """Seconds since the epoch."""
     is_told: bool = False
-    """A file that was written since then says so, or it has no URLs, so that nobody waits to hear of it."""
+    """A file that was written since then says so, or it has no URLs, so that its receipt is not waited for."""
 
 
 class FileOutboxSheet(Sheet, frozen=True):
@@ -302,7 +302,7 @@ class FileOutbox(Provider[FileOutboxSheet]):
 
 
 class _Part:
-    """What one file is to hold."""
+    """The content of one file."""
 
     def __init__(self) -> None:
         self.writer = UrlFileWriter()

@@ -45,7 +45,7 @@ _MOST_BYTES = 64 << 10
 
 
 class ExchangeKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What all agents of an exchange know."""
+    """The key that all agents of an exchange have."""
 
     format: str
     version: int
@@ -145,7 +145,7 @@ _decode = msgspec.json.Decoder(Task).decode
 
 
 class UrlFileHeader(msgspec.Struct, frozen=True):
-    """What an exchange file says of itself."""
+    """The header of an exchange file."""
 
     format: str
     version: int
@@ -177,7 +177,7 @@ class _Version(msgspec.Struct, frozen=True):
 
 
 class UrlFileWriter:
-    """An exchange file that is being made. What waits in memory is compressed, some ten bytes for each URL."""
+    """An exchange file that is being made. URLs wait in memory compressed, some ten bytes for each URL."""
 
     def __init__(self) -> None:
         self.urls = 0

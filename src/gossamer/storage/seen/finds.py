@@ -25,7 +25,7 @@ SMALLEST = 4_096
 
 
 class Sifted(msgspec.Struct):
-    """What came of a buffer."""
+    """The result of sifting a buffer."""
 
     high: Highs
     low: Lows

@@ -4,7 +4,7 @@
                                                     │ merges
     frontier ◄── admit, pop ──  `sieve-queues` ◄────┘ what is new is pushed to the ledger's queues
 
-`sieve-hint` is the seen set that the stages ask: it only spares the sieve what was offered lately. Whatever it lets pass counts
+`sieve-hint` is the seen set that the stages ask: it only spares the sieve what was offered lately. URLs that it lets pass count
 as new until the sieve decides; so the budgets of hosts and domains count offers of URLs, not URLs.
 """
 

@@ -1,6 +1,6 @@
 """A seen set in files of its own that counts exactly what the ledger's groups have kept.
 
-Place in the flow: commit and frontier offer while their group is open. What is new is written to a log, whose end commits with the
+Place in the flow: commit and frontier offer while their group is open. New URLs are written to a log, whose end commits with the
 group; it counts when the group was kept, and is cut off the log when it was not, or when a kill came between. From time to
 time an heir writes its own files, and the log begins anew.
 """
@@ -54,7 +54,7 @@ S = TypeVar("S", bound=LoggedSeenSheet)
 
 
 class LoggedSeen(Provider[S]):
-    """What is logged, staged and counted. Contract: `SeenSet`; heirs say what is held, and keep it."""
+    """Logs, stages and counts; heirs say which URLs are held, and keep them. Contract: `SeenSet`."""
 
     ledger: Uses[RocksLedger]
     keeps_state = True
@@ -110,7 +110,7 @@ class LoggedSeen(Provider[S]):
         self.close()
 
     def open(self) -> None:
-        """Open the set of the directory, or begin one. What the ledger does not know of was never committed, and is dropped.
+        """Open the set of the directory, or begin one. URLs that the ledger does not know of were never committed, and are dropped.
 
         Raises:
             CrawlDirectoryError: it is damaged, or its log is gone.

@@ -67,7 +67,7 @@ class SieveSheet(Sheet, frozen=True):
 
 
 class _Sieving(Provider[SieveSheet], Generic[T]):
-    """What both have in common."""
+    """The common part of both providers."""
 
     keeps_state = True
 
@@ -95,7 +95,7 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """Close it. What waits stays in its log."""
+        """Close it. Waiting offers stay in its log."""
         self.sieve.close()
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
@@ -149,7 +149,7 @@ class SieveSeen(_Sieving[str]):
         super().close()
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Let these in. What is new comes out of `drain`."""
+        """Let these in. New ones come out of `drain`."""
         self._received()
         self.sieve.offer(urls)
         return []
@@ -169,7 +169,7 @@ class SieveSeen(_Sieving[str]):
             await self.merged()
 
     def _received(self) -> None:
-        """What was handed out last counts."""
+        """Count the last items that were handed out as received."""
         if self._handed_out is None:
             return
         file, end = self._handed_out
@@ -188,7 +188,7 @@ class LedgerSieve(_Sieving[Task]):
     ledger: Uses[Ledger]
 
     async def start(self) -> None:
-        """Open the sieve. What the ledger does not know of was never committed, and is dropped."""
+        """Open the sieve. Offers that the ledger does not know of were never committed, and are dropped."""
         self.open()
 
     def open(self) -> None:
@@ -216,7 +216,7 @@ class LedgerSieve(_Sieving[Task]):
         return taken.items
 
     async def settle(self) -> None:
-        """What was offered survives a power cut, where the sheet asks for it."""
+        """Let the offers survive a power cut, where the sheet asks for it."""
         if self.sheet.sync:
             await asyncio.to_thread(self.sieve.sync)
             self.sieve.settled()

@@ -2,8 +2,8 @@
 
 A fingerprint is two numbers: `high` (host 3 bytes, URL 5) sorts, `low` (URL 4 bytes) confirms. Entries that share `high`
 stand in any order, so a look-up goes on while `high` stays the same; among 10^8 URLs of one host some 4,500 pairs do.
-Behind the entries stands the first `high` of each block; these are kept in memory and say which blocks a look-up needs. What it
-needs is read some megabytes at a time, never mapped, so that pages of files do not count as this process's memory.
+Behind the entries stands the first `high` of each block; these are kept in memory and say which blocks a look-up needs. These
+blocks are read some megabytes at a time, never mapped, so that pages of files do not count as this process's memory.
 
 The manifest says which runs stand, and how far the offers are merged: one small file, replaced as a whole. Files that it does not
 name were left by a merge that did not end, and are removed.
@@ -32,7 +32,7 @@ FENCE = np.dtype("<u8")
 #: Blocks that are looked through at once, 3 MB.
 SLICE = 512
 
-#: Blocks that nobody needs between two that are needed, and that are read all the same: cheaper than another read.
+#: So many blocks between two that are needed are read with these: that is cheaper than another read.
 GAP = 1
 
 #: Entries of a run that a merge of runs holds in memory.
@@ -137,7 +137,7 @@ def _held(records: Records, high: Highs, low: Lows) -> Mask:
 
 
 def write_run(directory: Path, file: str, parts: Iterable[tuple[Highs, Lows]], *, sync: bool) -> SieveRun:
-    """Write sorted parts, one behind another, as a new run, and open it. What stood under the name was never named in a
+    """Write sorted parts, one behind another, as a new run, and open it. A file of this name was never named in a
     manifest, and is replaced."""
     path, count = directory / file, 0
     fences: list[bytes] = []
@@ -192,7 +192,7 @@ class _Head:
         return len(self._high) > 0
 
     def take(self, pivot: int) -> tuple[Highs, Lows]:
-        """What is not above the pivot."""
+        """The entries that are not above the pivot."""
         cut = int(np.searchsorted(self._high, np.uint64(pivot), "right"))
         taken = self._high[:cut], self._low[:cut]
         self._high, self._low = self._high[cut:], self._low[cut:]
@@ -208,7 +208,7 @@ VERSION = 1
 
 
 class SieveManifest(msgspec.Struct, frozen=True):
-    """What stands."""
+    """The runs that stand."""
 
     secret: str
     """Key of the fingerprints, in hexadecimal."""

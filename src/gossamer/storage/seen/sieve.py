@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class SieveLimits(msgspec.Struct, frozen=True):
-    """What bounds a sieve."""
+    """The bounds of a sieve."""
 
     capacity: int
     """Offers that are merged at once; 20 bytes each, 70 while they are merged."""
@@ -58,7 +58,7 @@ class Taken(msgspec.Struct, Generic[T], frozen=True):
 
 
 class _Merge(msgspec.Struct):
-    """What a merge has changed."""
+    """The changes of a merge."""
 
     number: int
     runs: list[SieveRun]
@@ -89,7 +89,7 @@ class Sieve(Generic[T]):
             limits: of memory.
             ends: how far files count.
             progress: a number that grows with what counts. One that is less than at the last merge gives away that
-                somebody went back to a checkpoint, whose URLs the sieve has let out already.
+                the ledger went back to a checkpoint, whose URLs the sieve has let out already.
         """
         self.directory = directory
         self.limits = limits
@@ -148,7 +148,7 @@ class Sieve(Generic[T]):
         self._advance()
 
     def close(self) -> None:
-        """Close it; a merge that runs is waited for. What waits stays in the log."""
+        """Close it; a merge that runs is waited for. Waiting offers stay in the log."""
         self._executor.shutdown()
         if self._job is not None and self._job.exception() is None:
             self._finish()
@@ -225,7 +225,7 @@ class Sieve(Generic[T]):
 
     @property
     def merging(self) -> Future[object] | None:
-        return self._job  # type: ignore[return-value]  # what it returns is nobody else's
+        return self._job  # type: ignore[return-value]  # its result stays in here
 
     def unseen(self, urls: Sequence[str]) -> list[str]:
         """Those of `urls` that were not offered lately, in order."""
@@ -286,7 +286,7 @@ class Sieve(Generic[T]):
         return len(self._finds) > 0
 
     def settled(self) -> None:
-        """Whatever counted at the last call survives a power cut by now."""
+        """Offers that counted at the last call survive a power cut by now."""
         files, self._mark = self._settling
         self._leaving += files
         self._settling = self._finds.counting(), self._progress()
@@ -311,7 +311,7 @@ class Sieve(Generic[T]):
             self._begin_merge(number, keys)
 
     def _all_counts(self) -> bool:
-        """What is merged cannot be taken back: the log must be committed to its end."""
+        """A merge cannot be taken back: the log must be committed to its end."""
         name, end = self.position
         counts = self._ends(name)
         return counts is None or counts >= end

@@ -28,7 +28,7 @@ def table_named(name: str) -> Table:
     """The table of this name.
 
     Raises:
-        UnknownName: nobody offers one, or what is offered is none; lists the known ones.
+        UnknownName: there is none, or a package offers something else; lists the known ones.
     """
     place = SHIPPED.get(name) or next((there for one in subjects() if (there := one.tables.get(name))), "")
     if not place:

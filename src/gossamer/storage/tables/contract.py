@@ -2,7 +2,7 @@
 Suite: `gossamer.testing.check_table`.
 
 Place in the flow: a row type says of each column what it means, where its value comes from and whether processing finds it.
-:class:`Table` reads that once, when a table is named. What another process needs is the :class:`TableSpec`, which is plain data:
+:class:`Table` reads that once, when a table is named. Another process needs only the :class:`TableSpec`, which is plain data:
 the row log writes it beside the rows, so that a table can be read where the package that declared it is not installed.
 
 ::
@@ -97,7 +97,7 @@ def column(
         unit: what a number counts, as `ms` or `bytes`.
         fill: what the table shows where a row leaves the column out, instead of NULL.
         same_as: the column whose value it shows there instead.
-        host_of: the column of URLs whose hosts it shows. The row log leaves it out, and whoever reads the log works it out.
+        host_of: the column of URLs whose hosts it shows. The row log leaves it out, and a reader of the log works it out.
         is_made: processing finds the value, so `reprocess` finds it anew.
     """
     return Column(doc, of, type, unit, fill, same_as, host_of, is_made)
@@ -201,7 +201,7 @@ class Table:
 
     @property
     def name(self) -> str:
-        """What `query` and the setting `log.tables` call it."""
+        """Its name in `query` and in the setting `log.tables`."""
         return self.spec.name
 
     def row_of(self, told: RowSource, row: type[msgspec.Struct] | None = None) -> msgspec.Struct:

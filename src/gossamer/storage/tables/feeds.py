@@ -56,7 +56,7 @@ class FeedConsumer(Protocol):
     """
 
     table: str
-    """Whose rows it takes."""
+    """The tables of which it takes rows."""
     columns: tuple[str, ...]
     """The columns that it takes; all of them where it names none."""
     rows_at_once: int
@@ -101,7 +101,7 @@ class CountingConsumer(Protocol):
         ...
 
     def reached(self, mark: FeedMark) -> None:
-        """What was counted last ends here."""
+        """The end of the rows that were counted last."""
         ...
 
 

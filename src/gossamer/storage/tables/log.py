@@ -64,7 +64,7 @@ class TableLogSheet(Sheet, frozen=True):
     ] = False
 
     def __post_init__(self) -> None:
-        """Refuse a table that nobody offers before anything is written."""
+        """Refuse an unknown table before anything is written."""
         try:
             for name in self.tables:
                 table_named(name)

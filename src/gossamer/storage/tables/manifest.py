@@ -1,8 +1,8 @@
-"""What the maker of tables and index has made, so that what is lost, cut or changed of it is noticed: `state/made.json`.
+"""Notes on each file of tables and index that was made, so that its loss or change is noticed: `state/made.json`.
 
 Place in the flow: :mod:`gossamer.query.convert` notes each file before it stands in its place, by one rename for a change;
 `query`, `export`, `verify` and the start of a crawl hold the files against the notes. A crawl of an older version has none:
-what it has is noted as it is, and nothing is said of what may have been lost before.
+its files are noted as they are, and earlier losses are not told.
 """
 
 from collections.abc import Iterable, Mapping
@@ -115,7 +115,7 @@ def write_notes(directory: Path, notes: Notes) -> None:
 
 
 def failure_of(directory: Path) -> str:
-    """Why tables and index could not be made at the end of the last run; empty where they were, or somebody made them since."""
+    """Why tables and index could not be made at the end of the last run; empty where they were, or they were made since."""
     try:
         return (directory / FAILED).read_text("utf-8", "replace")
     except FileNotFoundError:
@@ -123,7 +123,7 @@ def failure_of(directory: Path) -> str:
 
 
 def unmade(why: str) -> str:
-    """What a person is told of such a failure."""
+    """The words in which a person is told of such a failure."""
     return f"tables and index could not be made ({why}), and their rows stay in the row logs"
 
 
@@ -177,7 +177,7 @@ def manifest_again(notes: Notes) -> TableManifest:
 def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list[Damage]:
     """Parquet files that are not what they were. One whose row log still stands is being made, and is not damaged.
 
-    A lost manifest is one of them: without it nobody knows which files count.
+    A lost manifest is one of them: without it no reader knows which files count.
     """
     stands = manifest(directory)
     lost = [Damage(f"{TABLES}/{REPLACED}", "is missing")] if stands.run < notes.run else []
@@ -230,7 +230,7 @@ def _table_of(log: Path) -> str:
 
 
 def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damage | None:
-    """What is wrong with the index: None where it holds every capture of the tables, or a run that waits to be merged does.
+    """The damage of the index: None where it holds every capture of the tables, or a run that waits to be merged does.
 
     Its bytes are read where its time has changed, or `deep` says so.
     """

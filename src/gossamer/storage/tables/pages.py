@@ -58,7 +58,7 @@ class PageRow(
     media_type: Annotated[
         str,
         column(
-            "Media type that the document's bytes show; `mime` where nobody looked at them.",
+            "Media type that the document's bytes show; `mime` where they were not looked at.",
             lambda t: t.visit.mime if t.visit.mime and t.visit.mime != t.response.mime else "",
             same_as="mime",
             is_made=True,

@@ -1,7 +1,7 @@
-"""Where tables lie, and who may touch them: one converter at a time, and no file goes while somebody reads it.
+"""Where tables lie, and how they are locked: one converter at a time, and no file goes while it is read.
 
 Parquet files are called after the segment that they were made from, so that making one twice makes one. Files that another
-run replaced (:mod:`gossamer.analysis.reprocess`) are listed in `tables/replaced.json` until nobody reads them any more.
+run replaced (:mod:`gossamer.analysis.reprocess`) are listed in `tables/replaced.json` until no reader has them any more.
 """
 
 import contextlib
@@ -179,7 +179,7 @@ def reading(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def removing(directory: Path) -> Iterator[bool]:
-    """Nobody reads meanwhile; False where somebody does: then what is to go stays until next time."""
+    """Keep readers out meanwhile; False where one is at work: then the replaced files stay until next time."""
     with _flock(_lock(directory, "reading"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
         yield held
 

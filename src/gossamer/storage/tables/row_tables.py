@@ -62,7 +62,7 @@ ERRORS = Table(
 
 
 class HostRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What the ledger knows of a host, as of an instant; the newest row of a host counts."""
+    """The ledger's knowledge of a host, as of an instant; the newest row of a host counts."""
 
     host: Annotated[str, column("Host name, without port.")]
     domain: Annotated[str, column("Registered domain.")]
@@ -132,7 +132,7 @@ def _item_rows(told: RowSource) -> Iterable[ItemRow]:
 
 
 def _mended(row: ItemRow, size: int) -> ItemRow:
-    """What is too large is told by its size; what no JSON can hold, and was not refused where the item was made, as that."""
+    """The row in the place of an item that is too large, or that no JSON can hold and was not refused where it was made."""
     told = {"too_large": size, "most": MAX_LINE_BYTES} if size else {"unwritable": True}
     return ItemRow(kind=row.kind[:_MAX_KIND], url=row.url, data=told, visit=row.visit)
 

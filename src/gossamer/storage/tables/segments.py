@@ -11,9 +11,9 @@ closed ones into Parquet. Here is what both must agree on.
     state/agent-00/rows/committed                                   how far the run that writes is committed
     state/agent-00/rows/pages.table                                 the columns of the table
 
-A segment is *closed* when a later one of its table and run exists, or when its run is not the one in `open`. What is closed is
+A segment is *closed* when a later one of its table and run exists, or when its run is not the one in `open`. A closed segment is
 committed: a writer begins a segment only with a later group, a run only after :func:`~gossamer.storage.recovery.restore`,
-and whoever ends a crawl takes `open` away when everything is committed. Names are never used twice.
+and the end of a crawl takes `open` away when everything is committed. Names are never used twice.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ COMMITTED = "committed"
 #: How the name of a file ends that says what a table is.
 DECLARED = ".table"
 
-#: How often a line is read that somebody may be writing: writing it takes microseconds.
+#: How often a line is read that another process may be writing: writing it takes microseconds.
 _LOOKS = 5
 
 _NAME = re.compile(r"(?P<table>[a-z_]+)-(?P<run>[0-9a-z-]+)-(?P<serial>\d{6})\.jsonl")
@@ -59,7 +59,7 @@ class Segment(msgspec.Struct, frozen=True, order=True):
 
     @property
     def stem(self) -> str:
-        """What the table's files made from it are called: a name that no other segment of the table has."""
+        """The name of the table's files that are made from it: no other segment of the table has it."""
         return f"{self.agent}-{self.run}-{self.serial:06d}"
 
 
@@ -121,7 +121,7 @@ def open_runs(directory: Path) -> set[tuple[str, str]]:
 
 
 def closed(all_of_them: Iterable[Segment], still_open: set[tuple[str, str]]) -> list[Segment]:
-    """Those segments that nobody writes any more, and that are committed to the last byte."""
+    """Those segments that are not written any more, and that are committed to the last byte."""
     found = list(all_of_them)
     last: dict[tuple[str, str, str], int] = {}
     for one in found:
@@ -149,7 +149,7 @@ def mark_open(directory: Path, agent: str, run: str) -> None:
 
 
 def mark_closed(directory: Path) -> None:
-    """Say that nobody writes any more and that everything is committed: the end of a crawl."""
+    """Say that no process writes any more and that everything is committed: the end of a crawl."""
     for path in directory.glob(f"state/*/rows/{OPEN}"):
         path.unlink(missing_ok=True)
 
@@ -168,7 +168,7 @@ def _replace_summed(path: Path, data: bytes) -> None:
 
 
 class CommittedMark(msgspec.Struct, frozen=True):
-    """What the file :data:`COMMITTED` says."""
+    """The content of the file :data:`COMMITTED`."""
 
     run: str = ""
     ends: dict[str, tuple[int, int]] = {}
@@ -189,7 +189,7 @@ class CommittedEnds:
         self._told = CommittedMark(run, {})
 
     def publish(self, ends: Mapping[str, int]) -> None:
-        """Say that these files of the crawl directory are committed up to these bytes; others than segments are nobody's matter."""
+        """Say that these files of the crawl directory are committed up to these bytes; files other than segments do not count."""
         told = self._told.ends
         for name, end in ends.items():
             match = _NAME.fullmatch(name.rpartition("/")[2])
