@@ -24,18 +24,10 @@ from gossamer.engine.sheet import build
 from gossamer.fetcher.cookies import COOKIES, CookieJar, CookieLog
 from gossamer.query.database import Database
 from gossamer.query.engine import ParquetWriter
-from gossamer.query.removing import remove_rows
+from gossamer.query.table_rewrites import remove_rows
 from gossamer.storage.archive.reading import scan
 from gossamer.storage.json_lines import NOTES_LOG, note_line
-from gossamer.storage.rewrite_journals import (
-    DELETED,
-    DELETION_JOURNAL,
-    PLACES,
-    Deletion,
-    Trim,
-    note_progress,
-    note_trim,
-)
+from gossamer.storage.rewrite_journals import DELETED, FOLDER, JOURNAL, PLACES, Deletion, Trim, note_progress
 from gossamer.storage.tables.places import TABLES, reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.hosts import DeletionTarget
@@ -117,8 +109,8 @@ def check_gone(crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) ->
     assert rows(crawl, sql, capsys) == []
     assert rows(crawl, f"SELECT * FROM links_all WHERE source = {named}", capsys) == []
     assert len(rows(crawl, "SELECT * FROM pages_all", capsys)) == 3
-    assert not (crawl / DELETION_JOURNAL).exists()
-    assert not (crawl / PLACES).exists()
+    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / FOLDER).exists()
 
 
 def test_a_deleted_url_is_nowhere_and_its_note_has_a_hash_and_no_name(
@@ -244,7 +236,7 @@ def test_a_crawl_that_runs_is_not_deleted_from(crawl: Path, web: FakeWeb, capsys
     err = capsys.readouterr().err
     assert "in use by process" in err
     assert err.count("\n") == 1
-    assert not (crawl / DELETION_JOURNAL).exists()
+    assert not (crawl / JOURNAL).exists()
 
 
 def test_a_crawl_with_damage_is_not_deleted_from(crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,7 +244,7 @@ def test_a_crawl_with_damage_is_not_deleted_from(crawl: Path, web: FakeWeb, caps
     os.truncate(archive, archive.stat().st_size - 10)
     assert main(["delete", str(crawl), web.url("/secret")]) == 5
     assert "--accept-loss" in capsys.readouterr().err
-    assert not (crawl / DELETION_JOURNAL).exists()
+    assert not (crawl / JOURNAL).exists()
 
 
 @pytest.mark.parametrize(
@@ -366,7 +358,7 @@ def test_a_deletion_takes_what_a_complete_store_has_to_tell_for_no_trouble(
         assert "the triple store lacks 2 triples of the table" in capsys.readouterr().err
         assert main(["delete", str(directory), web.url("/secret")]) == 0
     assert "the triple store lacks 1 triple of the table" in capsys.readouterr().err
-    assert not (directory / DELETION_JOURNAL).exists()
+    assert not (directory / JOURNAL).exists()
 
 
 def test_a_deletion_is_not_done_while_an_item_file_may_have_what_is_gone(
@@ -450,8 +442,8 @@ def check_host_gone(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows(crawl, "SELECT * FROM hosts", capsys) == []
     index = crawl / "index.cdxj"
     assert not index.exists() or "secret" not in index.read_text()
-    assert not (crawl / DELETION_JOURNAL).exists()
-    assert not (crawl / PLACES).exists()
+    assert not (crawl / JOURNAL).exists()
+    assert not (crawl / FOLDER).exists()
 
 
 @pytest.mark.parametrize(("first", "every"), [(3, 4), pytest.param(1, 1, marks=pytest.mark.long)])
@@ -559,5 +551,34 @@ def test_a_crawl_is_not_whole_while_a_deletion_or_a_trim_is_not_finished(crawl: 
     assert any("is not finished; finish it: gossamer delete" in one for one in verify(crawl).findings)
     assert main(["delete", str(crawl)]) == 0
     assert verify(crawl, deep=True).findings == []
-    note_trim(crawl, Trim(1))
+    note_progress(crawl, Trim(1))
     assert any("is not finished; finish it: gossamer trim" in one for one in verify(crawl).findings)
+
+
+def test_a_deletion_finishes_a_trim_that_was_begun(
+    crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note_progress(crawl, Trim(1))
+    assert main(["delete", str(crawl), web.url("/secret"), "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    check_gone(crawl, web, capsys)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 9])
+def test_a_deletion_that_0_2_0_began_is_finished(
+    number: int, crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert killed_at(crawl, number, web.url("/secret"))
+    journal = json.loads((crawl / JOURNAL).read_text())
+    del journal["verb"]
+    (crawl / "state/deletion.json").write_text(json.dumps(journal))
+    (crawl / JOURNAL).unlink()
+    if (crawl / PLACES).exists():
+        (crawl / PLACES).rename(crawl / "state/deletion-places")
+    shutil.rmtree(crawl / FOLDER, ignore_errors=True)
+    assert main(["resume", str(crawl), "--quiet"]) == 5
+    assert "is not finished; finish it: gossamer delete" in capsys.readouterr().err
+    assert killed_at(crawl, 1)
+    assert main(["delete", str(crawl)]) == 0
+    check_gone(crawl, web, capsys)
+    assert not [*crawl.glob("state/deletion*")]

@@ -71,15 +71,21 @@ def test_a_package_adds_a_command_and_options_with_a_heading(environment: dict[s
 
 
 @pytest.mark.slow
-def test_its_rule_of_politeness_has_hosts_rest_and_says_why(environment: dict[str, str], tmp_path: Path) -> None:
+def test_its_rule_of_politeness_is_in_the_crawl_and_a_deletion_takes_its_notes(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     pages = {"/": '<a href="/a">a</a>', "/a": "<title>a</title>"}
     with FakeWeb(pages) as web:
         crawl = str(tmp_path / "crawl")
         options = ["--resolve", f"*={web.url('/').removeprefix('http://').rstrip('/')}", "--delay", "0", "--quiet"]
         gossamer(environment, "crawl", "http://harbour.test/", *options, "-o", crawl, "--tide-rest", "1ms", "--json")
+        notes = Path(crawl) / "state" / "tides.json"
+        notes.write_text('{"harbour.test": "low", "inland.test": "none"}')
         printed = gossamer(environment, "topology", "http://harbour.test/", "--tide-rest", "5s", "--format", "toml")
     assert "tides" in printed
     assert json.loads(gossamer(environment, "status", crawl, "--json"))["pages"] == 2
+    gossamer(environment, "delete", crawl, "harbour.test")
+    assert json.loads(notes.read_text()) == {"inland.test": "none"}
 
 
 @pytest.mark.slow

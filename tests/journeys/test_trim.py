@@ -14,7 +14,7 @@ from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.standing import ledgers_of
 from gossamer.query.archive import ArchiveReader
-from gossamer.storage.rewrite_journals import FOLDER, TRIM_JOURNAL
+from gossamer.storage.rewrite_journals import FOLDER, JOURNAL
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 PAGES = ("/", "/changes", "/same", "/copy", "/gone", "/unchanged")
@@ -89,7 +89,7 @@ def check_trimmed(crawl: Path, site: str, versions: int, capsys: pytest.CaptureF
     told = verify(crawl, deep=True)
     assert told.findings == []
     assert told.notes == []
-    assert not (crawl / TRIM_JOURNAL).exists()
+    assert not (crawl / JOURNAL).exists()
     assert not (crawl / FOLDER).exists()
     counts = rows(crawl, "SELECT url, count(*) AS n FROM pages_all GROUP BY 1", capsys)
     left = {str(row["url"]).removeprefix(site): row["n"] for row in counts}
@@ -152,6 +152,25 @@ def test_a_trim_that_was_killed_at_every_step_in_turn_ends_as_one_that_was_not(
     check_trimmed(crawl, site, 1, capsys)
 
 
+@pytest.mark.parametrize("number", [2, 4, 6, 8])
+def test_a_trim_that_0_2_0_began_is_finished(
+    number: int, crawl: Path, site: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert killed_at(crawl, number, "--keep-versions", "1")
+    journal = json.loads((crawl / JOURNAL).read_text())
+    del journal["verb"]
+    (crawl / "state/trim.json").write_text(json.dumps(journal))
+    (crawl / JOURNAL).unlink()
+    if (crawl / FOLDER).exists():
+        (crawl / FOLDER).rename(crawl / "state/trim")
+    assert main(["resume", str(crawl), "--quiet"]) == 5
+    assert "is not finished; finish it: gossamer trim" in capsys.readouterr().err
+    assert killed_at(crawl, 1)
+    assert main(["trim", str(crawl)]) == 0
+    check_trimmed(crawl, site, 1, capsys)
+    assert not [*crawl.glob("state/trim*")]
+
+
 def test_a_crawl_goes_on_after_a_trim_and_refers_to_no_record_that_is_gone(
     crawl: Path, site: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,7 +207,7 @@ def test_what_cannot_be_meant_is_refused(
 ) -> None:
     assert main(["trim", str(crawl), *words]) == 2
     assert said in capsys.readouterr().err
-    assert not (crawl / TRIM_JOURNAL).exists()
+    assert not (crawl / JOURNAL).exists()
 
 
 def test_a_crawl_that_runs_is_not_trimmed(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,17 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from gossamer.agents.designations import SCHEMA, designated
+from gossamer.agents.designations import SCHEMA, designated, forget_domains
 from gossamer.agents.handing_over import DividedByRing, DividedByTable, assign, told_of_assigned
+from gossamer.agents.held_domains import let_go
+from gossamer.agents.mail_on_disk import SCHEMA as MAIL
+from gossamer.agents.mail_on_disk import delete_mail
 from gossamer.agents.masters import masters_of
 from gossamer.agents.membership import check_can_change
 from gossamer.agents.rendezvous import supervisor_lock
-from gossamer.agents.shared_state import SharedFile
+from gossamer.agents.shared_state import SHARED, SharedFile, forget_copies
 from gossamer.agents.wiring import ring_rule
 from gossamer.crawls.directory import read_wiring
+from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.recovery import members_of
 from gossamer.values.errors import UsageError
-from gossamer.values.hosts import domain_rule, given_host
+from gossamer.values.hosts import DeletionTarget, domain_rule, given_host
 
 
 def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
@@ -65,3 +69,22 @@ def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
         check_can_change(wiring, directory)
         later = assign(directory, wiring, members_of(directory), agents)
     return told_of_assigned(agents, later, "when the crawl goes on")
+
+
+def forget_shared(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
+    """Take domains that were given away, and URLs that wait for agents, out of what masters share.
+
+    See `forget` of :class:`~gossamer.engine.subjects.Subject`. Raises CrawlDirectoryError.
+    """
+    if not (directory / SHARED).exists():
+        return 0
+    forget_copies(directory)
+    with closing(SharedFile(directory)) as shared:
+        shared.open(SCHEMA + MAIL)
+        gone = {domain: agent for domain, agent in designated(shared.reading) if target.has_host(domain)}
+        for ledger in ledgers:  # before the table forgets which they are
+            let_go(ledger, list(gone))
+        with shared.erasing() as connection:
+            delete_mail(connection, target.has)
+            forget_domains(connection, gone)
+    return 0  # mail is in no queue of an agent

@@ -3,7 +3,7 @@
 The wiring of the crawl, or another one, is cut at both ends: a producer that reads visits out of the archive stands where fetch
 was, a consumer that writes rows where commit was. What remembers other pages (content-seen, URL-seen) is left out: what it
 decided is in the tables. Near-duplicates are compared anew, in the order of the archive, since texts may be read otherwise.
-Then the tables are switched to the new rows at once (:mod:`gossamer.query.removing`).
+Then the tables are switched to the new rows at once (:mod:`gossamer.query.table_rewrites`).
 """
 
 import contextlib
@@ -39,7 +39,7 @@ from gossamer.query.archive import ArchiveReader
 from gossamer.query.archived import archived_visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.removing import Basis, basis, replace, replaceable
+from gossamer.query.table_rewrites import Basis, basis, replace, replaceable
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.wiring import SPIDER, with_spider
 from gossamer.storage.tables.catalog import table_named

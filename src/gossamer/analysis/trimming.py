@@ -1,34 +1,31 @@
-"""Old versions of pages taken out of a crawl that nobody is at work on, so that its archive does not grow for ever.
+"""Old versions of pages taken out of a crawl at rest, so that its archive does not grow for ever.
 
-Place in the flow: `gossamer trim` calls :func:`trim`. A journal (:mod:`gossamer.storage.rewrite_journals`) says that a trim
-was begun. Each step can be killed at any point and done again; until the last one is done no crawl starts here.
+Place in the flow: `gossamer trim` calls :func:`trim`; the order of the steps is that of every rewriting
+(:mod:`gossamer.analysis.rewriting`).
 
-What stays of a file that loses something is copied into a new file. Ledger and tables name the new places before the old file
-goes, so that every place that is named is there.
+Everything that stays of a file that loses something is copied into a new file. Ledger and tables name the new places before the
+old file goes.
 """
 
-import shutil
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.analysis.at_rest import at_rest, bring_back, convert_whole, ends_of, follow_again, index_again
+from gossamer.analysis.rewriting import Rewriting, rewrite
 from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.files import AppendFile
-from gossamer.query.latest_visits import SCANNED, choose, rewrite
-from gossamer.query.removing import check_tables
-from gossamer.storage.archive.reading import CAPTURES, Gap, Span, scan
+from gossamer.query.versions import SCANNED, choose, move_rows
+from gossamer.storage.archive.reading import CAPTURES, Span, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
-from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.moving import move
-from gossamer.storage.rewrite_journals import FOLDER, Trim, begun_trim, end_trim, note_trim, refuse_unfinished
-from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.storage.rewrite_journals import FOLDER, Trim
+from gossamer.values.errors import UsageError
 from gossamer.values.visit import Location
 
 #: A new file is begun behind the old one by which the last grew this large: as archive files of a crawl are.
@@ -36,6 +33,16 @@ ROTATE_BYTES = 1 << 30
 
 #: Bytes that are copied at once.
 _PIECE = 1 << 20
+
+#: What a capture says of itself, in the order of the last names of :data:`SCANNED`.
+_FIELDS = (
+    "warc-target-uri",
+    "warc-date",
+    "warc-type",
+    "warc-payload-digest",
+    "warc-refers-to-target-uri",
+    "warc-refers-to-date",
+)
 
 
 class Trimmed(msgspec.Struct, frozen=True):
@@ -60,199 +67,125 @@ def trim(
     accept: bool = False,
     remark: Callable[[str], object] = lambda _: None,
 ) -> Trimmed:
-    """Keep so many versions of each page, after finishing what an earlier call has begun.
+    """Keep so many versions of each page, after finishing what an earlier call has begun; returns what the last trim did.
 
     Args:
         directory: the crawl directory.
         versions: how many stay, at least 1; None: only what was begun is finished.
         now: seconds since the epoch; names new files of the archive.
         accept: go on without what is lost or damaged.
-        remark: takes losses that are accepted, and what item files and stores have to tell that were made anew, and are complete.
+        remark: as of :func:`~gossamer.analysis.rewriting.rewrite`.
 
     Raises:
-        UsageError: there is nothing to finish.
-        CrawlDirectoryError: the crawl runs or is damaged, or somebody reads its tables: then the next call does the rest.
+        UsageError: no trim is to be finished.
+        CrawlDirectoryError: as of `rewrite`.
     """
-    with at_rest(directory, "trim", accept=accept, remark=remark) as ledgers:
-        begun = begun_trim(directory)
-        done = None
-        if begun is not None:
-            done = _Trimming(directory, ledgers, begun, now, remark).run()
-        if versions is not None and (begun is None or begun.versions != versions):
-            refuse_unfinished(directory)
-            check_tables(directory)
-            done = _Trimming(directory, ledgers, Trim(versions), now, remark).run()
-        if done is None:
-            raise UsageError(f"no trim of {directory} is under way; say how much stays: --keep-versions N")
-        return done
+    wanted = None if versions is None else Trim(versions)
+    done = rewrite(directory, "trim", wanted, now, accept=accept, remark=remark)
+    trimmed = [one for one in done if isinstance(one, Trimmed)]
+    if not trimmed:
+        raise UsageError(f"no trim of {directory} is under way; say how much stays: --keep-versions N")
+    return trimmed[-1]
 
 
-class _Trimming:
-    """One trim, and how far it is."""
+class Trimming(Rewriting):
+    """One trim."""
 
-    def __init__(
-        self,
-        directory: Path,
-        ledgers: list[RocksLedger],
-        begun: Trim,
-        now: float,
-        remark: Callable[[str], object],
-    ) -> None:
-        self._directory = directory
-        self._folder = directory / FOLDER
-        self._ledgers = ledgers
-        self._trim = begun
-        self._now = now
-        self._remark = remark
-        self._finish = f"gossamer trim {directory}"
+    journal: Trim
 
-    def run(self) -> Trimmed:
-        with self._freed(not self._trim.is_placed):
-            self._place()
-        if self._trim.old or self._trim.visits:
-            steps = (self._put, self._ledger, self._tables, self._remove, self._index, self._follow)
-            for step in steps[-1:] if self._trim.is_free else steps:
-                with self._freed(step == self._follow):
-                    step()
-                crash_at(Point.DELETION)
-        one = self._trim
-        end_trim(self._directory)
-        return Trimmed(one.versions, one.visits, one.records, one.freed, one.rows)
+    @property
+    def is_idle(self) -> bool:
+        return self.journal.is_placed and not (self.journal.old or self.journal.visits)
 
-    @contextmanager
-    def _freed(self, is_whole: bool) -> Iterator[None]:
-        """A failure that leaves nothing of the crawl half done keeps nobody from working on it."""
-        try:
-            yield
-        except Exception:
-            if is_whole and begun_trim(self._directory) is not None:
-                self._note(is_free=True)
-            raise
-
-    def _note(self, **changes: Any) -> None:
-        self._trim = msgspec.structs.replace(self._trim, **changes)
-        note_trim(self._directory, self._trim)
-
-    # -- what stays, and where
-
-    def _place(self) -> None:
-        """Choose what goes, and copy what stays of the files that lose something; nothing that counts has changed yet."""
-        if self._trim.is_placed:
-            return
-        bring_back(self._directory, "trim", self._ledgers)
-        self._note(is_free=False)
-        convert_whole(self._directory, "trim", self._remark)
-        self._folder.mkdir(exist_ok=True)
-        for left in (self._directory / WARC_DIRECTORY).glob("*.warc.gz.new"):  # of a call that was killed
+    def place(self) -> dict[str, Any]:
+        """Choose what goes, and copy what stays of the files that lose something."""
+        for left in (self.directory / WARC_DIRECTORY).glob("*.warc.gz.new"):  # of a call that was killed
             left.unlink()
-        scanned = self._folder / "scanned.jsonl"
-        encode = msgspec.json.Encoder().encode
-        with scanned.open("wb") as file:
-            file.writelines(encode(line) + b"\n" for line in self._scanned())
+        self._write("scanned", self._scanned())
         crash_at(Point.DELETION)
-        chosen = choose(self._directory, scanned, self._trim.versions, self._folder)
+        folder = self.directory / FOLDER
+        chosen = choose(self.directory, self._file("scanned"), self.journal.versions, folder)
         old = [line["file"] for line in self._lines("files")]
         new = self._copy(set(old))
         crash_at(Point.DELETION)
-        before = sum((self._directory / file).stat().st_size for file in old)
+        before = sum((self.directory / file).stat().st_size for file in old)
         after = sum(size for files in new.values() for size in files.values())
-        self._note(
-            is_placed=True,
-            old=tuple(old),
-            new=new,
-            visits=chosen.visits,
-            records=chosen.records,
-            freed=before - after,
-        )
+        return {
+            "old": tuple(old),
+            "new": new,
+            "visits": chosen.visits,
+            "records": chosen.records,
+            "freed": before - after,
+        }
 
     def _scanned(self) -> Iterator[dict[str, object]]:
         """A line for each capture of the archive that was committed."""
-        for file, end in sorted(ends_of(self._ledgers).items()):
-            if not file.startswith(f"{WARC_DIRECTORY}/"):
-                continue
+        for file, spans in self.archive():
             start: int | None = None
-            for found in scan(self._directory / file, end):
-                if isinstance(found, Gap):
-                    raise CrawlDirectoryError(
-                        f"{self._directory / file} is damaged at byte {found.offset}; bring it back from a copy, "
-                        f"or go on without: {self._finish} --accept-loss"
-                    )
+            for found in spans:
                 if found.kind in CAPTURES:
                     values = (file, found.offset if start is None else start, found.offset, found.length)
-                    yield dict(zip(SCANNED, (*values, *_told(found)), strict=True))
+                    told = (found.fields.get(name, "") for name in _FIELDS)
+                    yield dict(zip(SCANNED, (*values, *told), strict=True))
                     start = None
                 elif "warc-target-uri" not in found.fields:  # of a file, or of bytes that are gone
                     start = None
                 elif start is None:
                     start = found.offset
 
-    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
-        with (self._folder / f"{name}.jsonl").open("rb") as lines:
-            for line in lines:
-                yield msgspec.json.decode(line)
-
     def _copy(self, old: set[str]) -> dict[str, dict[str, int]]:
         """Write what stays into new files beside their places; returns these by agent, with their bytes."""
-        owners = {file: ledger.sheet.agent for ledger in self._ledgers for file in ledger.committed_ends()}
-        copies = {agent: _Copies(self._directory, agent, self._now) for agent in sorted({owners[one] for one in old})}
-        encode = msgspec.json.Encoder().encode
-        with (self._folder / "moves.jsonl").open("wb") as moves:
+        owners = {file: ledger.sheet.agent for ledger in self.ledgers for file in ledger.committed_ends()}
+        copies = {agent: _Copies(self.directory, agent, self.now) for agent in sorted({owners[one] for one in old})}
+
+        def moves() -> Iterator[dict[str, object]]:
             for line in self._lines("staying"):
                 file, start, offset = line["file"], line["start"], line["offset"]
                 new_file, new_start = copies[owners[file]].take(file, start, offset + line["length"])
-                new = {**line, "new_file": new_file, "new_offset": new_start + offset - start}
-                moves.write(encode(new) + b"\n")
+                yield {**line, "new_file": new_file, "new_offset": new_start + offset - start}
+
+        self._write("moves", moves())
         return {agent: one.end() for agent, one in copies.items()}
 
-    # -- what names it
+    def _file(self, name: str) -> Path:
+        return self.directory / FOLDER / f"{name}.jsonl"
 
-    def _put(self) -> None:
-        """Give the new files their names."""
-        for files in self._trim.new.values():
+    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
+        with self._file(name).open("rb") as lines:
+            for line in lines:
+                yield msgspec.json.decode(line)
+
+    def _write(self, name: str, lines: Iterator[dict[str, object]]) -> None:
+        encode = msgspec.json.Encoder().encode
+        with self._file(name).open("wb") as file:
+            file.writelines(encode(line) + b"\n" for line in lines)
+
+    def change_ledgers(self) -> None:
+        """Give the new files their names, and let the ledgers know them."""
+        for files in self.journal.new.values():
             for file in files:
                 with suppress(FileNotFoundError):  # it was done before
-                    (self._directory / f"{file}.new").rename(self._directory / file)
+                    (self.directory / f"{file}.new").rename(self.directory / file)
                 crash_at(Point.DELETION)
-
-    def _ledger(self) -> None:
         moves = _Moves(self._lines("moves"))
-        for ledger in self._ledgers:
-            for name in ledger.checkpoints():  # they name files that go
-                shutil.rmtree(ledger.places.checkpoints / name)
+        for ledger in self.ledgers:
             lost = ((line["digest"].removeprefix("sha1:"), line["uri"]) for line in self._lines("lost"))
-            move(ledger, moves.place, self._trim.new.get(ledger.sheet.agent, {}), self._trim.old, lost)
+            move(ledger, moves.place, self.journal.new.get(ledger.sheet.agent, {}), self.journal.old, lost)
 
-    def _tables(self) -> None:
-        convert_whole(self._directory, "trim", self._remark)
-        rows = rewrite(self._directory, self._folder / "moves.jsonl", self._folder / "visits.jsonl")
-        self._note(rows=self._trim.rows + rows)
+    def change_tables(self) -> int:
+        return move_rows(self.directory, self._file("moves"), self._file("visits"))
 
-    def _remove(self) -> None:
-        for file in self._trim.old:
-            path = self._directory / file
+    def change_files(self) -> None:
+        for file in self.journal.old:
+            path = self.directory / file
             if path.is_symlink():  # it lies on another disk
                 path.resolve().unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             crash_at(Point.DELETION)
 
-    def _index(self) -> None:
-        index_again(self._directory, self._finish)
-
-    def _follow(self) -> None:
-        follow_again(self._directory, self._remark, self._finish)
-
-
-def _told(span: Span) -> tuple[str, ...]:
-    """What a capture says of itself, in the order of :data:`SCANNED`."""
-    names = (
-        "warc-target-uri",
-        "warc-date",
-        "warc-type",
-        "warc-payload-digest",
-        "warc-refers-to-target-uri",
-        "warc-refers-to-date",
-    )
-    return tuple(span.fields.get(name, "") for name in names)
+    def told(self) -> Trimmed:
+        one = self.journal
+        return Trimmed(one.versions, one.visits, one.records, one.freed, one.rows)
 
 
 class _Copies:

@@ -24,7 +24,7 @@ from gossamer.storage.checksums import changed_files
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
 from gossamer.storage.recovery import ROW_LOG, is_away, unreadable_lines
-from gossamer.storage.rewrite_journals import refuse_begun, refuse_begun_trim
+from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.manifest import failure_of, unmade
 from gossamer.storage.tables.places import INDEX_DIRECTORY, TABLES
 from gossamer.storage.tables.segments import COMMITTED, is_mark_damaged
@@ -114,11 +114,10 @@ def _ledgers(directory: Path, told: Verified) -> list[RocksLedger]:
 
 def _find_unfinished(directory: Path, told: Verified) -> None:
     """Work on the crawl that was begun and has to be finished."""
-    for refuse in (refuse_begun, refuse_begun_trim):
-        try:
-            refuse(directory)
-        except CrawlDirectoryError as error:
-            told.find(str(error))
+    try:
+        refuse_unfinished(directory, also_free=True)
+    except CrawlDirectoryError as error:
+        told.find(str(error))
 
 
 def _find_changed(directory: Path, ledgers: list[RocksLedger], told: Verified) -> None:

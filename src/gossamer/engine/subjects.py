@@ -77,6 +77,10 @@ class Subject(NamedTuple):
     pages: Mapping[str, str] = MappingProxyType({})
     """Pages of the dashboard by their titles: functions from the directory of a crawl to a
     :class:`~gossamer.dashboard.contract.Page`."""
+    forget: str = ""
+    """A function that takes out of a crawl at rest what the subject itself keeps of a URL or host that is deleted; it finds what it
+    did before gone. It gets the crawl directory, the open ledgers, the target and the names of the hosts that go whole, and
+    returns how many queued tasks that were. See :mod:`gossamer.analysis.deleting`."""
 
 
 @lru_cache(maxsize=1)

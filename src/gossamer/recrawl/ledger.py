@@ -5,6 +5,7 @@ deleted and move with their hosts.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -46,27 +47,24 @@ from gossamer.values.visit import Location, Visit
 # be killed and called again.
 
 
-def forget_known(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str]) -> None:
-    """Take what is known of a target's pages out of the schedule.
-
-    Args:
-        ledger: open, with no group.
-        target: what is deleted.
-        hosts: those that go whole.
+def forget_known(directory: Path, ledgers: Sequence[RocksLedger], target: DeletionTarget, hosts: Sequence[str]) -> int:
+    """Take what is known of a target's pages out of the schedule; see `forget` of :class:`~gossamer.engine.subjects.Subject`.
 
     Raises:
         CrawlDirectoryError: it could not be written.
     """
-    if not ledger.counters().get(KNOWN):
-        return
-    ledger.spaces.open(SCHEDULE)
-    if target.kind == "url":
-        with ledger.group() as group:
-            drop_page(group, host_of(target.name), target.name)
-        return
-    for host in hosts:
-        with ledger.group() as group:
-            drop_host(group, host)
+    for ledger in ledgers:
+        if not ledger.counters().get(KNOWN):
+            continue
+        ledger.spaces.open(SCHEDULE)
+        if target.kind == "url":
+            with ledger.group() as group:
+                drop_page(group, host_of(target.name), target.name)
+            continue
+        for host in hosts:
+            with ledger.group() as group:
+                drop_host(group, host)
+    return 0  # what is due is in no queue
 
 
 # Hosts whose known pages are handed to another agent: their pages come with them, and their turn and their count here.

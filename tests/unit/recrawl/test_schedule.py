@@ -191,8 +191,8 @@ def test_what_is_deleted_is_not_visited_again_and_nothing_of_it_is_left(tmp_path
     crawl.seed(*urls(2, 3))
     for task in crawl.pop():
         crawl.commit(task)
-    forget_known(crawl.store, DeletionTarget("url", "http://h0.test/1"), [])
-    forget_known(crawl.store, DeletionTarget("host", "h1.test"), ["h1.test"])
+    forget_known(Path(), [crawl.store], DeletionTarget("url", "http://h0.test/1"), [])
+    forget_known(Path(), [crawl.store], DeletionTarget("host", "h1.test"), ["h1.test"])
     assert crawl.store.counters()["revisits:known"] == 2
     assert not [key for key, url in crawl.store.spaces.scan(SCHEDULE, "h0.test", b"d") if url.endswith(b"/1")]
     clock.turn(EVERY)

@@ -4,8 +4,9 @@ Place in the flow: the manager puts a crawler here before it is sent, and moves 
 of a batch. So a batch is committed once, whatever is killed, and a later process goes on with the crawlers that are away.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -118,13 +119,12 @@ _AT_ONCE = 1_000
 _One = TypeVar("_One")
 
 
-def forget_lent(ledger: Ledger, target: DeletionTarget) -> int:
-    """Take out everything of a target that is lent; returns how many tasks that were.
+def forget_lent(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
+    """Take out everything of a target that is lent; see `forget` of :class:`~gossamer.engine.subjects.Subject`."""
+    return sum(_forget_lent(ledger, target) for ledger in ledgers)
 
-    Args:
-        ledger: open, with no group.
-        target: what is deleted.
-    """
+
+def _forget_lent(ledger: Ledger, target: DeletionTarget) -> int:
     counters = ledger.counters()
     if not (counters.get("lent") or counters.get("crawlers_sent")):
         return 0

@@ -1,11 +1,15 @@
-"""Rows taken out of the tables, or changed in them: new files, and one switch to these.
+"""Tables written anew: rows taken out, changed, or made again, in new files and one switch to these.
 
-Place in the flow: `gossamer delete` calls :func:`remove_rows`, and :mod:`gossamer.query.latest_visits` calls
-:func:`rewrite_tables`, when every row log is a table. A run that dies before the switch leaves the tables as they were, and
-one that is called again finds nothing to do. Who follows a table begins anew, as after `reprocess`.
+Place in the flow: `gossamer delete` calls :func:`remove_rows` and `gossamer trim` :func:`rewrite_tables`, when every row log is a
+table. `gossamer reprocess` asks for a :func:`basis`, writes row logs into a workspace of its own, as a crawl does, and calls
+:func:`replace`; the tables' declarations say which columns and rows processing makes.
+
+Promises: a run that dies before the switch leaves the tables as they were, and a removal that is called again finds nothing to
+do. Followers of a table begin anew.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -39,7 +43,7 @@ _COPY = "duplicate_of"
 
 
 def check_tables(directory: Path) -> None:
-    """Refuse tables of which nobody says what their columns are.
+    """Refuse tables whose columns no declaration says.
 
     Raises:
         CrawlDirectoryError: there is one.
@@ -50,6 +54,66 @@ def check_tables(directory: Path) -> None:
             raise CrawlDirectoryError(
                 f"{directory / TABLES / name} is a table that nobody declared, so its rows cannot be judged; move it elsewhere"
             )
+
+
+def leftovers(directory: Path) -> list[Path]:
+    """Files that still hold rows of tables beside the tables: another program reads them, so they could not be removed."""
+    old = [directory / TABLES / name for name in manifest(directory).gone]
+    return [
+        *(path for path in old if path.exists()),
+        *(one.path for one in segments(directory)),
+        *directory.glob("state/*/index/*.cdxj"),
+    ]
+
+
+class _NewTables:
+    """New files of tables, which count from the switch on."""
+
+    def __init__(self, directory: Path, run: int, folder: Path, connection: Connection) -> None:
+        self.connection = connection
+        self.folder = folder
+        """For links, whose names SQL can hold."""
+        self._directory = directory
+        self._run = run
+        self._made: dict[str, Noted | None] = {}
+        self._gone: list[str] = []
+        (folder / "out").symlink_to(directory.resolve())
+
+    def view(self, name: str, spec: TableSpec, files: Sequence[Path], logs: Sequence[Path] = ()) -> None:
+        """Give rows of a table a name for questions."""
+        links = []
+        for number, file in enumerate((*files, *logs)):
+            links.append(self.folder / f"{name}-{number}{file.suffix}")
+            links[-1].symlink_to(file.resolve())
+        source = select_table(spec, links[: len(files)], links[len(files) :])
+        self.connection.execute(f'CREATE VIEW "{name}" AS {source}')
+
+    def write(self, name: str, question: str, instead: Sequence[Path]) -> int:
+        """Write the rows that a question finds instead of some files of a table; returns how many."""
+        path = run_file(self._directory, name, self._run)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.new")
+        shown = self.folder / "out" / fresh.relative_to(self._directory)
+        done = self.connection.execute(f"COPY ({question}) TO '{shown}' ({PARQUET})").fetchone()
+        self._made[f"{name}/{path.name}"] = noted(fresh)
+        fresh.replace(path)
+        self._gone += [f"{name}/{file.name}" for file in instead]
+        return int(done[0]) if done else 0
+
+    def switch(self) -> None:
+        """Let the new files count from now on. Call it while `converting`."""
+        if self._made:
+            gone = (*manifest(self._directory).gone, *self._gone)
+            switch(self._directory, self._made, TableManifest(self._run, gone))
+
+
+@contextmanager
+def _new_tables(directory: Path, run: int) -> Iterator[_NewTables]:
+    with scratch() as folder, connect(folder) as connection:
+        yield _NewTables(directory, run, Path(folder), connection)
+
+
+# -- rows that go or change
 
 
 class TableChange(msgspec.Struct, frozen=True):
@@ -88,52 +152,23 @@ def rewrite_tables(
         prepare: makes tables that conditions name; it gets a folder for links, whose names SQL can hold.
     """
     specs = tables_of(directory)
-    made: dict[str, Noted | None] = {}
-    gone: list[str] = []
     removed = 0
-    with converting(directory, wait=True), scratch() as folder, connect(folder) as connection:
-        stands = manifest(directory)
-        place = Path(folder)
-        (place / "out").symlink_to(directory.resolve())
-        prepare(connection, place)
+    with converting(directory, wait=True), _new_tables(directory, manifest(directory).run + 1) as new:
+        prepare(new.connection, new.folder)
         for name in table_names(directory):
             files = table_files(directory, name).current
             change = change_of(specs[name]) if name in specs else None
             if not files or change is None:
                 continue
-            _view(connection, place, specs[name], files)
+            new.view(f"table_{name}", specs[name], files)
             source = f'"table_{name}" t {change.joined}'
-            going, changing = _numbers(
-                connection,
-                f"SELECT count(*) FILTER ({change.gone}), count(*) FILTER ({change.changed}) FROM {source}",
-            )
-            if not going and not changing:
-                continue
-            path = run_file(directory, name, stands.run + 1)
-            fresh = path.with_name(f"{path.name}.new")
-            shown = place / "out" / fresh.relative_to(directory)
-            rest = f"SELECT {change.columns} FROM {source} WHERE ({change.gone}) IS NOT TRUE"
-            connection.execute(f"COPY ({rest}) TO '{shown}' ({PARQUET})")
-            made[f"{name}/{path.name}"] = noted(fresh)
-            fresh.replace(path)
-            gone += [f"{name}/{file.name}" for file in files]
-            removed += going
-        if made:
-            switch(directory, made, TableManifest(stands.run + 1, (*stands.gone, *gone)))
+            counts = f"count(*) FILTER ({change.gone}), count(*) FILTER ({change.changed})"
+            going, changing = new.connection.execute(f"SELECT {counts} FROM {source}").fetchone() or (0, 0)
+            if going or changing:
+                new.write(name, f"SELECT {change.columns} FROM {source} WHERE ({change.gone}) IS NOT TRUE", files)
+                removed += int(going)
+        new.switch()
     return removed
-
-
-def _view(connection: Connection, place: Path, spec: TableSpec, files: list[Path]) -> None:
-    links = []
-    for number, file in enumerate(files):
-        links.append(place / f"{spec.name}-{number}.parquet")
-        links[-1].symlink_to(file.resolve())
-    connection.execute(f'CREATE VIEW "table_{spec.name}" AS {select_table(spec, links)}')
-
-
-def _numbers(connection: Connection, question: str) -> tuple[int, ...]:
-    row = connection.execute(question).fetchone()
-    return tuple(map(int, row or ()))
 
 
 def _condition(spec: TableSpec, target: DeletionTarget) -> str:
@@ -159,21 +194,7 @@ def _text(value: str) -> str:
     return "'{}'".format(value.replace("'", "''"))
 
 
-def leftovers(directory: Path) -> list[Path]:
-    """Files that still hold rows of tables beside the tables: somebody reads them, so they could not be removed."""
-    old = [directory / TABLES / name for name in manifest(directory).gone]
-    return [
-        *(path for path in old if path.exists()),
-        *(one.path for one in segments(directory)),
-        *directory.glob("state/*/index/*.cdxj"),
-    ]
-
-
-# Tables replaced by a run over the archive: new rows for what was read again, old rows for the rest, in one switch.
-#
-# Place in the flow: :mod:`gossamer.analysis.reprocess` writes row logs into a workspace of its own, as a crawl does; here they
-# are joined with the tables as they stood, and the manifest is switched. A run that dies before leaves the tables as they were.
-# Which columns and rows processing makes is said by the tables' declarations.
+# -- rows that are made again
 
 
 class Basis(msgspec.Struct, frozen=True):
@@ -206,42 +227,18 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
         before: as :func:`basis` said when the run began.
         items_only: replace only rows of the kinds that were found, and only in tables whose rows have a kind.
     """
-    chosen = [table for table in before.tables.values() if table.kind or not items_only]
     rows: dict[str, int] = {}
-    made: dict[str, Noted | None] = {}
-    with scratch() as folder:
-        place = Path(folder)
-        (place / "out").symlink_to(directory.resolve())
-        with connect(folder) as connection:
-            for table in before.tables.values():
-                _views(connection, place, table, before.files[table.name], workspace)
-            for table in chosen:
-                target = run_file(directory, table.name, before.run)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                fresh = place / "out" / target.relative_to(directory).with_name(f"{target.name}.new")
+    with _new_tables(directory, before.run) as new:
+        for name, table in before.tables.items():
+            new.view(f"old_{name}", table, before.files[name])
+            new.view(f"new_{name}", table, [], [one.path for one in segments(workspace) if one.table == name])
+        for name, table in before.tables.items():
+            if table.kind or not items_only:
                 question = _rows(table, of_kinds=items_only) if table.is_made else _columns(table)
-                done = connection.execute(f"COPY ({question}) TO '{fresh}' ({PARQUET})").fetchone()
-                rows[table.name] = int(done[0]) if done else 0
-                made[f"{table.name}/{target.name}"] = noted(target.with_name(f"{target.name}.new"))
-                target.with_name(f"{target.name}.new").replace(target)
-    gone = tuple(f"{table.name}/{path.name}" for table in chosen for path in before.files[table.name])
-    with converting(directory, wait=True):
-        switch(directory, made, TableManifest(before.run, (*manifest(directory).gone, *gone)))
+                rows[name] = new.write(name, question, before.files[name])
+        with converting(directory, wait=True):
+            new.switch()
     return rows
-
-
-def _views(connection: Connection, place: Path, table: TableSpec, files: list[Path], workspace: Path) -> None:
-    """`old_TABLE` and `new_TABLE`."""
-    links = [_link(place / f"{table.name}-{number}.parquet", path) for number, path in enumerate(files)]
-    logs = [one.path for one in segments(workspace) if one.table == table.name]
-    named = [_link(place / f"{table.name}-{number}.jsonl", path) for number, path in enumerate(logs)]
-    connection.execute(f"CREATE VIEW old_{table.name} AS {select_table(table, links)}")
-    connection.execute(f"CREATE VIEW new_{table.name} AS {select_table(table, [], named)}")
-
-
-def _link(link: Path, target: Path) -> Path:
-    link.symlink_to(target.resolve())
-    return link
 
 
 def _columns(table: TableSpec) -> str:
