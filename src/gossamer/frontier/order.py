@@ -31,7 +31,6 @@ class BreadthFirst(Provider[NoSettings]):
     early."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
-        """All of them."""
         return tasks
 
     def level(self, task: Task, urgency: int) -> int:
@@ -39,7 +38,6 @@ class BreadthFirst(Provider[NoSettings]):
         return min(task.depth, DEEPEST)
 
     def host_level(self, task: Task, urgency: int) -> int:
-        """All hosts are alike."""
         return 0
 
 
@@ -52,15 +50,12 @@ class DepthFirst(Provider[NoSettings]):
     """
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
-        """All of them."""
         return tasks
 
     def level(self, task: Task, urgency: int) -> int:
-        """The deeper, the sooner."""
         return max(0, DEEPEST - task.depth)
 
     def host_level(self, task: Task, urgency: int) -> int:
-        """The deeper, the sooner."""
         return max(0, LEVELS - 1 - task.depth)
 
 
@@ -77,11 +72,9 @@ class BestFirst(Provider[NoSettings]):
     bias of the front queues."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
-        """All of them."""
         return tasks
 
     def level(self, task: Task, urgency: int) -> int:
-        """The urgency."""
         return urgency
 
     def host_level(self, task: Task, urgency: int) -> int:
@@ -112,11 +105,9 @@ class RandomWalk(Provider[RandomWalkSheet]):
         return tasks if source is None or not tasks else [tasks[int(self._draw.random() * len(tasks))]]
 
     def level(self, task: Task, urgency: int) -> int:
-        """One queue."""
         return 0
 
     def host_level(self, task: Task, urgency: int) -> int:
-        """All hosts are alike."""
         return 0
 
 
@@ -358,7 +349,6 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         return self.sheet.in_degree > 0.0
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
-        """One for each."""
         if self._judges_urls:
             return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
         # Only depth and standing matter, and the tasks of a page are alike in both.

@@ -25,7 +25,7 @@ _PLAIN = (None,)
 
 
 class SeedsSheet(Sheet, frozen=True):
-    """What to start from."""
+    """Settings of :class:`Seeds`."""
 
     urls: Annotated[tuple[str, ...], setting("Start from these URLs.", restart="seeds are sent once")] = ()
 
@@ -47,7 +47,7 @@ class Seeds(Producer[SeedsSheet]):
                 yield Task(url=url, host=host_of(url), request=request)
 
     def requests(self, url: str) -> Sequence[Requested | None]:
-        """What is asked of a seed; None is a plain request."""
+        """The requests for a seed; None is a plain one."""
         return _PLAIN
 
 
@@ -57,7 +57,6 @@ class RequestedSeeds(Seeds):
     asking: Uses[Beginnings]
 
     def requests(self, url: str) -> Sequence[Requested | None]:
-        """What the program says."""
         return self.asking.beginnings(url)
 
 

@@ -30,9 +30,6 @@ class Blocklist:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __repr__(self) -> str:
-        return f"<Blocklist of {len(self)}>"
-
     def block(self, entry: str) -> str:
         """Close a host or domain; returns the name as it is compared: lower case, in its ASCII form.
 
@@ -42,18 +39,6 @@ class Blocklist:
         name = _name(entry)
         self._entries[name] = None
         return name
-
-    def unblock(self, entry: str) -> bool:
-        """Open it again; False if it was not on the list.
-
-        Raises:
-            UsageError: it is no host name.
-        """
-        name = _name(entry)
-        if name not in self._entries:
-            return False
-        del self._entries[name]
-        return True
 
     def rule(self, host: str) -> str:
         """The entry that closes this host; empty where none does."""
@@ -72,23 +57,6 @@ class Blocklist:
     def lines(self) -> Iterator[str]:
         """The entries as lines, without their ends, in the order in which they came."""
         yield from self._entries
-
-    @classmethod
-    def parse(cls, text: str) -> "Blocklist":
-        """The list of such lines; empty ones and what follows `#` are skipped.
-
-        Raises:
-            UsageError: a line is no host name; says which.
-        """
-        read = cls()
-        for number, line in enumerate(text.splitlines(), 1):
-            entry = line.partition("#")[0].strip()
-            if entry:
-                try:
-                    read.block(entry)
-                except UsageError as error:
-                    raise UsageError(f"line {number}: {error}") from None
-        return read
 
 
 def _name(entry: str) -> str:

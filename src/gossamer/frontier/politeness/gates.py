@@ -4,7 +4,7 @@ Place in the flow: the frontier asks before it hands out a task, says `begin` wh
 request goes out when every layer allows it:
 
 - *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), the circuits of its name and of its
-  endpoints (:mod:`circuit`);
+  endpoints (:mod:`retries`);
 - *domain* and *address*: at most 4 live and 0.25 s between two starts each;
 - *crawl*: pages/s, bytes/s, and our own network is there (:mod:`whole_crawl`).
 
@@ -18,12 +18,12 @@ from math import inf
 
 import msgspec
 
-from gossamer.frontier.politeness import host_state, pace, retries
-from gossamer.frontier.politeness.host_state import AskedHost, Held, HostNote, closed_until, longest, why_held
+from gossamer.frontier.politeness import pace, retries
+from gossamer.frontier.politeness.host_state import AskedHost, Held, HostNote, why_held
 from gossamer.frontier.politeness.network import Network
 from gossamer.frontier.politeness.pace import FRESH, Reason
 from gossamer.frontier.politeness.rate_slots import Place, SharedPlaces
-from gossamer.frontier.politeness.retries import CLOSING, STRIKING, Circuit, circuit_after
+from gossamer.frontier.politeness.retries import CLOSING, STRIKING, circuit_after
 from gossamer.frontier.politeness.rules import GateRules, live_of, pace_of
 from gossamer.frontier.politeness.whole_crawl import Known, WholeCrawl
 from gossamer.values.addresses import is_loopback
@@ -55,7 +55,7 @@ SPARED = 5.0
 
 
 class Gates:
-    """When which host may be asked."""
+    """Says when a host may be asked, and learns from every answer."""
 
     def __init__(
         self,
@@ -64,32 +64,20 @@ class Gates:
         network: Network[Known] | None = None,
         draw: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """Open gates.
-
-        Args:
-            rules: the settings.
-            network: watches over our own; shared with nobody.
-            draw: for jitter; numbers in [0, 1).
-        """
+        """`draw` gives numbers in [0, 1), for jitter; `network` watches over our own, and is shared with nobody."""
         self.rules = rules or GateRules()
         self.crawl = WholeCrawl(self.rules, network)
         self.network = self.crawl.network
         self.changes = 0
         """How often hosts may have become ready earlier than they were told: settings changed, or hosts were spared."""
         self._draw = draw
-        self._hosts: dict[str, AskedHost] = {}
+        self.hosts: dict[str, AskedHost] = {}
+        """Hosts that were asked, or are known."""
         known = self.rules
         self.domains = SharedPlaces(known.domain, known.domain_on_loopback, known.per_host)
         self.addresses = SharedPlaces(known.address, known.address_on_loopback, known.per_host)
 
-    def __repr__(self) -> str:
-        return f"<Gates {len(self._hosts)} hosts, {len(self.domains)} domains, {len(self.addresses)} addresses>"
-
     # -- asking
-
-    def crawl_ready_at(self, now: float) -> float:
-        """When the crawl as a whole may ask anybody; infinite while a probe of our network is out."""
-        return self.crawl.ready_at(now)
 
     def blocker(self, host: str, domain: str, address: str) -> tuple[float, Place | None]:
         """When host, domain and address would all allow a request, and which of them is the last to do so.
@@ -98,7 +86,7 @@ class Gates:
         """
         until = -inf
         where: Place | None = None
-        own, shared = self._hosts.get(host), self.domains.get(domain)
+        own, shared = self.hosts.get(host), self.domains.get(domain)
         # A turn at an address is no use without the domain's: two agents would wait for each other's.
         there = None if shared is not None and not shared.limit else self.addresses.get(address)
         if own is not None:
@@ -122,25 +110,25 @@ class Gates:
             address: its IP address; empty while unknown, and then no address's share is taken.
             now: monotonic seconds.
         """
-        return max(now, self.crawl_ready_at(now), self.blocker(host, domain, address)[0])
+        return max(now, self.crawl.ready_at(now), self.blocker(host, domain, address)[0])
 
     # -- events
 
     def begin(self, host: str, domain: str, address: str, now: float) -> float:
-        """A request goes out. Returns the bytes that are booked for it, for :meth:`received`.
+        """A request goes out. Returns the bytes that are booked for it, for :meth:`WholeCrawl.received`.
 
         Raises:
             ValueError: it may not yet.
         """
-        entry = self._hosts.get(host)
+        entry = self.hosts.get(host)
         shared, there = self.domains.get(domain), self.addresses.get(address)
         for place in (entry, shared, there):
             if place is not None and (place.live >= place.limit or place.next > now):
                 raise ValueError(f"{host} may not be asked yet")
-        if self.crawl_ready_at(now) > now:
+        if self.crawl.ready_at(now) > now:
             raise ValueError(f"the crawl as a whole may not ask {host} yet")
         if entry is None:
-            entry = self._hosts[host] = AskedHost(host, self.rules)
+            entry = self.hosts[host] = AskedHost(host, self.rules)
         entry.is_due = False
         entry.live += 1
         entry.prior = (entry.last, entry.begun) if entry.live == 1 else (inf, inf)
@@ -173,7 +161,7 @@ class Gates:
         Raises:
             KeyError: no such request is live.
         """
-        entry = self._hosts[host]
+        entry = self.hosts[host]
         if entry.live <= 0:
             raise KeyError(f"{host} has no live request")
         entry.live -= 1
@@ -199,41 +187,37 @@ class Gates:
         """A host's name has no address. No request is live; one failure is enough, for the name was asked for more than
         once. Where our own network seems down the host is not blamed, and waits for as long as the answer is remembered.
         """
-        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
+        entry = self.hosts.setdefault(host, AskedHost(host, self.rules))
         entry.is_due = False
         self._learn(host, entry, Answer("", host, Outcome.DNS_FAILED, 0.0), now, wall, (domain, ""), strikes=1)
         if entry.circuit is None:
             entry.pace = msgspec.structs.replace(entry.pace, until=max(entry.pace.until, now + SPARED))
         entry.settle()
 
-    def received(self, amount: int, now: float, booked: float = 0.0) -> None:
-        """So many bytes came in, and so many were booked when the request began."""
-        self.crawl.received(amount, now, booked)
-
     def set_crawl_delay(self, host: str, seconds: float | None) -> None:
         """What robots.txt says of this host; None is nothing. Counts from the host's last request."""
-        entry = self._hosts.get(host)
+        entry = self.hosts.get(host)
         if entry is None:
             if seconds is None:
                 return
-            entry = self._hosts[host] = AskedHost(host, self.rules)
+            entry = self.hosts[host] = AskedHost(host, self.rules)
         entry.pace = pace.with_crawl_delay(entry.pace, seconds)
         entry.settle()
 
     def raise_crawl_delay(self, host: str, seconds: float) -> None:
         """At least so long between two requests to a host that is known here, whatever its robots.txt says."""
-        entry = self._hosts.get(host)
+        entry = self.hosts.get(host)
         if entry is not None and entry.pace.crawl_delay < seconds:
             self.set_crawl_delay(host, seconds)
 
     def hold(self, host: str, until: float, url: str = "") -> None:
         """Do not ask the endpoint of this URL before that instant: its robots.txt is out of reach, say, and is due again then."""
-        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
+        entry = self.hosts.setdefault(host, AskedHost(host, self.rules))
         entry.hold(site_of(url), until)
 
     def rest(self, host: str, until: float, word: str) -> None:
         """A rule beside ours has this host left alone until that instant, and says why in one word."""
-        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
+        entry = self.hosts.setdefault(host, AskedHost(host, self.rules))
         entry.rest = (until, word)
         entry.settle()
 
@@ -242,7 +226,7 @@ class Gates:
         self.rules = rules
         self.changes += 1
         self.crawl.change(rules)
-        for host, entry in self._hosts.items():
+        for host, entry in self.hosts.items():
             entry.rules, entry.most = pace_of(host, rules), live_of(host, rules)
             entry.settle()
         self.domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
@@ -250,18 +234,14 @@ class Gates:
 
     # -- what is known
 
-    def delay(self, host: str) -> float:
-        """Seconds that this host is left alone between two requests."""
-        return self.told_delay(host)[0]
-
     def told_delay(self, host: str) -> tuple[float, Reason]:
-        """The same, and why it is no shorter."""
-        entry = self._hosts.get(host)
+        """Seconds that this host is left alone between two requests, and why no shorter."""
+        entry = self.hosts.get(host)
         return pace.shown_delay(entry.pace if entry else FRESH, entry.rules if entry else pace_of(host, self.rules))
 
     def slowed(self) -> Iterator[tuple[str, float, Reason]]:
         """Hosts that errors or refusals slow down, with delay and reason."""
-        for host, entry in self._hosts.items():
+        for host, entry in self.hosts.items():
             if entry.pace.gap or entry.pace.strain > 1:
                 delay, reason = pace.shown_delay(entry.pace, entry.rules)
                 if reason in (Reason.ERRORS, Reason.REFUSALS):
@@ -270,7 +250,7 @@ class Gates:
     def held(self, hosts: Iterable[str], now: float) -> Iterator[Held]:
         """Those of these hosts that must wait, until when, and why."""
         for host in hosts:
-            entry = self._hosts.get(host)
+            entry = self.hosts.get(host)
             if entry is not None and entry.next > now:
                 why = (
                     why_held(entry.pace, entry.circuit, entry.circuits, now, entry.rest)[0] or self.told_delay(host)[1]
@@ -279,79 +259,29 @@ class Gates:
 
     def is_spent(self, host: str) -> bool:
         """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""
-        entry = self._hosts.get(host)
+        entry = self.hosts.get(host)
         return entry is not None and entry.is_spent(self.rules.waits)
 
-    def closed(self, host: str, url: str, now: float) -> float:
-        """Seconds for which the endpoint of this URL is not asked because it did not answer; 0 where it may be."""
-        entry = self._hosts.get(host)
-        return 0.0 if entry is None else entry.closed_for(url, now)
-
-    def is_closed(self, host: str, now: float) -> bool:
-        """Whether this host waits because none of the endpoints that are known of it answers."""
-        entry = self._hosts.get(host)
-        return entry is not None and bool(entry.circuits) and closed_until(entry.circuits) > now
-
-    def meet(self, host: str, urls: Iterable[str]) -> None:
-        """There are tasks for these URLs: endpoints that did not fail are no reason for them to wait."""
-        entry = self._hosts.get(host)
-        if entry is not None and entry.circuits:
-            entry.circuits = {**{site_of(url): Circuit() for url in urls}, **entry.circuits}
-            entry.settle()
-
-    def retry_wait(self, host: str, now: float) -> float:
-        """Seconds that a failure, a refusal or a robots.txt out of reach keeps this host waiting; 0 where only its delay does."""
-        entry = self._hosts.get(host)
-        return 0.0 if entry is None else entry.retry_wait(now)
-
     def note(self, host: str, now: float, wall: float) -> HostNote | None:
-        """What the ledger should keep of this host; None where there is nothing to keep."""
-        entry = self._hosts.get(host)
-        if entry is None:
-            return None
-        rest = longest(entry.pace, entry.rules) if entry.live else entry.opens() - now
-        return host_state.written(rest, entry.pace, entry.circuit, entry.circuits, now=now, wall=wall)
+        """The state of this host for the ledger to keep; None where there is nothing to keep."""
+        entry = self.hosts.get(host)
+        return None if entry is None else entry.note(now, wall)
 
     def restore(self, host: str, note: HostNote, now: float, wall: float, *, clean: bool = True) -> None:
-        """Take up what the ledger kept of this host.
-
-        Args:
-            host: its name.
-            note: what :meth:`note` gave.
-            now: monotonic seconds.
-            wall: seconds since the epoch.
-            clean: False after a kill: a request may have gone out after the note, so the host waits its whole delay.
-        """
-        rest, known, broken, circuits = host_state.read(note, now=now, wall=wall)
-        entry = self._hosts.setdefault(host, AskedHost(host, self.rules))
-        entry.pace, entry.circuit, entry.circuits = known, broken, circuits
-        whole = longest(known, entry.rules)
-        entry.last = now + (min(rest, whole) if clean else whole) - pace.delay_of(known, entry.rules)
-        entry.is_due = known.until <= now and entry.closed_until() <= now
-        entry.settle()
-
-    def hush(self, now: float) -> None:
-        """After a kill: hosts without a note may have been asked a moment ago, so nobody is before one usual delay.
-
-        Nor is any domain or address before its own gap.
-        """
-        self.crawl.hush(self.rules, now)
+        """Take up what the ledger kept of this host; for the arguments see :meth:`AskedHost.restore`."""
+        self.hosts.setdefault(host, AskedHost(host, self.rules)).restore(note, now, wall, clean=clean)
 
     def forget(self, host: str, now: float) -> bool:
         """Give back this host's memory, once nothing is left to fetch there and its note is kept; False while it is busy."""
-        entry = self._hosts.get(host)
+        entry = self.hosts.get(host)
         if entry is not None and (entry.live or entry.next > now):
             return False
-        self._hosts.pop(host, None)
+        self.hosts.pop(host, None)
         return True
-
-    def place(self, host: str) -> Place | None:
-        """The host's own place; None if it was never asked."""
-        return self._hosts.get(host)
 
     def places(self, host: str, domain: str, address: str) -> tuple[Place | None, ...]:
         """The places that a request of this host takes a share of."""
-        return self._hosts.get(host), self.domains.known(domain), self.addresses.known(address)
+        return self.hosts.get(host), self.domains.known(domain), self.addresses.known(address)
 
     # -- inside
 
@@ -383,7 +313,7 @@ class Gates:
             known = (entry.pace, entry.circuit, entry.circuits)
             spared = self.network.failed(host, known, now, place=place, is_proof=outcome in UNREACHED)
             for name, before in spared.items():
-                other = self._hosts.get(name)
+                other = self.hosts.get(name)
                 if other is not None:
                     other.pace, other.circuit, other.circuits = before
                     other.settle()

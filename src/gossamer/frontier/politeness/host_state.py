@@ -6,7 +6,7 @@ waits (:func:`why_held`). The committer keeps notes in the ledger beside the hos
 no earlier.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 from typing import TypeVar
@@ -97,36 +97,12 @@ class HostNote(msgspec.Struct, frozen=True, gc=False):
     """Of its endpoints, likewise."""
 
 
-def written(
-    rest: float, pace: Pace, circuit: Circuit | None, circuits: Mapping[str, Circuit], *, now: float, wall: float
-) -> HostNote:
-    """A note of this state, taken at monotonic `now` and wall time `wall`."""
-    return HostNote(
-        written=wall,
-        rest=max(0.0, rest),
-        pace=_shifted_pace(pace, -now),
-        circuit=_shifted_circuit(circuit, -now),
-        circuits={endpoint: _shifted_circuit(one, -now) for endpoint, one in circuits.items()},
-    )
-
-
-def read(note: HostNote, *, now: float, wall: float) -> tuple[float, Pace, Circuit | None, dict[str, Circuit]]:
-    """Rest, pace and circuits of a note, with instants on the clock that says `now`."""
-    passed = max(0.0, wall - note.written)
-    return (
-        max(0.0, note.rest - passed),
-        _shifted_pace(note.pace, now - passed, not_before=now),
-        _shifted_circuit(note.circuit, now - passed, not_before=now),
-        {endpoint: _shifted_circuit(one, now - passed, not_before=now) for endpoint, one in note.circuits.items()},
-    )
-
-
 def _shifted_pace(pace: Pace, by: float, not_before: float = 0.0) -> Pace:
     until = pace.until + by if pace.until else 0.0
     known = pace.control
     if known is not None:
         known = msgspec.structs.replace(known, last=known.last + by, since=known.since + by)
-    # Who stops and starts again is away for a while: that says nothing of the time between two answers.
+    # A crawl that stops and starts again is away for a while: that says nothing of the time between two answers.
     return msgspec.structs.replace(pace, until=until if until > not_before else 0.0, seen=0.0, control=known)
 
 
@@ -222,6 +198,16 @@ class AskedHost(Place):
         broken = self.circuits.get(site_of(url)) if self.circuits else None
         return 0.0 if broken is None else max(0.0, broken.until - now)
 
+    def is_closed(self, now: float) -> bool:
+        """Whether this host waits because none of the endpoints that are known of it answers."""
+        return bool(self.circuits) and closed_until(self.circuits) > now
+
+    def meet(self, urls: Iterable[str]) -> None:
+        """There are tasks for these URLs: endpoints that did not fail are no reason for them to wait."""
+        if self.circuits:
+            self.circuits = {**{site_of(url): Circuit() for url in urls}, **self.circuits}
+            self.settle()
+
     def retry_wait(self, now: float) -> float:
         """Seconds that a failure, a refusal or a robots.txt out of reach keeps this host waiting; 0 where only its delay does."""
         return 0.0 if self.live else max(0.0, self.pace.until - now, self.closed_until() - now)
@@ -242,6 +228,37 @@ class AskedHost(Place):
         known = circuit_after(self.circuits.get(endpoint), outcome, now, rules.waits, rules.strikes) or Circuit()
         circuits = {**self.circuits, endpoint: known}
         self.circuits = circuits if any(one.strikes for one in circuits.values()) else {}
+
+    def note(self, now: float, wall: float) -> HostNote:
+        """A note of this state, taken at monotonic `now` and wall time `wall`."""
+        rest = longest(self.pace, self.rules) if self.live else self.opens() - now
+        return HostNote(
+            written=wall,
+            rest=max(0.0, rest),
+            pace=_shifted_pace(self.pace, -now),
+            circuit=_shifted_circuit(self.circuit, -now),
+            circuits={endpoint: _shifted_circuit(one, -now) for endpoint, one in self.circuits.items()},
+        )
+
+    def restore(self, note: HostNote, now: float, wall: float, *, clean: bool) -> None:
+        """Go on from a note.
+
+        Args:
+            note: what :meth:`note` gave.
+            now: monotonic seconds.
+            wall: seconds since the epoch.
+            clean: False after a kill: a request may have gone out after the note, so the host waits its whole delay.
+        """
+        passed = max(0.0, wall - note.written)
+        by = now - passed
+        self.pace = _shifted_pace(note.pace, by, not_before=now)
+        self.circuit = _shifted_circuit(note.circuit, by, not_before=now)
+        self.circuits = {name: _shifted_circuit(one, by, not_before=now) for name, one in note.circuits.items()}
+        whole = longest(self.pace, self.rules)
+        rest = min(max(0.0, note.rest - passed), whole) if clean else whole
+        self.last = now + rest - pace.delay_of(self.pace, self.rules)
+        self.is_due = self.pace.until <= now and self.closed_until() <= now
+        self.settle()
 
 
 def closed_until(circuits: Circuits) -> float:

@@ -66,13 +66,9 @@ class Network(Generic[T]):
         self._probe: str = ""
         self._is_out_of_patience = False
 
-    def __repr__(self) -> str:
-        state = "up" if self.down_since is None else f"down since {self.down_since:g}"
-        return f"<Network {state}, {self._failures} failures over {len(self._suspects)} hosts>"
-
     @property
     def is_down(self) -> bool:
-        """The crawl waits."""
+        """Whether the crawl waits for it."""
         return self.down_since is not None
 
     @property
@@ -192,7 +188,7 @@ class Network(Generic[T]):
 
 
 class _Places:
-    """Where hosts failed."""
+    """The domains and addresses at which hosts failed."""
 
     def __init__(self) -> None:
         self._domains: set[str] = set()

@@ -5,7 +5,7 @@ politeness when that group is kept; a crawl that goes on reads them all when it 
 does not take orders: the commit counts them as `orders_refused`.
 
 Where several agents share a crawl, an order about another agent's host is owed to that agent in the same group
-(:mod:`gossamer.storage.mailbox.outbox`), as a task that names no page; whoever receives it obeys it from then on
+(:mod:`gossamer.storage.mailbox.outbox`), as a task that names no page; the agent that receives it obeys it from then on
 (:mod:`gossamer.agents.receiving`).
 """
 
@@ -36,8 +36,7 @@ _SCHEME = "order:"
 
 
 class ProcessorOrders(Provider[NoSettings]):
-    """Carries out orders of processors (such as blocking a host), and keeps them for later runs. Contract:
-    `keeping.Keeper`."""
+    """Carries out orders of processors (such as blocking a host), and keeps them for later runs. Contract: `Keeper`."""
 
     ledger: Uses[Ledger]
     politeness: Uses[Politeness]
@@ -129,7 +128,7 @@ class ProcessorOrders(Provider[NoSettings]):
 
 
 def blocked_by_orders(ledger: Ledger) -> list[str]:
-    """The hosts and domains that orders have blocked, by name: for those who look at a crawl."""
+    """The hosts and domains that orders have blocked, by name: for views of a crawl."""
     if not ledger.counters().get("ordered:block"):
         return []  # without a look at a space that this crawl may not have
     ledger.spaces.open(ORDERS)

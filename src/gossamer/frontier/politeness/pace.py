@@ -7,7 +7,7 @@ every answer. From the end of one request to the start of the next passes the lo
 - *Crawl-delay* of robots.txt, obeyed up to a day;
 - *strain*: while a fifth of the replies are errors the rate is half, while half of them are, a quarter.
 
-From one start to the next passes at least the *gap* that refusals have taught (:mod:`control`). And there is an instant
+From one start to the next passes at least the *gap* that refusals have taught (:mod:`congestion`). And there is an instant
 before which nothing is asked at all: what the server itself said, to the letter, which by itself slows nothing down
 afterwards.
 """

@@ -55,8 +55,7 @@ class _Flight(msgspec.Struct):
 
 
 class HostPoliteness(Provider[PolitenessSheet]):
-    """Limits requests per host, registered domain, address and crawl (decision 7). Contract:
-    `politeness.Politeness`."""
+    """Limits requests per host, registered domain, address and crawl (decision 7). Contract: `Politeness`."""
 
     keeps_state = True
 
@@ -74,7 +73,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self._blocklist = _blocklist(self.sheet)
         self._schedule = Schedule(self.gates, draw, is_blocked=self.rule_against, ask_rules=self._ask_rules)
         self._closed = Blocklist()
-        """What was blocked by orders, beside the setting."""
+        """Hosts and domains that orders have blocked, beside the setting."""
         self._slowed: dict[str, float] = {}
         """The delays that were ordered, in seconds."""
         self._flights: dict[str, deque[_Flight]] = {}
@@ -92,37 +91,32 @@ class HostPoliteness(Provider[PolitenessSheet]):
     # -- whose turn it is
 
     def put(self, host: str, address: str, level: int = 0) -> None:
-        """See the contract."""
         if host in self._slowed:
             self.gates.raise_crawl_delay(host, self._slowed[host])
         self._schedule.put(host, registered_domain(host), address, level)
 
     def drop(self, host: str) -> None:
-        """See the contract."""
         self._schedule.drop(host)
 
     def next(self, now: float) -> str | float:
-        """See the contract."""
         return self._schedule.pop(now)
 
     def _ask_rules(self, host: str, now: float) -> None:
         """Let each rule say whether a host whose turn it is rests; the longest rest counts."""
         for rule in self.rules.get("hosts", ()):
             seconds = min(rule.rest(host, self.clock.now()), DAY)
-            place = self.gates.place(host)
+            place = self.gates.hosts.get(host)
             if seconds > 0.0 and (place is None or place.next < now + seconds):
                 self.gates.rest(host, now + seconds, rule.word)
 
     def begin(self, task: Task, address: str, now: float) -> bool:
-        """See the contract."""
         host, domain = task.host, registered_domain(task.host)
         booked = self.gates.begin(host, domain, address, now)
         self._flights.setdefault(task.identity, deque()).append(_Flight(host, domain, address, task.attempt, booked))
-        place = self.gates.place(host)
+        place = self.gates.hosts.get(host)
         return place is not None and place.live < place.limit
 
     def answered(self, answer: Answer) -> None:
-        """See the contract."""
         for flight in self._flights.get(answer.identity, ()):
             if flight.ruling is None:
                 break
@@ -134,7 +128,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self._schedule.ended(host, domain, address)
 
     def ruling(self, answer: Answer) -> Ruling:
-        """See the contract."""
         ruling = self.expected(answer)
         flights = self._flights.get(answer.identity)
         if flights is not None:
@@ -144,7 +137,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
         return ruling
 
     def expected(self, answer: Answer) -> Ruling:
-        """See the contract."""
         flights = self._flights.get(answer.identity)
         if flights is None:
             return DONE
@@ -211,52 +203,42 @@ class HostPoliteness(Provider[PolitenessSheet]):
     # -- what else is known of a host
 
     def pace(self, host: str, crawl_delay: float) -> float:
-        """See the contract."""
         self.gates.set_crawl_delay(host, max(crawl_delay, self._slowed.get(host, 0.0)) or None)
-        place = self.gates.place(host)
+        place = self.gates.hosts.get(host)
         return place.next if place is not None else self.clock.monotonic()
 
     def hold(self, task: Task, seconds: float) -> None:
-        """See the contract."""
         self.gates.hold(task.host, self.clock.monotonic() + seconds, task.url)
 
     def missed(self, host: str) -> None:
-        """See the contract."""
         self.gates.missed(host, self.clock.monotonic(), self.clock.now(), registered_domain(host))
 
     def received(self, identity: str, size: int) -> None:
-        """See the contract."""
         flights = self._flights.get(identity)
         booked = 0.0
         if flights:
             booked, flights[0].booked = flights[0].booked, 0.0
-        self.gates.received(size, self.clock.monotonic(), booked)
+        self.gates.crawl.received(size, self.clock.monotonic(), booked)
 
     def waits(self, host: str, now: float) -> float:
-        """See the contract."""
-        place = self.gates.place(host)
+        place = self.gates.hosts.get(host)
         return 0.0 if place is None else max(0.0, place.ready_at() - now)
 
     def delay(self, host: str) -> float:
-        """See the contract."""
-        return self.gates.delay(host)
+        return self.gates.told_delay(host)[0]
 
     def delay_reason(self, host: str) -> str:
-        """See the contract."""
         delay, reason = self.gates.told_delay(host)
         return "processor" if reason == Reason.ROBOTS and delay == self._slowed.get(host) else reason
 
     def block(self, name: str) -> None:
-        """See the contract."""
         self._closed.block(name)
 
     def slow(self, host: str, seconds: float) -> None:
-        """See the contract."""
         self._slowed[host] = max(min(seconds, DAY), self._slowed.get(host, 0.0))
         self.gates.raise_crawl_delay(host, self._slowed[host])
 
     def slowed(self, count: int) -> Sequence[tuple[str, float, str]]:
-        """See the contract."""
         return heapq.nlargest(count, self.gates.slowed(), key=lambda one: one[1])
 
     def held(self, hosts: Iterable[str] | None = None) -> Iterator[Held]:
@@ -270,11 +252,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
         return max(0.0, network.next_probe - self.clock.monotonic()) if network.is_down else None
 
     def rule_against(self, host: str) -> str:
-        """See the contract."""
         return self._blocklist.rule(host) or self._closed.rule(host)
 
     def take_blocked(self) -> Sequence[str]:
-        """See the contract."""
         blocked = self._schedule.blocked
         if not blocked:
             return ()
@@ -282,39 +262,35 @@ class HostPoliteness(Provider[PolitenessSheet]):
         return blocked
 
     def is_spent(self, host: str) -> bool:
-        """See the contract."""
         return self.gates.is_spent(host)
 
     def closed(self, task: Task, now: float) -> float:
-        """See the contract."""
-        return self.gates.closed(task.host, task.url, now)
+        entry = self.gates.hosts.get(task.host)
+        return 0.0 if entry is None else entry.closed_for(task.url, now)
 
     def is_closed(self, host: str, now: float) -> bool:
-        """See the contract."""
-        return self.gates.is_closed(host, now)
+        entry = self.gates.hosts.get(host)
+        return entry is not None and entry.is_closed(now)
 
     def meet(self, host: str, urls: Iterable[str]) -> None:
-        """See the contract."""
-        self.gates.meet(host, urls)
+        if (entry := self.gates.hosts.get(host)) is not None:
+            entry.meet(urls)
 
     def retry_wait(self, host: str, now: float) -> float:
-        """See the contract."""
-        return self.gates.retry_wait(host, now)
+        entry = self.gates.hosts.get(host)
+        return 0.0 if entry is None else entry.retry_wait(now)
 
     def at_work(self) -> Iterable[str]:
-        """See the contract."""
         return self._schedule
 
     # -- what outlives the process
 
     def note(self, host: str) -> bytes:
-        """See the contract."""
         note = self.gates.note(host, self.clock.monotonic(), self.clock.now())
         return b"" if note is None else self._encoder.encode(note)
 
     def restore(self, host: str, note: bytes, *, clean: bool) -> None:
-        """See the contract."""
-        if not note or self.gates.place(host) is not None:
+        if not note or self.gates.hosts.get(host) is not None:
             return
         try:
             read = self._notes.decode(note)
@@ -324,11 +300,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self.gates.restore(host, read, self.clock.monotonic(), self.clock.now(), clean=clean)
 
     def hush(self) -> None:
-        """See the contract."""
-        self.gates.hush(self.clock.monotonic())
+        self.gates.crawl.hush(self.gates.rules, self.clock.monotonic())
 
     def forget(self, host: str) -> bool:
-        """See the contract."""
         return self.gates.forget(host, self.clock.monotonic())
 
 

@@ -15,7 +15,7 @@ _FEW = 1024
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What all hosts of one domain or address may take together."""
+    """The part that all hosts of one domain or address may take together."""
 
     live: float = 4
     """Requests; infinite is no cap."""
@@ -33,9 +33,6 @@ class Place:
         self.live = 0
         self.next = -inf
         """Monotonic seconds."""
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.live} live, next at {self.next:g}>"
 
     def ready_at(self) -> float:
         """When the next request may begin; infinite if another must end first."""
@@ -64,9 +61,9 @@ class SharedPlaces:
         self.known: Callable[[str], SharedPlace | None] = self._table.get
         """The place of this name, or None."""
         self.get: Callable[[str], SharedPlace | None] = self._table.get
-        """The same for somebody who would ask there: where places are asked in turns, the place is wanted."""
+        """The same for a caller that would ask there: where places are asked in turns, the place is wanted."""
         self.wanted: dict[str, None] = {}
-        """Names of places that somebody waits for a turn at."""
+        """Names of places where hosts wait for a turn."""
         self.back: dict[str, tuple[int, float]] = {}
         """Places that were given back: number of the turn, and the instant from which they may be asked."""
         self._recalled: set[str] = set()
@@ -123,7 +120,7 @@ class SharedPlaces:
         return {name: place.turn for name, place in self._table.items() if place.turn}
 
     def recall(self, name: str, *, is_wanted: bool) -> None:
-        """Begin nothing more there, and give it back as soon as nothing is live; somebody waits there where it `is_wanted`."""
+        """Begin nothing more there, and give it back as soon as nothing is live; a host waits there where it `is_wanted`."""
         place = self._table.get(name)
         if place is None or not place.turn:
             return
@@ -164,7 +161,7 @@ class SharedPlaces:
         return bool(share.gap) or share.live < inf
 
     def _limit(self, on_loopback: bool) -> float:
-        """Who allows one host more live requests owns it, and means them to happen."""
+        """A person who allows one host more live requests owns it, and means them to happen."""
         return max((self._loopback if on_loopback else self._usual).live, self._per_host)
 
     def _sweep(self, now: float) -> None:

@@ -182,9 +182,6 @@ class Schedule:
     def __contains__(self, host: object) -> bool:
         return host in self._turns
 
-    def __repr__(self) -> str:
-        return f"<Schedule {len(self._turns)} hosts, {len(self._ready)} ready, {len(self._parkings)} crowded places>"
-
     # -- changes
 
     def put(self, host: str, domain: str, address: str, level: int = 0) -> None:
@@ -193,7 +190,7 @@ class Schedule:
         if turn is None:
             turn = self._turns[host] = _Turn(domain, address, level)
             # Only its own place is looked at here; the shared ones are when its turn comes.
-            own = self.gates.place(host)
+            own = self.gates.hosts.get(host)
             self._place(host, turn, own.ready_at() if own is not None else -inf, own)
         else:
             turn.level, turn.address = level, address
@@ -255,7 +252,7 @@ class Schedule:
         """
         if self._changes != self.gates.changes:
             self.reconsider()
-        opens = self.gates.crawl_ready_at(now)
+        opens = self.gates.crawl.ready_at(now)
         if opens > now:
             return opens
         if self._left:

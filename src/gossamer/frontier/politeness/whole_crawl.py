@@ -34,7 +34,7 @@ class WholeCrawl:
     """The layer above all hosts."""
 
     def __init__(self, rules: GateRules, network: Network[Known] | None) -> None:
-        """Nobody was asked yet; `network` watches over our own, and is shared with nobody."""
+        """`network` watches over our own, and is shared with nobody."""
         self.network = network or Network()
         self._rules = rules
         self._pages = Bucket(rules.pages_per_second)
@@ -43,9 +43,6 @@ class WholeCrawl:
         self._reserve = Reserve(self._bytes)
         self._quiet_until = -inf
         self.change(rules)
-
-    def __repr__(self) -> str:
-        return f"<WholeCrawl: {self._pages.rate} pages/s, {self._bytes.rate} bytes/s, {self.network}>"
 
     def ready_at(self, now: float) -> float:
         """When anybody may be asked; infinite while a probe of our network is out."""
@@ -62,7 +59,7 @@ class WholeCrawl:
         self._pages.take(1, now)
         return self._reserve.book(now)
 
-    def received(self, amount: int, now: float, booked: float) -> None:
+    def received(self, amount: int, now: float, booked: float = 0.0) -> None:
         """So many bytes came in, and so many were booked when the request began."""
         self._reserve.settle(amount, booked, now)
 

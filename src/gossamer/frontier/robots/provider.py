@@ -186,14 +186,14 @@ class _Ready(msgspec.Struct):
 
 
 class _Verdicts(msgspec.Struct, frozen=True):
-    """What every verdict of a site has in common."""
+    """The parts that every verdict of a site has in common."""
 
     delay: float
     usage: tuple[str, ...]
 
 
 class ObeyRobots(Provider[RobotsSheet]):
-    """Obeys robots.txt. Implements `contracts.robots.RobotsGate`."""
+    """Obeys robots.txt. Implements `RobotsGate`."""
 
     keeps_state = True
 
@@ -217,7 +217,6 @@ class ObeyRobots(Provider[RobotsSheet]):
     # -- the contract
 
     def judge(self, task: Task, now: float) -> RobotsVerdict:
-        """See the contract."""
         url = task.url
         if not url.startswith(SCHEMES):
             return _NO_ROBOTS
@@ -232,7 +231,6 @@ class ObeyRobots(Provider[RobotsSheet]):
         return RobotsVerdict(ruling, decision.rule, decision.line, delay=common.delay, usage=common.usage)
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
-        """See the contract."""
         before = self._find(site).site
         found, sitemaps = answered(response, before.target or site + ROBOTS_PATH, self.sheet.agent)
         after = step(before, self._policy, found, now, addresses)
@@ -251,11 +249,9 @@ class ObeyRobots(Provider[RobotsSheet]):
         )
 
     def state(self, site: str) -> bytes:
-        """See the contract."""
         return self._kept.get(site, b"")
 
     def restore(self, site: str, state: bytes) -> None:
-        """See the contract."""
         try:
             self._keep(site, msgspec.msgpack.decode(state, type=RobotsState))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -263,7 +259,6 @@ class ObeyRobots(Provider[RobotsSheet]):
             self.forget(site)
 
     def forget(self, site: str) -> None:
-        """See the contract."""
         state = self._kept.pop(site, None)
         if state is not None:
             self._bytes -= _size(site, state)
@@ -370,23 +365,19 @@ _IGNORED = RobotsVerdict(RobotsRuling.ALLOWED, "robots.txt is ignored")
 
 
 class IgnoreRobots(Provider[NoSettings]):
-    """Allows every URL and never fetches robots.txt (`--robots ignore`), for hosts that you own. Implements
-    `RobotsGate`."""
+    """Allows every URL and never fetches robots.txt (`--robots ignore`), for hosts that you own. Implements `RobotsGate`."""
 
     def judge(self, task: Task, now: float) -> RobotsVerdict:
-        """Allowed."""
         return _IGNORED
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
-        """Nothing is asked for, so that nothing is learned."""
         return Lesson(state=State.NEW, event="ignored", settled=True)
 
     def state(self, site: str) -> bytes:
-        """There is none."""
         return b""
 
     def restore(self, site: str, state: bytes) -> None:
-        """There is nothing to take back."""
+        """There is nothing to restore."""
 
     def forget(self, site: str) -> None:
         """There is nothing to forget."""

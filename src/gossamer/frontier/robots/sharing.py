@@ -42,7 +42,7 @@ LAYOUT = 1
 #: Seconds that a writer waits for another one: the crawl stands still meanwhile, and a transaction takes less than a millisecond.
 _BUSY = 0.05
 
-#: Seconds after which somebody else may ask, though a process that lives has said that it would: the longest fetch takes 120.
+#: Seconds after which another process may ask, though one that lives has said that it would: the longest fetch takes 120.
 CLAIMED = 120.0
 
 #: Seconds between two looks at a site that another process asks.
@@ -87,7 +87,7 @@ class UserRobotsAnswersSheet(Sheet, frozen=True):
 
 
 class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
-    """Keeps the robots.txt answers that the crawls of one user share. Contract: `robots_answers.RobotsAnswers`."""
+    """Keeps the robots.txt answers that the crawls of one user share. Contract: `RobotsAnswers`."""
 
     def __init__(self, sheet: UserRobotsAnswersSheet | None = None) -> None:
         super().__init__(sheet)
@@ -118,7 +118,6 @@ class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
     # -- the contract
 
     def find(self, name: str) -> bytes:
-        """See the contract."""
         found: tuple[object, object] | None = None
         with self._alone_if_it_fails() as connection:
             if connection is not None:
@@ -133,7 +132,6 @@ class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
         return state
 
     def keep(self, name: str, state: bytes, now: float) -> None:
-        """See the contract."""
         if len(state) > MAX_STATE:
             return
         with self._alone_if_it_fails() as connection:
@@ -147,7 +145,6 @@ class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
                 self._shrink()
 
     def claim(self, name: str, now: float) -> float:
-        """See the contract."""
         with self._alone_if_it_fails() as connection:
             if connection is None:
                 return 0.0
@@ -160,7 +157,6 @@ class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
         return 0.0
 
     def release(self, name: str) -> None:
-        """See the contract."""
         with self._alone_if_it_fails() as connection:
             if connection is not None:
                 connection.execute("DELETE FROM claims WHERE name = ? AND process = ?", (name, os.getpid()))
@@ -260,12 +256,12 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _digest(name: str, state: bytes) -> bytes:
-    """Over all that a row says, and its layout."""
+    """A checksum over all that a row says, and its layout."""
     return xxhash.xxh3_128_digest(b"%d\n%s\n%s" % (LAYOUT, name.encode(), state))
 
 
 def _holds(until: object, process: object, now: float) -> bool:
-    """Whether somebody is still asking."""
+    """Whether that process is still asking."""
     return isinstance(until, float) and now < until <= now + CLAIMED + _LOOK and _is_alive(process)
 
 
@@ -310,7 +306,7 @@ class SharingRobotsSheet(RobotsSheet, frozen=True):
 
 
 class SharingRobots(ObeyRobots):
-    """Obeys robots.txt, and shares answers. Implements `contracts.robots.RobotsGate`."""
+    """Obeys robots.txt, and shares answers. Implements `RobotsGate`."""
 
     answers: Uses[RobotsAnswers]
     sheet_type = SharingRobotsSheet
@@ -333,7 +329,6 @@ class SharingRobots(ObeyRobots):
             self._release(site)
 
     def judge(self, task: Task, now: float) -> RobotsVerdict:
-        """See the contract."""
         verdict = super().judge(task, now)
         if verdict.ruling not in (RobotsRuling.FETCH_FIRST, RobotsRuling.WAIT) or not self._terms.reads:
             return verdict
@@ -350,7 +345,6 @@ class SharingRobots(ObeyRobots):
         return verdict
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
-        """See the contract."""
         if not _is_public(response):
             self._private.add(site)
         lesson = super().learned(site, response, now, addresses)
@@ -364,7 +358,6 @@ class SharingRobots(ObeyRobots):
         return lesson
 
     def restore(self, site: str, state: bytes) -> None:
-        """See the contract."""
         super().restore(site, state)
         self._release(site)  # it need not be asked after all, or is claimed again
 

@@ -177,7 +177,7 @@ class AliasSheet(Sheet, frozen=True):
 
 
 class HostAliases(Provider[AliasSheet]):
-    """Reports hosts with two names. Contract: `watching.Learner`."""
+    """Reports hosts with two names. Contract: `Learner`."""
 
     ledger: Uses[Ledger]
     keeps_state = True

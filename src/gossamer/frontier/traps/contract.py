@@ -57,19 +57,6 @@ class Learner(Watcher, Protocol):
         ...
 
 
-#: Classes of watchers, and whether they are learners.
-_known: dict[type, bool] = {}
-
-
-def is_learner(watcher: object) -> TypeGuard[Learner]:
-    """Whether a watcher is a learner, by its class: this is asked for each group, and to compare with a protocol takes 10 us."""
-    kind = type(watcher)
-    is_one = _known.get(kind)
-    if is_one is None:
-        is_one = _known[kind] = issubclass(kind, Learner)
-    return is_one
-
-
 class Reading(msgspec.Struct, frozen=True):
     """A page, told apart."""
 
@@ -155,17 +142,26 @@ class Traps(Protocol):
         ...
 
 
-#: Classes, and whether their objects keep this contract.
-_known_traps: dict[type, bool] = {}
+#: By class and contract, whether its objects keep it.
+_kept: dict[tuple[type, type], bool] = {}
+
+
+def _keeps(one: object, contract: type) -> bool:
+    """Whether an object keeps a contract, by its class: this is asked for each task, and to compare with a protocol takes 10 us."""
+    key = type(one), contract
+    is_kept = _kept.get(key)
+    if is_kept is None:
+        is_kept = _kept[key] = issubclass(key[0], contract)
+    return is_kept
+
+
+def is_learner(watcher: object) -> TypeGuard[Learner]:
+    """Whether a watcher is a learner."""
+    return _keeps(watcher, Learner)
 
 
 def _is_traps(one: object) -> TypeGuard[Traps]:
-    """By its class, once for each: this is asked of each task's filters, and to compare with a protocol takes 10 us."""
-    kind = type(one)
-    is_one = _known_traps.get(kind)
-    if is_one is None:
-        is_one = _known_traps[kind] = issubclass(kind, Traps)
-    return is_one
+    return _keeps(one, Traps)
 
 
 def placed(filters: Sequence[object], gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:

@@ -23,10 +23,10 @@ WHAT = "traps"
 #: Bytes of a host in the ledger. Parts that are suspected come first, then those that were looked at last.
 KEPT_BYTES = 8_192
 
-#: Parts of one host in memory: a host has a few, and who makes many must not push out those of others.
+#: Parts of one host in memory: a host has a few, and one that makes many must not push out those of others.
 PARTS_OF_HOST = 128
 
-#: Suspected parts of one host: what is suspected beyond is crawled.
+#: Suspected parts of one host; further ones are crawled.
 SUSPECTS_OF_HOST = 32
 
 #: Gives the bytes that are kept of hosts, in order.
@@ -34,7 +34,7 @@ Recall = Callable[[Sequence[str]], Sequence[bytes | None]]
 
 
 class PartState(IntEnum):
-    """What is thought of a part."""
+    """The state of a part."""
 
     FRESH = 0
     """Nothing yet: its pages are looked at once there are several."""
@@ -117,9 +117,6 @@ class Memory:
         self._recall: Recall | None = None
         self._is_partial = False
         """The ledger may know of hosts that are not here."""
-
-    def __repr__(self) -> str:
-        return f"<Memory of {self._count} parts, {len(self._hosts)} hosts>"
 
     def __len__(self) -> int:
         return self._count
@@ -294,13 +291,9 @@ class Decisions:
     """What a person has decided, by owner and part: these are traps, those are none. It wins over what is guessed."""
 
     def __init__(self, memory: Memory) -> None:
-        """`memory` says what else is known of the hosts."""
         self._memory = memory
         self._decided: dict[tuple[str, str], tuple[Family, bool]] = {}
         """By owner and part: the family, and whether it is a trap."""
-
-    def __repr__(self) -> str:
-        return f"<Decisions of {len(self._decided)} families>"
 
     def decide(self, traps: Sequence[Family], trusted: Sequence[Family]) -> Iterator[Family]:
         """Take these decisions in place of all earlier ones; yields the families that are trusted and were not."""
@@ -312,7 +305,7 @@ class Decisions:
                 yield family
 
     def of(self, owner: str, part: str) -> bool | None:
-        """Whether a part is a trap; None where nobody has said so or otherwise."""
+        """Whether a part is a trap; None where no person has decided."""
         decided = self._decided.get((owner, part))
         return None if decided is None else decided[1]
 

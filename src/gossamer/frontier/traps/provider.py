@@ -1,4 +1,7 @@
-"""The door to trap detection: a provider that committer and frontier share."""
+"""The door to trap detection: a provider that committer and frontier share, with its settings.
+
+Place in the flow: a filter of tasks, and a watcher of the commit. :mod:`watch` decides.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
@@ -16,7 +19,7 @@ from gossamer.values.task import Family, Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Visit
 
-#: What a task of a family is refused by that a person has confirmed to be a trap.
+#: The rule that refuses tasks of a family which a person has confirmed to be a trap.
 CONFIRMED = f"{FOUND}confirmed"
 
 
@@ -53,8 +56,7 @@ class TrapSheet(Sheet, frozen=True):
 
 
 class LearntTraps(Provider[TrapSheet]):
-    """Detects traps: parts of a host that grow although their pages say nothing new. Contracts: `traps.Traps`,
-    `watching.Learner`."""
+    """Detects traps: parts of a host that grow although their pages say nothing new. Contracts: `Traps`, `Learner`."""
 
     ledger: Uses[Ledger]
     template: Uses[HostTemplate]
@@ -69,7 +71,7 @@ class LearntTraps(Provider[TrapSheet]):
 
     @property
     def watch(self) -> TrapWatch:
-        """The decision itself."""
+        """The watch over all hosts, made when it is first needed."""
         if self._watch is None:
             self._watch = TrapWatch(self.template, self.sheet.families, self.sheet.hosts)
         return self._watch

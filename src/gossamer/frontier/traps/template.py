@@ -132,8 +132,7 @@ class TemplateSheet(Sheet, frozen=True):
 
 
 class LearntTemplates(Provider[TemplateSheet]):
-    """Learns the template of each host from words that its pages share. Contracts: `template.HostTemplate`,
-    `watching.Learner`."""
+    """Learns the template of each host from words that its pages share. Contracts: `HostTemplate`, `Learner`."""
 
     ledger: Uses[Ledger]
     keeps_state = True

@@ -1,5 +1,7 @@
 """The decision: which parts of a host are suspected of being traps. Pure; instants do not matter.
 
+Place in the flow: :mod:`provider` shows it each visit, and asks about each task.
+
 Two things must come together, over the last pages of a part. They said nothing of their own: what is left of them without the
 host's template and without the words of URLs is like that of earlier pages. And the part grows without end in sight: its pages lead
 to more new URLs of the part than are fetched; or to as many whose names are invented; or to fewer, and the URLs have a proven
@@ -94,9 +96,6 @@ class TrapWatch:
         """Parts that were suspected, by the trap's name."""
         self.aside: Counter[str] = Counter()
         """Tasks that were set aside, by the trap's name."""
-
-    def __repr__(self) -> str:
-        return f"<TrapWatch {len(self._memory)} parts, {sum(self.found.values())} suspected>"
 
     def __len__(self) -> int:
         return len(self._memory)
@@ -276,7 +275,7 @@ class TrapWatch:
             self._free(owner, host, name)
 
     def _observe_document(self, visit: Visit) -> None:
-        """A document that is no page is news, if nobody has seen its bytes."""
+        """A document that is no page is news, if its bytes are new."""
         if (
             self._any_suspect
             and visit.response.outcome is Outcome.OK

@@ -75,7 +75,7 @@ class Crawl:
                 address = self.address(turn)
                 self.gates.begin(turn, self.domain(turn), address, self.now)
                 self.pages[turn] -= 1
-                due = self.gates.delay(turn)
+                due = self.gates.told_delay(turn)[0]
                 heapq.heappush(flights, (self.now + self.latency(turn), self.now, turn, address, due))
             if not flights and wait == inf:
                 return
