@@ -39,7 +39,7 @@ PAGES = {
     '<a href="/contact">Kontakt</a><a href="/de/mehr">Mehr</a>',
     "/de/mehr": '<html lang="de"><title>Mehr</title><p>Auch diese Seite ist in deutscher Sprache geschrieben und bleibt.',
     "/docs/": '<title>Docs</title><img src="/docs/a.png"><a href="/docs/one">one</a><a href="/contact">c</a>',
-    "/docs/one": "<title>One</title>",
+    "/docs/one": "<title>One</title><p>Text that people and models read.",
     "/docs/a.png": FakePage(b"\x89PNG\r\n\x1a\n", type="image/png"),
     "/shop/": SHOP,
     "/shop/pot": '<h1>Pot</h1><b class="price">£12.50</b>',
@@ -189,6 +189,16 @@ def compared(shell: Shell, told: str) -> None:
     assert len(shell.ask("watch")) == 3
 
 
+def as_markdown(shell: Shell, _: str) -> None:
+    [page] = (shell.folder / "manual-pages").rglob("*.md")
+    assert page.read_text().startswith('---\ntitle: "One"\nurl: "http://localhost:')
+
+
+def chunked(shell: Shell, _: str) -> None:
+    before, changes = ((shell.folder / name).read_text() for name in ("chunks.jsonl", "changes.jsonl"))
+    assert '"change":"new"' in before and changes == before
+
+
 RECIPES: dict[str, Callable[[Shell, str], None]] = {
     "Mirror a site": mirrored,
     "Find broken links": broken,
@@ -203,6 +213,8 @@ RECIPES: dict[str, Callable[[Shell, str], None]] = {
     "Read the archive again with other processors": reprocessed,
     "Watch a crawl with SQL": watched,
     "Tell what changed": told_apart,
+    "Take a site out as Markdown": as_markdown,
+    "Keep a corpus for retrieval fresh": chunked,
     "Watch prices": compared,
 }
 

@@ -14,6 +14,9 @@ import sys
 
 from tools.checkout import REQUIREMENTS, ROOT, pyproject
 
+#: Extras that the checkout's own environment has: commands that need them work in it.
+EXTRAS = ("words", "mcp")
+
 HEAD = "# Made by ./gossamer dev lock from pyproject.toml; not edited by hand.\n# inputs: {digest}\n"
 
 
@@ -21,7 +24,8 @@ def digest(kind: str) -> str:
     """What the lock `kind` ("run" or "dev") depends on, as a hash."""
     settings = pyproject()
     project = settings["project"]
-    inputs = [project["requires-python"], sorted(project["dependencies"])]
+    extras = [need for name in EXTRAS for need in project.get("optional-dependencies", {}).get(name, [])]
+    inputs = [project["requires-python"], sorted([*project["dependencies"], *extras])]
     if kind == "dev":
         inputs.append(sorted(settings["dependency-groups"]["dev"]))
     return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
@@ -61,7 +65,7 @@ def compile_lock(kind: str, options: list[str]) -> None:
     line = [
         find_uv_bin(), "pip", "compile", "pyproject.toml", "--quiet", "--universal", "--python-version", oldest,
         "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate",
-        "--output-file", str(path), *options,
+        "--output-file", str(path), *(f"--extra={name}" for name in EXTRAS), *options,
     ]  # fmt: skip
     subprocess.run(line, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     path.write_text(HEAD.format(digest=digest(kind)) + path.read_text(encoding="utf-8"), encoding="utf-8")

@@ -305,6 +305,12 @@ class CrawlKeywords(TypedDict, total=False):
     """Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h:
     host(a.example)`; the first expression that matches counts. See docs/order.md."""
 
+    llms_txt: bool
+    """Also fetch the llms.txt of each seed's site, and follow the pages that it lists."""
+
+    follow_pdf: bool
+    """Follow the links in PDF documents; this needs gossamer[words]."""
+
     mobile: bool
     """Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see
     docs/mobile.md."""

@@ -11,7 +11,7 @@ import click
 
 from gossamer.cli.output import tell_damage
 from gossamer.cli.telling import tell, tell_plain
-from gossamer.query.engine import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS
+from gossamer.query.engine import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS, WORDS_FORMS
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ _PATIENCE = 300.0
     required=True,
     help=(
         "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
-        "folder: a copy to browse; nquads, turtle, jsonld, rdfxml: the triples."
+        "folder: a copy to browse; markdown: the main part of each page, as files or JSON lines; chunks: the same in "
+        "pieces for retrieval; nquads, turtle, jsonld, rdfxml: the triples."
     ),
 )
 @click.option(
@@ -46,14 +47,50 @@ _PATIENCE = 300.0
     "-o",
     "--output",
     metavar="FILE",
-    help="Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror.",
+    help=(
+        "Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror, for markdown DIR-markdown. "
+        "Markdown is a folder of files, or JSON lines if FILE ends in .jsonl; chunks are Parquet if it ends in .parquet."
+    ),
 )
 @click.option(
     "--raw",
     is_flag=True,
     help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
 )
-def export(directory: str, form: str, table: str, output: str | None, raw: bool) -> int:
+@click.option("--images", is_flag=True, help="Keep images in Markdown, as links to them.")
+@click.option(
+    "--chunk-words",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="Let a chunk have at most this many words.",
+)
+@click.option(
+    "--overlap",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Repeat this many words of the chunk before at the beginning of a chunk.",
+)
+@click.option(
+    "--since",
+    metavar="TIME",
+    help=(
+        "Write only chunks that are new, changed or gone since this time: the mark that the last export told, "
+        "2026-03-01T12:00, or 7d for the last week."
+    ),
+)
+def export(
+    directory: str,
+    form: str,
+    table: str,
+    output: str | None,
+    raw: bool,
+    images: bool,
+    chunk_words: int,
+    overlap: int,
+    since: str | None,
+) -> int:
     """Write data of the crawl in DIR in formats that other tools read, also while it runs.
 
     If a record cannot be read, no WACZ is written. The command names damaged tables, leaves them out, and exits with 5.
@@ -64,6 +101,8 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
     gossamer export crawl --to urls | wc -l
     gossamer export crawl --to folder -o site               open site/index.html in a browser
     gossamer export crawl --to nquads -o crawl.nq          each quad's graph is the page that says it
+    gossamer export crawl --to markdown -o pages           a file for each page, with its facts in front
+    gossamer export crawl --to chunks -o chunks.jsonl      pieces with stable ids; later --since MARK
     """
     from gossamer.query.convert import convert, sound_index
     from gossamer.query.database import Database
@@ -76,6 +115,11 @@ def export(directory: str, form: str, table: str, output: str | None, raw: bool)
         with _writing(output):
             _triples(place, form, output)
         return 0
+    if form in WORDS_FORMS:
+        with _writing(output):
+            if form == "markdown":
+                return _markdown(place, Path(output or f"{place.resolve().name}-markdown"), images)
+            return _chunks(place, output, chunk_words, overlap, since)
     convert(place)
     if form in ("cdxj", "wacz") and (told := sound_index(place)):
         tell(told)
@@ -103,6 +147,39 @@ def _folder(place: Path, folder: Path) -> int:
 
     for line in write_mirror(place, folder).told(folder):
         tell_plain(line)
+    return 0
+
+
+def _markdown(place: Path, target: Path, images: bool) -> int:
+    from gossamer.analysis.mirror import mirror_names
+    from gossamer.query.database import Database
+    from gossamer.words.exporting import write_markdown
+    from gossamer.words.pages import rows_of
+
+    names = None
+    if target.suffix != ".jsonl":
+        from gossamer.query.convert import convert
+
+        convert(place)
+        with Database(place) as database:
+            names = mirror_names((row["url"], row["media_type"]) for row in rows_of(database))
+        target.mkdir(parents=True, exist_ok=True)
+    done = write_markdown(place, target, names, images=images)
+    for remark in done.remarks:
+        tell(remark)
+    tell_plain(f"wrote {done.pages:,} pages to {target}")
+    return 0
+
+
+def _chunks(place: Path, output: str | None, words: int, overlap: int, since: str | None) -> int:
+    from gossamer.cli.output import instant
+    from gossamer.words.exporting import write_chunks
+
+    begun = instant("--since", since)
+    done = write_chunks(place, Path(output) if output else None, words=words, overlap=overlap, since=begun)
+    for remark in done.remarks:
+        tell(remark)
+    tell(f"{done.rows:,} chunks of {done.pages:,} pages; next time: --since {done.mark}")
     return 0
 
 

@@ -162,8 +162,15 @@ def _times(timings: Timings) -> str:
     is_flag=True,
     help="Also list the style sheets, images and other files that a browser would fetch to show the page.",
 )
+@click.option(
+    "--markdown",
+    is_flag=True,
+    help="Write the main part of the documents as Markdown instead; this needs gossamer[words].",
+)
 @options_named(OPTIONS)
-def inspect(documents: tuple[str, ...], base: str, content_type: str, page_requisites: bool, **given: Any) -> int:
+def inspect(
+    documents: tuple[str, ...], base: str, content_type: str, page_requisites: bool, markdown: bool, **given: Any
+) -> int:
     """Show what a crawl would see in documents: one line of JSON for each.
 
     URLs are fetched as a crawl with this seed would fetch them; redirects are shown, not followed. `-` reads standard
@@ -178,11 +185,11 @@ def inspect(documents: tuple[str, ...], base: str, content_type: str, page_requi
     if base:
         base = canonical_base(base)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_inspect(documents, base, content_type, page_requisites, options))
+        return runner.run(_inspect(documents, base, content_type, page_requisites, markdown, options))
 
 
 async def _inspect(
-    documents: tuple[str, ...], base: str, content_type: str, requisites: bool, options: CrawlOptions
+    documents: tuple[str, ...], base: str, content_type: str, requisites: bool, markdown: bool, options: CrawlOptions
 ) -> int:
     status = 0
     async with Inspecting(token_of(user_agent(options)), requisites=requisites) as inspecting:
@@ -191,9 +198,15 @@ async def _inspect(
                 if content is None and "://" in name:
                     url, response = await fetched(name, options)
                     status = status if response.headers or response.response_head else 4
+                    if markdown:
+                        await asyncio.to_thread(_say_markdown, url, response)
+                        continue
                     seen = await inspecting.inspect(url, response)
                 else:
                     url, response = read(name, content, content_type)
+                    if markdown:
+                        await asyncio.to_thread(_say_markdown, base or url, response)
+                        continue
                     seen = await inspecting.inspect(base if content is not None and base else url, response, base)
             except UsageError as error:
                 tell(str(error))
@@ -201,6 +214,17 @@ async def _inspect(
                 continue
             say_json(seen)
     return status
+
+
+def _say_markdown(url: str, response: Response) -> None:
+    from gossamer.words.reading import TROUBLES, words_of_answer
+
+    if not response.body:
+        raise UsageError(f"{url} brought no document: {response.error or response.outcome}")
+    words = words_of_answer(url, response)
+    if words.trouble:
+        tell(f"{url}: {TROUBLES[words.trouble]}")
+    sys.stdout.write(words.markdown)
 
 
 def _given(documents: tuple[str, ...], content_type: str) -> Iterator[tuple[str, bytes | None]]:

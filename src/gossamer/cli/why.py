@@ -155,9 +155,12 @@ def trap_lines(found: "Suspicions") -> list[str]:
 )
 @click.option("--raw", is_flag=True, help="Write the record as it is in the archive, with the body as it came.")
 @click.option(
+    "--markdown", is_flag=True, help="Write the main part of the document as Markdown; this needs gossamer[words]."
+)
+@click.option(
     "--at", default="", metavar="TIME", help="Write the version that was current at this time, as 20260301 (UTC)."
 )
-def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
+def cat(directory: str, url: str, headers: bool, raw: bool, markdown: bool, at: str) -> int:
     """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
 
     The content coding is undone. If a document was fetched again and had not changed, its first record in the archive
@@ -167,6 +170,8 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
     from gossamer.storage.tables.manifest import damaged_index, read_notes
     from gossamer.storage.tables.places import crawl_directory
 
+    if headers + raw + markdown > 1:
+        raise UsageError("--headers, --raw and --markdown write different things of a document: choose one")
     digits = digits_of("--at", at) if at else ""
     try:
         wanted = canonical(url)
@@ -189,7 +194,14 @@ def cat(directory: str, url: str, headers: bool, raw: bool, at: str) -> int:
             f"{wanted} was fetched, and its body was kept out of the archive{f': {rule}' if rule else ''}; "
             "--headers writes the header of the answer"
         )
-    if raw:
+    if markdown:
+        from gossamer.words.reading import TROUBLES, archived_words
+
+        words = archived_words(wanted, document)
+        if words.trouble:
+            tell(f"{wanted}: {TROUBLES[words.trouble]}")
+        say_bytes((words.markdown.encode("utf-8", "replace"),))
+    elif raw:
         say_bytes(document.record.raw())
     else:
         say_bytes((document.record.head,) if headers else _decoded(wanted, document.source))

@@ -17,7 +17,7 @@ import numpy as np
 from gossamer.documents.advertisements import advertisements, end_of_advertisement
 
 # What a tag does to the text around it. Kinds from _HIDES on are elements whose content is no prose, one kind for each name.
-_ENDS, _INLINE, _BARE, _COMMENT, _HIDES = range(5)
+_ENDS, _INLINE, _CODE, _LINK, _COMMENT, _HIDES = range(6)
 
 #: Every tag that is not named here ends a block.
 _INLINE_TAGS = (
@@ -25,8 +25,8 @@ _INLINE_TAGS = (
     "time u var wbr"
 )
 
-#: Words in these count as words in links do.
-_BARE_TAGS = "a code samp kbd tt"
+#: Words in these count as words in links do, where a part alone is judged.
+_CODE_TAGS = "code samp kbd tt"
 
 # Elements without prose, to the next end tag of their name: an element that nests in itself shows its end, which does not
 # matter, and one that is never closed is kept, which is the safer error. `form` is not here: it holds whole pages.
@@ -41,6 +41,9 @@ WORDED = frozenset(
     _HIDES + _HIDDEN_NAMES.index(name)
     for name in ["pre", "nav", "footer", "aside", "button", "select", "menu", "dialog"]
 )
+
+#: The kind of preformatted text, which is code or an author's.
+PRE = _HIDES + _HIDDEN_NAMES.index("pre")
 
 #: Among the kinds that are kept like any other: elements that call themselves advertisements.
 ADVERTISEMENTS = b""
@@ -119,16 +122,16 @@ def _unspaced_pairs() -> Any:
     return pairs
 
 
-def _as_number(name: str) -> int:
+def as_number(name: str) -> int:
+    """A name as tags of a part have it: its first eight letters."""
     return int.from_bytes(name.encode().ljust(_NAME, b"\0"), "little")
 
 
 def _kinds() -> tuple[Any, Any]:
     """Names as numbers and their kinds, each at its :func:`_slots`: one table look-up a tag."""
-    kinds = dict.fromkeys(map(_as_number, _INLINE_TAGS.split()), _INLINE) | dict.fromkeys(
-        map(_as_number, _BARE_TAGS.split()), _BARE
-    )
-    kinds |= {_as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_NAMES)}
+    kinds = dict.fromkeys(map(as_number, _INLINE_TAGS.split()), _INLINE)
+    kinds |= dict.fromkeys(map(as_number, _CODE_TAGS.split()), _CODE) | {as_number("a"): _LINK}
+    kinds |= {as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_NAMES)}
     names, found = np.zeros(_SLOTS, dtype=np.uint64), np.zeros(_SLOTS, dtype=np.uint8)
     every = np.array(list(kinds), dtype=np.uint64)
     slots = _slots(every)
@@ -158,10 +161,22 @@ class _Tags(NamedTuple):
     """The tags of a part, and the text behind each, up to the next tag."""
 
     places: Any
+    names: Any
     kinds: Any
     closing: Any
     starts: Any
     ends: Any
+
+
+class Blocks(NamedTuple):
+    """The blocks of a part in columns."""
+
+    names: Any
+    """Of the tags before them (:func:`as_number`)."""
+    closing: Any
+    places: Any
+    words: Any
+    linked: Any
 
 
 class Part:
@@ -191,14 +206,18 @@ class Part:
         hidden = list(_hidden(tags, data, markup, offset, unclosed))
         if ADVERTISEMENTS not in unclosed:
             hidden += list(_advertised(tags, data, markup, offset, hidden, unclosed))
+        hides = np.zeros(len(tags.kinds), dtype=bool)
         if hidden:
             self.behind = max(end, *(until for _, _, until in hidden))
-            _hide(tags, np.array(hidden), offset)
+            hides = _hide(tags, np.array(hidden), offset)
         heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
         lengths = np.empty_like(heads)
         np.subtract(heads[1:], heads[:-1], lengths[:-1])
         lengths[-1] = len(tags.kinds) - heads[-1]
         self._data, self._tags, self._heads, self._lengths = data, tags, heads, lengths
+        self._hides, self._markup, self._offset = hides, markup, offset
+        self.number = len(heads)
+        """Of its blocks."""
 
     def prose(self, kept: Callable[[Sequence[int], Sequence[int]], list[bool]]) -> bytes:
         """The texts of some of the blocks that have words.
@@ -206,17 +225,57 @@ class Part:
         Args:
             kept: which of them, by their words, and by those of these that stand in links or code.
         """
+        total, bare = self._counts((self._tags.kinds == _CODE) | (self._tags.kinds == _LINK))
+        some = total.nonzero()[0]
+        return self.texts(some[kept(total[some].tolist(), bare[some].tolist())])
+
+    def _counts(self, inside: Any) -> tuple[Any, Any]:
+        """How many words each block has, and how many of them stand in elements of some kinds.
+
+        Args:
+            inside: whether each tag is of these kinds.
+        """
         tags, heads = self._tags, self._heads
         words = _words(self._data, tags)
-        # How many links and elements of code are open behind a tag, less what was open behind the last that ended a block.
-        depth = ((tags.kinds == _BARE) * _STEPS.take(tags.closing)).cumsum()
+        # How many of them are open behind a tag, less what was open behind the last that ended a block.
+        depth = (inside * _STEPS.take(tags.closing)).cumsum()
         depth -= np.repeat(depth[heads], self._lengths)
         if depth.min() < 0:  # an end tag without a start: that of a link in which the part before ended, say
             depth -= _lowest(depth, np.repeat(np.arange(len(heads)), self._lengths))
-        total = np.add.reduceat(words, heads)
-        bare = np.add.reduceat(words * (depth > 0), heads)
-        some = total.nonzero()[0]
-        return self._texts(some[kept(total[some].tolist(), bare[some].tolist())])
+        return np.add.reduceat(words, heads), np.add.reduceat(words * (depth > 0), heads)
+
+    def blocks(self) -> Blocks:
+        """All blocks, empty ones among them: for each the tag before it, its words, and those of them in links."""
+        tags, heads = self._tags, self._heads
+        words, linked = self._counts(tags.kinds == _LINK)
+        places = tags.places[heads] + self._offset
+        places[0] = max(places[0], 0)
+        return Blocks(tags.names[heads], tags.closing[heads], places, words, linked)
+
+    def fragments(self, shown: Any, tagged: Any) -> bytes:
+        """Markup: of some blocks all, without elements that hold no prose; of others the tag before them.
+
+        Args:
+            shown: of each block whether all of it is wanted.
+            tagged: of each block whether the tag before it is.
+        """
+        tags = self._tags
+        every, tag_alone = np.repeat(shown, self._lengths), np.zeros(len(tags.kinds), dtype=bool)
+        tag_alone[self._heads[tagged & ~shown]] = True
+        starts = np.where(self._hides, tags.starts, tags.places)
+        ends = np.where(every, tags.ends, np.where(tag_alone & ~self._hides, tags.starts, starts))
+        markup, shift = self._markup, self._offset
+        found = []
+        last = None
+        for start, end in zip((starts + shift).tolist(), (ends + shift).tolist(), strict=True):
+            if start >= end or start < 0:
+                continue
+            if last is not None and found[-1][1] == start:
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((start, end))
+            last = end
+        return b"".join(markup[start:end] for start, end in found)
 
     def all_words(self) -> bytes:
         """The texts of all blocks in which a letter, a digit or another sign of a word stands."""
@@ -226,9 +285,9 @@ class Part:
         spoken = np.frombuffer(self._data.translate(_SPOKEN), dtype=bool)
         # Where nothing stands between two tags, what is asked for is the byte there.
         told = np.logical_or.reduceat(spoken, edges)[::2] & (tags.starts < tags.ends)
-        return self._texts(np.logical_or.reduceat(told, self._heads).nonzero()[0])
+        return self.texts(np.logical_or.reduceat(told, self._heads).nonzero()[0])
 
-    def _texts(self, kept: Any) -> bytes:
+    def texts(self, kept: Any) -> bytes:
         """Blocks without their tags, each with :data:`BETWEEN` before it.
 
         References are not resolved; a run of white space of ASCII is one space.
@@ -293,9 +352,11 @@ def _tags(data: bytes, length: int) -> _Tags:
         kinds[comments[~is_over]] = _COMMENT
         none = nameless[(what & 0xFF != ord("!")) & (what & 0xFF != ord("?"))]
         if len(none):
-            places, kinds, closing, starts = (np.delete(column, none) for column in (places, kinds, closing, starts))
+            places, name, kinds, closing, starts = (
+                np.delete(column, none) for column in (places, name, kinds, closing, starts)
+            )
             ends = np.append(places[1:], length)
-    return _Tags(places, kinds, closing, starts, ends)
+    return _Tags(places, name, kinds, closing, starts, ends)
 
 
 def _words(data: bytes, tags: _Tags) -> Any:
@@ -379,19 +440,26 @@ def _lowest(depth: Any, blocks: Any) -> Any:
     return np.minimum.accumulate(depth - steps) + steps
 
 
-def _hide(tags: _Tags, hidden: Any, offset: int) -> None:
-    """Take the text out of comments and elements without prose, as :func:`_hidden` has them: all at once, since pages have many."""
+def _hide(tags: _Tags, hidden: Any, offset: int) -> Any:
+    """Take the text out of comments and elements without prose, as :func:`_hidden` has them: all at once, since pages have many.
+
+    Returns:
+        Whether each tag belongs to them.
+    """
     first, last, until = hidden.T
     edges = np.zeros(len(tags.kinds) + 2, dtype=np.int64)
     np.add.at(edges, first, 1)
     np.subtract.at(edges, last, 1)  # some end together
     inside = edges.cumsum()[:-2].astype(bool)
     tags.starts[inside] = tags.ends[inside]
-    tags.kinds[inside] = _ENDS
+    tags.kinds[inside] = _INLINE
+    tags.kinds[first] = _ENDS
     within = last < len(tags.kinds)
     last = last[within]
     tags.kinds[last] = _ENDS
     tags.starts[last] = np.maximum(tags.starts[last], until[within] - offset)
+    inside[last] = True
+    return inside
 
 
 def _end_of(kind: int, markup: bytes, place: int) -> int:

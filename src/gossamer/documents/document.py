@@ -19,7 +19,7 @@ from gossamer.documents.charset import in_charset
 from gossamer.documents.link_fields import FieldLink, field_links
 from gossamer.documents.markup import ATTRIBUTES, SPACE, resolved
 from gossamer.documents.skim import Skim, Span
-from gossamer.documents.text import GIST, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
+from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
 from gossamer.values.change_hints import frequency_of
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
 from gossamer.values.url import canonical, host_of, scheme_of
@@ -27,6 +27,8 @@ from gossamer.values.visit import HTML_TYPES, XHTML, Response, Visit
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+    from gossamer.documents.metadata import PageMetadata
 
 
 #: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape.
@@ -372,9 +374,30 @@ class Document:
         return text[:MAX_TEXT]
 
     @cached_property
+    def markdown(self) -> str:
+        """The main part of the page as Markdown (:mod:`gossamer.documents.markdown`), without images.
+
+        Raises:
+            UsageError: the package that makes it is not installed (`gossamer[words]`).
+        """
+        from gossamer.documents.markdown import as_markdown
+
+        made = as_markdown(self.markup, self.base)
+        if made.is_plain:
+            self.missed = self.missed or TEXT_CUT
+        return made.text
+
+    @cached_property
+    def metadata(self) -> "PageMetadata":
+        """Author, date and other facts that the page states of itself (:mod:`gossamer.documents.metadata`)."""
+        from gossamer.documents.metadata import page_metadata
+
+        return page_metadata(self.skim, self.base)
+
+    @cached_property
     def gist(self) -> str:
-        """The beginning of :attr:`text`, as far as language and fingerprint need it (:data:`gossamer.documents.text.GIST`)."""
-        return TEXTS[self.choice](self.markup, GIST)
+        """The beginning of its prose, as far as language and fingerprint need it (:data:`gossamer.documents.text.GIST`)."""
+        return GISTS[self.choice](self.markup, GIST)
 
     @cached_property
     def declared_language(self) -> str:

@@ -1,15 +1,15 @@
 """The text of an HTML page as a reader means it: without boilerplate (menus, footers, link lists) and without code (row S14).
 
-Place in the flow: :class:`~gossamer.documents.document.Document` asks for it; language, fingerprint and index read it. It works
-on the markup, not on the tree, so that pages in trouble have a text too, and in linear time.
+Place in the flow: :class:`~gossamer.documents.document.Document` asks for it; the index, exports and tables read it. It works on
+the markup, not on the tree, so that pages in trouble have a text too, and in linear time. Navigation, footers, asides and elements
+that call themselves advertisements (:mod:`gossamer.documents.advertisements`) are left out; of the blocks of the others, between
+tags that are not inline (:mod:`gossamer.documents.blocks`), :mod:`gossamer.documents.main_part` chooses those that are the text.
 
-Navigation, footers, asides, `pre` and elements that call themselves advertisements (:mod:`gossamer.documents.advertisements`) are
-left out. The rest falls into blocks, at every tag that is not inline
-(:mod:`gossamer.documents.blocks`). Words in `code` count as words in links do; a block that consists of them for the most part is a
-menu. Of the others, those are kept that look like prose by their words and their neighbours': the decision tree `NumWordsRules` of
-C. Kohlschütter, P. Fankhauser, W. Nejdl, "Boilerplate Detection using Shallow Text Features", WSDM 2010, algorithm 2. Reference
-pages are made of short blocks, of which that tree would leave little: where it takes away much, no menu is all that is asked for
-(decision 48).
+Language and fingerprint of every page that a crawl fetches need only the beginning of its prose, and need it cheaply:
+:func:`prose` reads no more of the page than that, part by part. Words in `code` count as words in links do; a block that consists
+of them for the most part is a menu. Of the others, those are kept that look like prose by their words and their neighbours': the
+decision tree `NumWordsRules` of C. Kohlschütter, P. Fankhauser, W. Nejdl, "Boilerplate Detection using Shallow Text Features",
+WSDM 2010, algorithm 2. Where it takes away much, no menu is all that is asked for (decision 48).
 
 NumPy is imported on the first text, so that a plain crawl does without it.
 """
@@ -140,13 +140,36 @@ _HEAD = re.compile(
 
 
 def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
-    """The prose of a page, one block a line; empty where it has none.
+    """The text of the main part of a page, one block a line; empty where it has none.
+
+    Args:
+        markup: well-formed UTF-8.
+        enough: characters behind which no further part is added. The text can be longer by one part, and whoever asked cuts it.
+    """
+    from gossamer.documents.main_part import MainPart
+
+    main = MainPart(markup)
+    if main.is_cut:  # a list or a dump of hundreds of thousands of blocks: no article, and nothing of it is lost
+        return prose(markup, enough)
+    found: list[str] = []
+    length = 0
+    for blocks in main.texts():
+        if blocks:
+            found.append(lines(blocks))
+            length += len(found[-1])
+        if length >= enough:
+            break
+    return "\n".join(found)
+
+
+def prose(markup: bytes, enough: int) -> str:
+    """The beginning of the prose of a page, one block a line, read no further than is needed.
 
     Args:
         markup: well-formed UTF-8.
         enough: characters behind which no further part is read. The text can be longer by one part, and whoever asked cuts it.
     """
-    return _text(markup, enough, set(), _main)
+    return _text(markup, enough, set(), _of_prose)
 
 
 def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
@@ -163,6 +186,8 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
 
 #: What makes a page's text of its markup, by the choice.
 TEXTS = {"main": main_text, "all": all_text}
+#: The same for the beginning of it.
+GISTS = {"main": prose, "all": all_text}
 
 
 def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[["Part"], bytes]) -> str:
@@ -187,11 +212,11 @@ def _every(part: "Part") -> bytes:
     return part.all_words()
 
 
-def _main(part: "Part") -> bytes:
-    return part.prose(_prose)
+def _of_prose(part: "Part") -> bytes:
+    return part.prose(kept_as_prose)
 
 
-def _prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
+def kept_as_prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
     """The blocks that are prose, or at least no menu."""
     shares = [few / number for few, number in zip(bare, words, strict=True)]
     kept = _kept(words, shares)

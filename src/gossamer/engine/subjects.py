@@ -38,6 +38,7 @@ SHIPPED = (
     "gossamer.spiders",
     "gossamer.rdf",
     "gossamer.search",
+    "gossamer.words",
     "gossamer.sinks",
     "gossamer.mobile",
     "gossamer.agents",

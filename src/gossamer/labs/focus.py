@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gossamer.documents.terms import terms_of
-from gossamer.documents.text import main_text
+from gossamer.documents.text import prose
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -168,4 +168,4 @@ def _read(name: str) -> str:
     except OSError as error:
         raise SettingError(f"--topic-page {name}: {error.strerror}") from None
     markup = data.decode("utf-8", "replace")
-    return main_text(markup.encode(), len(markup)) if "<" in markup[:2_000] else markup
+    return prose(markup.encode(), len(markup)) if "<" in markup[:2_000] else markup

@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 from xxhash import xxh3_64_digest
 
-from gossamer.documents.text import main_text
+from gossamer.documents.text import prose
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -180,7 +180,7 @@ class Focus(Provider[FocusSheet]):
 
 def _words(visit: Visit) -> PageWords:
     markup = visit.response.content[:PAGE_BYTES].decode(visit.charset or "utf-8", "replace").encode()
-    text = main_text(markup, MOST_TEXT)[:MOST_TEXT] if visit.media_type in HTML_TYPES else ""
+    text = prose(markup, MOST_TEXT)[:MOST_TEXT] if visit.media_type in HTML_TYPES else ""
     return PageWords(visit.url, visit.title, text, visit.language)
 
 

@@ -172,5 +172,16 @@ TABLE_FORMS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
 #: The copy to browse, which is a folder.
 FOLDER_FORM = "folder"
 
+#: Forms of words (:mod:`gossamer.words`); Markdown is a folder.
+WORDS_FORMS = {"markdown": "", "chunks": ".jsonl"}
+
 #: All of them, and how their files end.
-EXPORT_FORMS = {"wacz": ".wacz", **TABLE_FORMS, "cdxj": ".cdxj", "urls": ".txt", FOLDER_FORM: "", **TRIPLE_FORMS}
+EXPORT_FORMS = {
+    "wacz": ".wacz",
+    **TABLE_FORMS,
+    "cdxj": ".cdxj",
+    "urls": ".txt",
+    FOLDER_FORM: "",
+    **WORDS_FORMS,
+    **TRIPLE_FORMS,
+}

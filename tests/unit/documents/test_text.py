@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gossamer.documents import terms
 from gossamer.documents.document import Document
 from gossamer.documents.language import detect, primary
-from gossamer.documents.text import GIST, MAX_PART, MAX_TEXT, PART, all_text, lines, main_text
+from gossamer.documents.text import GIST, MAX_PART, MAX_TEXT, PART, all_text, lines, main_text, prose
 from gossamer.testing.storage import visit
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"
@@ -34,7 +34,6 @@ def text(page: str) -> str:
         "<style>p > q {}</style><!-- " + PROSE + " <p> -->",
         "<template>" + PROSE + "</template><noscript>" + PROSE + "</noscript>",
         "<ul><li><a href=1>" + PROSE + "</a><li><a href=2>" + PROSE + "</a></ul>",
-        "<p><code>" + PROSE + "</code></p>",
         "<ul><li><a href=1>Home</a><li><a href=2>News</a><li><a href=3>Contact us</a></ul>",
         "<div>Copyright 2026</div>",
         "<head><title>" + PROSE + "</title></head>",
@@ -46,6 +45,71 @@ def text(page: str) -> str:
 def test_boilerplate_and_code_are_left_out(noise: str) -> None:
     page = f"<html>{noise}<div><ul><li><a href=x>a link</a></ul></div><p>{PROSE}</p><p>{PROSE}</p>"
     assert text(page) == f"{PROSE}\n{PROSE}"
+
+
+def test_language_and_fingerprint_are_not_told_by_code() -> None:
+    assert prose(f"<p>{PROSE}</p><p><code>{PROSE}</code></p>".encode(), GIST) == PROSE
+
+
+ARTICLE = "".join(f"<p>{number}: {PROSE}</p>" for number in range(8))
+MENU = "".join(f"<li><a href={number}>page of number {number}</a>" for number in range(30))
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        f"<ul>{MENU}</ul>",
+        f"<div><div class=related-posts><p>{PROSE}</p></div></div>",
+        f"<div id=comments><div><p>{PROSE}</p></div><div><p>{PROSE}</p></div></div>",
+        f"<div class=x><p>By J. Doe<p>March 2026</div><div class='entry-meta'>{PROSE}</div>",
+        f"<div style='display: none'><p>{PROSE}</div>",
+        f"<p style='display:none'>{PROSE}<h2 hidden>{PROSE}</h2>",
+        f"<div role=complementary>{PROSE}</div>",
+    ],
+)
+def test_an_article_is_without_what_stands_beside_it(beside: str) -> None:
+    page = f"<body><div><ul>{MENU}</ul></div><div>{beside}<div class=story>{ARTICLE}</div>{beside}</div>"
+    assert text(page) == "\n".join(f"{number}: {PROSE}" for number in range(8))
+
+
+def test_an_article_keeps_its_headings_lists_tables_and_preformatted_text() -> None:
+    inner = "<h2>How it went</h2><ul><li>one<li>two, with <a href=x>a link</a></ul><table><tr><td>1<td>2</table><pre>x = 1</pre>"
+    inner += ARTICLE
+    kept = text(f"<div><ul>{MENU}</ul></div><article>{ARTICLE}{inner}</article>").split("\n")
+    assert {"How it went", "one", "two, with a link", "1", "2", "x = 1"} <= {*kept} and len(kept) == 22
+
+
+def test_all_posts_of_a_forum_are_its_text() -> None:
+    posts = "".join(
+        f"<div class=post><div class=body><p>{number}: {PROSE}</p><p>{PROSE}</p></div></div>" for number in range(9)
+    )
+    assert text(f"<ul>{MENU}</ul><div class=thread>{posts}</div>").count(PROSE) == 18
+
+
+def test_a_reference_page_keeps_its_lists_of_links_and_leaves_its_code_out() -> None:
+    entries = "".join(f"<dt>option {number}<dd>sets <a href={number}>it</a>" for number in range(30))
+    inner = f"<p>{PROSE}</p><dl>{entries}</dl><pre>x = 1</pre><ul><li><a href=x>the next chapter</a></ul>"
+    page = f"<ul>{MENU}</ul><main>{inner}</main>"
+    assert text(page).startswith(PROSE) and text(page).endswith("the next chapter")
+    assert "x = 1" not in text(page) and "page of number" not in text(page)
+
+
+def test_a_page_of_links_that_says_what_its_content_is_has_that() -> None:
+    page = f"<div><ul>{MENU}</ul></div><div role=main><ul><li><a href=1>first entry</a><li><a href=2>second entry</a></ul></div>"
+    assert text(page) == "first entry\nsecond entry"
+
+
+@pytest.mark.parametrize(
+    "tag", ["<div>", "</div>", "<li>", "<div><p>", "<ul><li>", "<table><tr><td>x", "<div class=related>x"]
+)
+def test_deep_and_unbalanced_elements_are_read_in_linear_time(tag: str) -> None:
+    began = time.process_time()
+    assert isinstance(text(tag * (1_000_000 // len(tag)) + ARTICLE), str)
+    assert time.process_time() - began < 5
+
+
+def test_a_page_of_more_blocks_than_are_looked_at_loses_no_prose() -> None:
+    assert text(f"<p>{PROSE}</p>{'<p>' * 500_000}<p>{PROSE}</p>") == f"{PROSE}\n{PROSE}"
 
 
 def test_all_text_has_menus_and_code_and_nothing_that_readers_do_not_see() -> None:
@@ -236,7 +300,7 @@ def test_nothing_is_lost_where_a_part_ends(paragraph: str) -> None:
 
 def test_the_gist_is_the_beginning() -> None:
     page = f"<p>{PROSE}</p>".encode() * 1_000
-    gist = main_text(page, GIST)
+    gist = prose(page, GIST)
     assert GIST < len(gist) <= PART
     assert main_text(page).startswith(gist)
 

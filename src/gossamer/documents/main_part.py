@@ -1,0 +1,338 @@
+"""The main part of an HTML page: which of its blocks are the article, or the content of a reference page.
+
+Place in the flow: :mod:`gossamer.documents.text` takes the text of a page from here, :mod:`gossamer.words` its Markdown. It works
+on the blocks of the markup (:mod:`gossamer.documents.blocks`), not on a tree, so pages in trouble have a main part too.
+
+Three steps. Start and end tags of the blocks make *elements*, each a range of blocks. Blocks of prose give points to the elements
+around them, the more the nearer, as Arc90's Readability (2009) did it; links take points, and so do names
+(:mod:`gossamer.documents.boilerplate_names`). The best element then grows: to elements around it as long as prose is added and no
+menus, and to the content of the page where the best one is a section of a reference page. Of an *article*, which consists of
+paragraphs, lists of links are left out; a reference page keeps them, since they are its content, and its code is no text.
+
+Promises: a function of the page alone; linear, whatever the page holds; after :data:`MOST_BLOCKS` blocks the rest is left out, and
+:attr:`MainPart.is_cut` says so.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gossamer.documents.blocks import PRE, Blocks, Part, as_number
+from gossamer.documents.boilerplate_names import TAG_BYTES, SaidNames, names_of
+from gossamer.documents.text import kept_as_prose
+
+#: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
+PART = 256 << 10
+
+#: Blocks of a page that are looked at: 0.2 s. Large pages have 20,000.
+MOST_BLOCKS = 300_000
+
+#: A block of so many words may be prose; one of so many is a paragraph, as articles have them and lists do not.
+_PROSE, _PARAGRAPH = 6, 25
+#: Share of words in links above which a block is none, and above which a list of an article is one of links.
+_LINKED, _MOSTLY_LINKS = 0.5, 0.6
+#: Words that bring a point; and words that bring another, up to the most.
+_WORDS_A_POINT, _WORDS_A_BONUS, _MOST_BONUS = 12, 16, 3
+#: Which part of the points of a block the elements around it get, from the next one out.
+_SHARES = (1, 1 / 2, 1 / 6, 1 / 9, 1 / 12)
+#: An element is an article if its paragraphs have so many words, and so much of all of its words.
+_ARTICLE_WORDS, _ARTICLE_SHARE = 200, 0.6
+#: Share of prose in that by which a main part grows, and words of it at least.
+_GROWS, _GROWS_BY = 0.5, 10
+#: An element must have this share of the best one's points for it to grow so far, unless the best has few words.
+_STILL_GOOD, _FEW_WORDS = 0.5, 100
+#: An element that calls itself boilerplate is none if it holds so much of the page; a hidden one needs more for it to be believed.
+_TOO_MUCH, _TOO_MUCH_HIDDEN = 0.5, 0.9
+#: Prose of which a page without any main part has less: its landmark is taken for that.
+_NO_PROSE, _FEW_BLOCKS = 10, 3
+
+
+def _numbers(names: str) -> frozenset[int]:
+    return frozenset(map(as_number, names.split()))
+
+
+# Tags that begin no element: those that hold nothing, paragraphs and headings, and what is not there (a comment's name is 0).
+_NONE = {0} | _numbers(
+    "p br hr h1 h2 h3 h4 h5 h6 img input link meta wbr source area col param embed track base dt html body head path"
+)
+# Elements that end where another begins, if it is the innermost one.
+_ENDED_BY = {
+    as_number(name): _numbers(ended)
+    for name, ended in {
+        "li": "li", "dd": "dd", "option": "option", "td": "td th", "th": "td th", "tr": "td th tr", "tbody": "td th tr thead tbody",
+    }.items()
+}  # fmt: skip
+# Elements whose names are asked for.
+_NAMED = _numbers("div section ul ol table td form article header dl aside main figure figcaption")
+# Elements that are never dropped for their names.
+_SAFE = _numbers("article main td")
+# Parts of a content: the best element is one around these.
+_INNER = _numbers("tbody tr table ul ol dl li dd blockquote")
+# Elements that stay though they consist of links, if what is around them stays; and those whose blocks do.
+_ROWS, _CELLS = (
+    np.array(sorted(_numbers(names)), np.uint64) for names in ("tbody tr td th li dd dt dl", "td th li dd dt")
+)
+#: Elements that count, empty or not.
+_COLUMNS = np.array(sorted(_numbers("td th")), np.uint64)
+_ARTICLE, _MAIN, _PRE, _IMAGE = map(as_number, ("article", "main", "pre", "img"))
+#: Points that elements have by their kind, as Readability has them.
+_POINTS = {
+    as_number(name): points
+    for name, points in {
+        "article": 8.0, "div": 5.0, "main": 5.0, "pre": 3.0, "td": 3.0, "blockquote": 3.0, "ol": -3.0, "ul": -3.0, "dl": -3.0,
+        "dd": -3.0, "li": -3.0, "form": -3.0, "th": -5.0, "header": -5.0,
+    }.items()
+}  # fmt: skip
+
+# Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by these.
+_HIDES = tuple(map(re.compile, (rb"display\s*:\s*none", rb"visibility\s*:\s*hidden", rb" hidden[=\s>]")))
+#: Bytes of a tag before such a word.
+_BEFORE = 300
+
+
+class _Elements(NamedTuple):
+    """Elements in columns; the first is the page. Each is a range of blocks, from its start tag to its end tag."""
+
+    names: Any
+    starts: Any
+    ends: Any
+    parents: Any
+    owners: Any
+    """The innermost element of each block."""
+
+
+class MainPart:
+    """The main part of a page."""
+
+    def __init__(self, markup: bytes) -> None:
+        """It is found at once.
+
+        Args:
+            markup: well-formed UTF-8.
+        """
+        self.markup = markup
+        self.is_cut = False
+        """The page has more blocks than are looked at."""
+        self.is_article = False
+        """It consists of paragraphs; otherwise it is a reference page, an index or a front page."""
+        self.parts = list(self._parts())
+        every = [part.blocks() for part in self.parts]
+        self._ends = np.cumsum([0, *(len(blocks.words) for blocks in every)]).tolist()
+        columns = zip(*every, strict=True) if every else [[np.zeros(0, np.int64)]] * len(Blocks._fields)
+        self._blocks = Blocks(*map(np.concatenate, columns))
+        self._elements = _elements(self._blocks.names.tolist(), self._blocks.closing.tolist())
+        self.shown = np.zeros(len(self._blocks.words), dtype=bool)
+        """Which blocks belong to it, code among them."""
+        self.range = (0, len(self._blocks.words))
+        """The blocks of the element that it is, those that are left out among them."""
+        if len(self._blocks.words):
+            self._choose()
+
+    def _parts(self) -> Iterator[Part]:
+        start, blocks = 0, 0
+        kept: set[int | bytes] = {PRE}
+        while start < len(self.markup):
+            end = start + PART
+            if end < len(self.markup):
+                before = self.markup.rfind(b"<", start + 1, end)
+                end = end if before < 0 else before
+            part = Part(self.markup, start, min(end, len(self.markup)), kept)
+            yield part
+            start, blocks = part.behind, blocks + part.number
+            if blocks > MOST_BLOCKS and start < len(self.markup):
+                self.is_cut = True
+                return
+
+    def texts(self) -> Iterator[bytes]:
+        """The texts of its blocks, part by part, as :meth:`gossamer.documents.blocks.Part.texts` has them."""
+        kept = self.shown if self.is_article else self.shown & ~self._is_code
+        for part, (start, end) in zip(self.parts, pairwise(self._ends), strict=True):
+            yield part.texts(kept[start:end].nonzero()[0])
+
+    def fragments(self) -> Iterator[bytes]:
+        """Its markup, part by part: the blocks that belong to it with their inline tags, and tags of the elements around."""
+        if not len(self.shown):
+            return
+        elements = self._elements
+        some = _sums(self.shown, elements) > 0
+        some |= np.isin(elements.names, _COLUMNS) & some[elements.parents]
+        tagged = np.zeros(len(self.shown) + 1, dtype=bool)
+        tagged[elements.starts[some]] = tagged[elements.ends[some]] = True
+        tagged[:-1] |= (self._blocks.names == _IMAGE) & some[elements.owners]
+        tagged[: self.range[0]] = tagged[self.range[1] :] = False
+        for part, (start, end) in zip(self.parts, pairwise(self._ends), strict=True):
+            yield part.fragments(self.shown[start:end], tagged[start:end])
+
+    def _tag(self, element: int) -> bytes:
+        place = int(self._blocks.places[self._elements.starts[element]])
+        end = self.markup.find(b">", place, place + TAG_BYTES)
+        return self.markup[place : end + 1 if end >= 0 else place + TAG_BYTES]
+
+    @cached_property
+    def _is_code(self) -> Any:
+        elements = self._elements
+        return _covered(elements, elements.names == _PRE)
+
+    def _choose(self) -> None:
+        names, starts, ends, parents, _ = elements = self._elements
+        words, linked = self._blocks.words, self._blocks.linked
+        total, density = _sums(words, elements), _sums(linked, elements)
+        density = density / np.maximum(total, 1)
+        weights, dropped = self._named(total)
+        shown = ~_covered(elements, dropped) & (words > 0)
+        self._hide(shown)
+        plain = shown & ~self._is_code
+        share = linked / np.maximum(words, 1)
+        prose = plain & (words >= _PROSE) & (share <= _LINKED)
+
+        points = _points(np.where(prose, words, 0), elements)
+        points = np.where(points > 0, (points + weights) * (1 - density), 0)
+        best = int(points.argmax()) if points.max() > 0 else 0
+        while best and int(names[best]) in _INNER:
+            best = int(parents[best])
+
+        good, every = _sums(words * prose, elements), _sums(words * plain, elements)
+        paragraphs = _sums(words * (prose & (words >= _PARAGRAPH)), elements)
+        self.is_article = bool(paragraphs[best] >= _ARTICLE_WORDS and paragraphs[best] >= _ARTICLE_SHARE * every[best])
+        main = self._grown(best, points, paragraphs if self.is_article else good, good, every)
+        if good[main] < _NO_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
+            main = self._landmark(total) or main
+        first, last = self.range = int(starts[main]), int(ends[main])
+        self.shown[first:last] = shown[first:last]
+        is_content = paragraphs[main] < _ARTICLE_SHARE * every[main] and density[main] < _MOSTLY_LINKS
+        if main and not self.is_article and (is_content or good[main] < _NO_PROSE):
+            return
+        of_links = (density > _LINKED) & (starts > first) & (ends <= last) & (total > 0) & ~np.isin(names, _ROWS)
+        self.shown &= ~_covered(elements, of_links)
+        self.shown &= (share <= _MOSTLY_LINKS) | np.isin(names[elements.owners], _CELLS)
+        if not main:  # all of the page is as good as any part of it
+            some = words.nonzero()[0]
+            self.shown[some] &= np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
+
+    def _named(self, total: Any) -> tuple[Any, Any]:
+        """The points of each element by its kind and names, and which elements call themselves boilerplate."""
+        names = self._elements.names.tolist()
+        weights = np.array([_POINTS.get(name, 0.0) for name in names])
+        dropped = np.zeros(len(names), dtype=bool)
+        for element in total.nonzero()[0].tolist():
+            name = names[element]
+            if element and name in _NAMED:
+                tag = self._tag(element)
+                if b"=" in tag or b"hidden" in tag:
+                    said = names_of(tag)
+                    weights[element] += said.weight
+                    if said.is_beside and name not in _SAFE:
+                        most = _TOO_MUCH_HIDDEN if said.is_hidden else _TOO_MUCH
+                        dropped[element] = total[element] < most * total[0]
+        return weights, dropped
+
+    def _hide(self, shown: Any) -> None:
+        """Take away paragraphs and headings that a browser does not show."""
+        places = self._blocks.places
+        for pattern in _HIDES:
+            for match in pattern.finditer(self.markup):
+                place = self.markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
+                block = int(places.searchsorted(place))
+                if block < len(places) and places[block] == place:
+                    shown[block] = False
+
+    def _grown(self, best: int, points: Any, good: Any, prose: Any, every: Any) -> int:
+        """The element around the best one to which the main part grows."""
+        names, _, _, parents, _ = self._elements
+        single = int((names == _ARTICLE).sum()) == 1
+
+        def is_body(name: int, said: SaidNames) -> bool:
+            return said.is_body or (single and name == _ARTICLE)
+
+        main = at = best
+        has_body = bool(at) and is_body(int(names[at]), names_of(self._tag(at)))
+        while at := int(parents[at]):
+            name, said = int(names[at]), names_of(self._tag(at))
+            added, of = good[at] - good[main], every[at] - every[main]
+            has_prose = of > 0 and added >= _GROWS * of
+            if not has_body and (name == _MAIN or said.is_landmark):
+                main = at if of > 0 and prose[at] - prose[main] >= _GROWS * of else main
+                continue
+            has_body = has_body or is_body(name, said)
+            still_good = points[at] >= _STILL_GOOD * points[best] or good[main] < _FEW_WORDS
+            if has_prose and added >= _GROWS_BY and still_good:
+                main = at
+        return main
+
+    def _landmark(self, total: Any) -> int:
+        """The largest element that calls itself the content of the page; 0 if none does."""
+        names = self._elements.names.tolist()
+        marked = [
+            element
+            for element in total.nonzero()[0].tolist()
+            if element
+            and (names[element] == _MAIN or (names[element] in _NAMED and names_of(self._tag(element)).is_landmark))
+        ]
+        return max(marked, key=lambda element: int(total[element]), default=0)
+
+
+def _elements(tags: Sequence[int], closing: Sequence[bool]) -> _Elements:
+    """The elements of blocks, by the names of the tags before them. An end tag without a start ends nothing."""
+    names, starts, ends, parents, owners = [0], [0], [len(tags)], [0], []
+    stack, top = [0], 0
+    opened: dict[int, int] = {}
+    for at, name in enumerate(tags):
+        if name in _NONE:
+            pass
+        elif closing[at]:
+            if opened.get(name):
+                last = 0
+                while last != name:
+                    ended = stack.pop()
+                    ends[ended], last = at, names[ended]
+                    opened[last] -= 1
+                top = stack[-1]
+        else:
+            ended_by_it = _ENDED_BY.get(name)
+            while ended_by_it and names[top] in ended_by_it:
+                ends[top] = at
+                opened[names[top]] -= 1
+                stack.pop()
+                top = stack[-1]
+            parents.append(top)
+            top = len(names)
+            names.append(name)
+            starts.append(at)
+            ends.append(len(tags))
+            stack.append(top)
+            opened[name] = opened.get(name, 0) + 1
+        owners.append(top)
+    return _Elements(np.array(names, np.uint64), *map(np.array, (starts, ends, parents, owners)))
+
+
+def _points(words: Any, elements: _Elements) -> Any:
+    """The points that blocks of prose give to the elements around them."""
+    points = (words > 0) * (1 + words / _WORDS_A_POINT + np.minimum(words / _WORDS_A_BONUS, _MOST_BONUS))
+    # An element of one block is a paragraph by another name.
+    around = elements.owners
+    around = np.where((elements.ends - elements.starts == 1)[around], elements.parents[around], around)
+    found = np.zeros(len(elements.names))
+    for share in _SHARES:
+        found += np.bincount(around, points * share, len(found))
+        outer = elements.parents[around]
+        points = points * (outer != around)  # the page is its own parent
+        around = outer
+    return found
+
+
+def _sums(column: Any, elements: _Elements) -> Any:
+    """The sum of a column of blocks for each element."""
+    sums = np.concatenate(([0], column.cumsum()))
+    return sums[elements.ends] - sums[elements.starts]
+
+
+def _covered(elements: _Elements, some: Any) -> Any:
+    """Whether each block lies in one of some elements."""
+    edges = np.zeros(len(elements.owners) + 1, dtype=np.int64)
+    np.add.at(edges, elements.starts[some], 1)
+    np.subtract.at(edges, elements.ends[some], 1)
+    return edges.cumsum()[:-1] > 0

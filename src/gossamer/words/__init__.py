@@ -1,0 +1,28 @@
+"""Words for people and models: pages as Markdown, chunks for retrieval, text of PDF, and a server that models ask.
+
+Place in the flow: :mod:`gossamer.documents.main_part` and :mod:`gossamer.documents.markdown` make words of one page;
+:mod:`pages` reads those of a crawl out of its archive, :mod:`exporting` writes them as files, :mod:`chunks` cuts them for
+an index of vectors. A crawl follows links of PDF with `--follow-pdf` (:mod:`pdf`), and those of `llms.txt`
+with `--llms-txt` (:mod:`llms`).
+`gossamer mcp` serves all of it to models (:mod:`mcp_server`).
+
+Promises: a page's words are a function of the page; content of pages is data, and nothing that a page says changes what a
+command or the server does; every limit is told.
+
+Open first: :mod:`pages`.
+"""
+
+from gossamer.engine.subjects import Command, Subject
+
+SUBJECT = Subject(
+    name="words",
+    title="Words",
+    options="gossamer.words.options:WordsOptions",
+    wire="gossamer.words.options:wire",
+    commands={
+        "mcp": Command(
+            "gossamer.words.commands:mcp", "Serve crawls to models, by the Model Context Protocol.", "Take out"
+        ),
+    },
+    providers={"llms-links": "gossamer.words.llms:LlmsLinks", "pdf-links": "gossamer.words.pdf:PdfLinks"},
+)

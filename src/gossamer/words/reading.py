@@ -1,0 +1,118 @@
+"""The words of one document: HTML, plain text or PDF, as Markdown, and what was lost on the way.
+
+Place in the flow: `gossamer cat --markdown`, `gossamer inspect --markdown` and the server for models (:mod:`gossamer.words.tools`)
+read single documents here; :mod:`gossamer.words.pages` reads those of whole crawls.
+"""
+
+from typing import NamedTuple
+
+from gossamer.documents import charset
+from gossamer.documents.content_coding import undone
+from gossamer.documents.document import Document
+from gossamer.documents.markdown import as_markdown, needs
+from gossamer.documents.metadata import PageMetadata
+from gossamer.query.archive import ArchivedDocument
+from gossamer.values.body import beginning
+from gossamer.values.errors import UsageError
+from gossamer.values.media_type import sniff_media_type
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import HTML_TYPES, Response, Visit
+from gossamer.words.options import PDF
+from gossamer.words.pdf import MAX_BYTES, PdfReading
+
+#: Types of plain text, which is its own Markdown; and everything that has words.
+TEXT_TYPES = ("text/plain", "text/markdown", "text/x-markdown")
+TYPES = (*sorted(HTML_TYPES), *TEXT_TYPES, PDF)
+
+#: Characters of the Markdown of one document that are kept; beyond are dumps.
+MAX_MARKDOWN = 2_000_000
+
+#: Troubles of documents, in words behind "it" or "they".
+TROUBLES = {
+    "plain": "came as plain paragraphs: too many blocks, or elements too deep in each other",
+    "cut": f"cut after {MAX_MARKDOWN:,} characters",
+    "pdf_damaged": "damaged PDF",
+    "pdf_encrypted": "PDF that needs a password",
+    "pdf_timeout": "PDF that took too long to read",
+    "pdf_large": f"PDF of more than {MAX_BYTES >> 20} MiB",
+    "pdf_cut": "PDF of which only the first pages were read",
+    "no_body": "no body in the archive",
+    "no_words": "no words",
+}
+
+
+class Words(NamedTuple):
+    """The words of a document."""
+
+    title: str = ""
+    markdown: str = ""
+    metadata: PageMetadata = PageMetadata()
+    canonical: str = ""
+    trouble: str = ""
+    """Why not all of it is there: a word of :data:`TROUBLES`; empty if it is."""
+
+
+def words_of(document: Document, mime: str, pdf: PdfReading, *, images: bool = False, anchors: bool = False) -> Words:
+    """The words of a document.
+
+    Args:
+        document: any.
+        mime: its media type, one of :data:`TYPES`.
+        pdf: reads PDF.
+        images: whether images stay, as links.
+        anchors: whether headings carry their ids, for chunks.
+
+    Raises:
+        UsageError: a package is missing.
+    """
+    if mime in HTML_TYPES:
+        made = as_markdown(document.markup, document.base, images=images, anchors=anchors)
+        facts = document.metadata
+        found = Words(document.title, made.text, facts, document.canonical, "plain" if made.is_plain else "")
+    elif mime == PDF:
+        with document.open() as stream:
+            read = pdf.read(stream.read(MAX_BYTES + 1))
+        if read.trouble == "pdf_unavailable":
+            raise needs("words", "pypdfium2", "Text of PDF")
+        facts = PageMetadata(author=read.author, published=read.created)
+        found = Words(read.title, f"{read.markdown}\n" if read.markdown else "", facts, "", read.trouble)
+    else:
+        text = charset.to_utf8(document.content, document.charset).decode("utf-8", "replace")
+        found = Words("", text)
+    if len(found.markdown) > MAX_MARKDOWN:
+        found = found._replace(markdown=found.markdown[:MAX_MARKDOWN], trouble="cut")
+    if not found.markdown.strip():
+        return found._replace(markdown="", trouble=found.trouble or "no_words")
+    return found
+
+
+def words_of_answer(url: str, response: Response, *, images: bool = False) -> Words:
+    """The words of an answer.
+
+    Raises:
+        UsageError: its type has none, or a package is missing.
+    """
+    content = beginning(response.document, 1 << 16)
+    mime = sniff_media_type(content, response.content_type)
+    if mime not in TYPES:
+        raise UsageError(f"{url} is {mime or 'of no known type'}: only HTML, plain text and PDF have words")
+    pdf = PdfReading()
+    try:
+        return words_of(Document(Visit(Task(url, ""), response, mime=mime)), mime, pdf, images=images)
+    finally:
+        pdf.close()
+
+
+def archived_words(url: str, document: ArchivedDocument, *, images: bool = False) -> Words:
+    """The words of an archived document.
+
+    Raises:
+        UsageError: its content coding cannot be undone, its type has no words, or a package is missing.
+    """
+    source = document.source
+    found = undone(source.headers, source.body, MAX_BYTES + 1)
+    if not found.is_readable:
+        raise UsageError(f"{url}: {found.error}; `gossamer cat` writes the body as it came")
+    response = Response(Outcome.OK, 200, headers=source.headers, body=source.body, decoded=found.data)
+    return words_of_answer(url, response, images=images)

@@ -1,0 +1,114 @@
+"""Markdown of the main part of pages, and the facts that pages state."""
+
+import time
+
+import pytest
+
+from gossamer.documents.document import Document
+from gossamer.documents.markdown import as_markdown, needs
+from gossamer.testing.storage import visit
+from gossamer.values.errors import UsageError
+
+PROSE = (
+    "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year. "
+    * 3
+)
+ARTICLE = (
+    '<script type="application/ld+json">{"@graph": [{"@type": "NewsArticle", "author": [{"name": "A"}, {"name": "B"}],'
+    '"datePublished": "2026-03-03", "image": {"url": "http://b.test/i"}}]}</script>'
+)
+MENU = "<ul>" + "".join(f"<li><a href={number}>entry {number}</a>" for number in range(20)) + "</ul>"
+
+
+def made(inner: str, **options: bool) -> str:
+    page = f"<body><div>{MENU}</div><main><p>{PROSE}{inner}</main><div>{MENU}</div>"
+    return as_markdown(page.encode(), "http://a.test/b/c", **options).text.removeprefix(PROSE.strip()).strip()
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<h2 id=x>Two <a class=headerlink href=#x>¶</a></h2>", "## Two"),
+        ("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c"),
+        ("<ol><li>a<li>b</ol>", "1. a\n2. b"),
+        ("<table><tr><th>a<th>b<tr><td>1<td></table>", "| a | b |\n| - | - |\n| 1 | |"),
+        ("<p>see the <a href='../d?e=1#f'>link</a>", "see the [link](http://a.test/d?e=1#f)"),
+        ("<p>see the <a href='javascript:alert(1)'>link</a>", "see the link"),
+        ('<p><a href="data:text/html,x">link</a> and text', "link and text"),
+        ("<pre><code class='language-py'>x  =  1\n</code></pre>", "```py\nx  =  1\n```"),
+        ("<pre class='brush: java'>int x;</pre><p>after", "```java\nint x;\n```\n\nafter"),
+        (
+            "<div class='highlight-c notranslate'><div class=highlight><pre><span>int</span> x;</pre></div></div>",
+            "```c\nint x;\n```",
+        ),
+        ("<div class=highlight><pre data-lang=Go>x</pre></div>", "```go\nx\n```"),
+        ("<pre>plain &lt;b&gt;</pre>", "```\nplain <b>\n```"),
+        ("<blockquote><p>said</blockquote>", "> said"),
+        ("<p>\\(a_1 * b_2\\) and $x^2$", "\\(a_1 * b_2\\) and $x^2$"),
+        ("<p>text<img src=i.png alt=i>", "text"),
+        ("<nav>menu</nav><script>x</script><style>y</style><!-- z -->", ""),
+    ],
+)
+def test_content_is_written_as_markdown(markup: str, text: str) -> None:
+    found = "\n".join(" ".join(line.split()) if line.startswith("|") else line for line in made(markup).split("\n"))
+    assert found.replace("---", "-") == text
+
+
+def test_images_stay_by_choice() -> None:
+    assert made("<p>text <img src=i.png alt=i>", images=True) == "text ![i](http://a.test/b/i.png)"
+
+
+@pytest.mark.parametrize("opens", ["<div>", "<ul><li>", "<blockquote>", "<b>", "<table><tr><td>"])
+def test_no_word_is_lost_in_elements_without_end(opens: str) -> None:
+    found = as_markdown((opens * 100_000 + f"<p>{PROSE}</p>").encode(), "http://a.test/")
+    assert found.text.count("The committee") == 3 and len(found.text) < 2_000
+
+
+@pytest.mark.parametrize(
+    "page", ["<p>" + "word " * 200_000, "<table>" + "<tr><td>a<td>b" * 100_000, "<" * 1_000_000, ""]
+)
+def test_large_and_empty_pages_are_written_in_linear_time(page: str) -> None:
+    began = time.process_time()
+    as_markdown(page.encode(), "")
+    assert time.process_time() - began < 10
+
+
+def test_a_document_has_its_markdown_and_says_when_it_is_not_whole() -> None:
+    document = Document(visit("http://a.test/", f"<p>{PROSE}</p>".encode()))
+    assert document.markdown == PROSE.strip() + "\n" and not document.missed
+    large = Document(visit("http://a.test/", f"<p>{PROSE}{'<p>' * 500_000}".encode()))
+    assert (large.markdown, large.missed) == (PROSE.strip() + "\n", "text_cut")
+
+
+def test_a_missing_package_is_one_line_with_the_command_that_installs_it() -> None:
+    error = needs("words", "html-to-markdown", "Markdown")
+    assert isinstance(error, UsageError) and "\n" not in str(error)
+    assert str(error).startswith("Markdown needs html-to-markdown; install it: ") and "pypdfium2" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("head", "facts"),
+    [
+        ('<meta name=Author content="J.  Doe">', {"author": "J. Doe"}),
+        (
+            '<meta property="article:published_time" content="2026-03-01T10:00:00Z">',
+            {"published": "2026-03-01T10:00:00Z"},
+        ),
+        ("<time datetime=2026-03-02>x</time>", {"published": "2026-03-02"}),
+        ("<meta name=date content=yesterday>", {}),
+        ('<meta property=og:image content="/i.png">', {"image": "http://a.test/i.png"}),
+        ('<meta name=description content="a &amp; b">', {"description": "a & b"}),
+        (
+            ARTICLE,
+            {"author": "A, B", "published": "2026-03-03", "image": "http://b.test/i"},
+        ),
+        ('<script type="application/ld+json">{"@type": [</script><meta name=author content=C>', {"author": "C"}),
+        (f'<script type="application/ld+json">{"[" * 50_000}</script>', {}),
+        ("<meta name=author content=https://a.test/people>", {}),
+    ],
+)
+def test_facts_that_a_page_states(head: str, facts: "dict[str, str]") -> None:
+    import msgspec
+
+    page = Document(visit("http://a.test/", f"<head>{head}</head><p>{PROSE}".encode()))
+    assert msgspec.to_builtins(page.metadata) == facts
