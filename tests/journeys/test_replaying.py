@@ -23,7 +23,7 @@ from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls, key_of
-from gossamer.dashboard.guarding import Guard, Keys
+from gossamer.dashboard.guarding import DashboardGuard, Keys
 from gossamer.dashboard.questions import Replays
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -184,7 +184,7 @@ def test_a_replay_needs_no_cookie_but_an_address_that_a_reader_was_given(crawled
     async def attempts() -> None:
         replays, crawls = Replays(clock), Crawls([folder])
         app = application(crawls, replays=replays)
-        guard = Guard(app, Keys("f" * 43, READ), PORT, is_given=replays.is_given)
+        guard = DashboardGuard(app, Keys("f" * 43, READ), PORT, is_given=replays.is_given)
         enter, bearer = f"/api/crawls/{key_of(folder)}/replay", f"Bearer {READ}"
         first = f"{enter}?{urlencode({'url': web.url('/')})}"
         assert (await ask(guard, first)).status == 401

@@ -1,5 +1,6 @@
 """`gossamer serve-sparql`: the SPARQL protocol, asked as programs and browsers ask it, friendly ones and others."""
 
+import contextlib
 import http.client
 import json
 import signal
@@ -199,6 +200,18 @@ def test_a_request_that_is_no_query_is_refused(served: str) -> None:
     assert send(served, "POST", "the beginning", **large)[0] == 413
     assert send(f"{served}?query=ASK%7B%7D&query=ASK%7B%7D")[0] == 400
     assert send(f"{served}?{'a&' * 2000}")[0] == 400
+
+
+def test_half_sent_heads_and_bodies_keep_no_question_waiting(served: str) -> None:
+    parts = urlsplit(served)
+    assert parts.hostname is not None and parts.port is not None
+    head = f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+    body = "Content-Type: application/sparql-query\r\nContent-Length: 99\r\n\r\nASK"
+    with contextlib.ExitStack() as held:
+        for said in [head] * 60 + [head + body] * 10:
+            held.enter_context(socket.create_connection((parts.hostname, parts.port))).sendall(said.encode())
+        assert send(f"{served}?query=ASK%7B%7D")[0] == 200
+    assert send(served, "POST", Content_Type="application/sparql-query", Transfer_Encoding="chunked")[0] == 411
 
 
 def test_it_listens_on_this_machine_alone(served: str) -> None:

@@ -16,24 +16,23 @@ so that being on this machine proves nothing:
 
 import enum
 import hmac
-import ipaddress
 import os
-import re
 import secrets
 import stat
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import msgspec
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Scope
 
 from gossamer.analysis.replaying import REPLAY
+from gossamer.crawls.server import Guard, length_of, names_server, parted_host, refusal
 from gossamer.values.errors import UsageError
 
 # The two keys of a user's dashboards: one for everything, one for looking. They lie in a file that nobody else can read.
@@ -122,9 +121,6 @@ MAX_TARGET = 16_384
 #: Browsers that are remembered at once; the one that came first is forgotten.
 MAX_SESSIONS = 256
 
-#: A length as it may be read: Python refuses to make a number of thousands of digits.
-_DIGITS = re.compile(r"[0-9]{1,9}")
-
 #: Said with every answer: nothing but our own files is loaded, no script stands in a page, nobody shows us in a frame.
 HEADERS = {
     "Content-Security-Policy": (
@@ -143,8 +139,11 @@ HEADERS = {
 ACCESS = "gossamer.access"
 
 
-class Guard:
-    """The application, guarded."""
+class DashboardGuard(Guard):
+    """Lets in browsers and programs that have a key."""
+
+    headers = HEADERS
+    max_body = MAX_BODY
 
     def __init__(
         self,
@@ -166,7 +165,7 @@ class Guard:
             scheme: `http` or `https`.
             is_given: says of the query of an address of a replay whether it was given out and is still good.
         """
-        self._app = app
+        super().__init__(app)
         self._keys = keys
         self._port = port
         self._name = name.lower()
@@ -175,49 +174,25 @@ class Guard:
         self._cookie = f"gossamer-{port}"
         self._sessions: OrderedDict[str, Access] = OrderedDict()
 
-    def __repr__(self) -> str:
-        return f"<Guard at port {self._port}: {len(self._sessions)} browsers>"
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let the application."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            return  # the server speaks no WebSocket
-
-        async def dressed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        refused = self._refused(scope)
-        if refused is not None:
-            await refused(scope, receive, dressed)
-            return
-        await self._app(scope, _bounded(receive), dressed)
-
-    def _refused(self, scope: Scope) -> Response | None:
+    def refused(self, scope: Scope) -> Response | None:
         """The answer to a request that goes no further; None lets it in, with :data:`ACCESS` in its scope."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self._is_ours(host):
-            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "the request names another host than the dashboard")
+            return refusal(HTTPStatus.MISDIRECTED_REQUEST, "the request names another host than the dashboard")
         if method not in METHODS:
-            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET, HEAD and POST are answered")
+            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET, HEAD and POST are answered")
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MAX_TARGET:
-            return _refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "the address is too long")
+            return refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "the address is too long")
         if path == REPLAY:
             return None if method != "POST" and self._is_given(scope["query_string"]) else _no_replay()
         if self._is_foreign(headers, host, is_entry=path == "/" and method == "GET"):
-            return _refusal(HTTPStatus.FORBIDDEN, "this request comes from another site, and gets no answer")
+            return refusal(HTTPStatus.FORBIDDEN, "this request comes from another site, and gets no answer")
         if path == "/" and method == "GET" and b"token=" in scope["query_string"]:
             return self._entered(scope["query_string"])
         access, is_cookie = self._access(headers)
         if access is Access.NOTHING:
-            return _refusal(
+            return refusal(
                 HTTPStatus.UNAUTHORIZED,
                 "open the address that gossamer printed, with the token in it, or send the token as a bearer token",
                 {"WWW-Authenticate": 'Bearer realm="gossamer"'},
@@ -230,12 +205,9 @@ class Guard:
         return None
 
     def _is_ours(self, host: str) -> bool:
-        name, _, port = host.lower().rpartition(":")
-        if not name or not port.isdigit() or host.endswith("]"):
-            name, port = host.lower(), "443" if self._scheme == "https" else "80"
-        if port != str(self._port):
-            return False
-        return name in ("localhost", self._name) or _is_address(name)
+        name, port = parted_host(host)
+        usual = "443" if self._scheme == "https" else "80"
+        return (port or usual) == str(self._port) and names_server(name, self._name)
 
     def _is_foreign(self, headers: Headers, host: str, *, is_entry: bool) -> bool:
         """Another origin asks. A link to the first page may stand anywhere: without a cookie it opens nothing."""
@@ -252,7 +224,7 @@ class Guard:
         key = parse_qs(query.decode("latin-1")).get("token", [""])[0]
         access = self._keys.access(key)
         if access is Access.NOTHING:
-            return _refusal(HTTPStatus.FORBIDDEN, "this token is not valid; the dashboard may have new ones")
+            return refusal(HTTPStatus.FORBIDDEN, "this token is not valid; the dashboard may have new ones")
         session = secrets.token_urlsafe(32)
         self._sessions[session] = access
         while len(self._sessions) > MAX_SESSIONS:
@@ -272,47 +244,18 @@ class Guard:
         return self._sessions.get(given, Access.NOTHING), True
 
 
-def _is_address(name: str) -> bool:
-    """An address is no name that somebody could let lead here."""
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
-
-
 def _unsafe(headers: Headers, access: Access, *, is_cookie: bool) -> Response | None:
     if access is not Access.FULL:
-        return _refusal(HTTPStatus.FORBIDDEN, "this token may only read")
+        return refusal(HTTPStatus.FORBIDDEN, "this token may only read")
     if is_cookie and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
-        return _refusal(HTTPStatus.FORBIDDEN, "a browser has to name its origin")
+        return refusal(HTTPStatus.FORBIDDEN, "a browser has to name its origin")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return _refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be JSON")
-    length = headers.get("content-length", "")
-    if not _DIGITS.fullmatch(length) or int(length) > MAX_BODY:
-        return _refusal(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has to say its length, {MAX_BODY} bytes at most"
-        )
+        return refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be JSON")
+    length = length_of(headers)
+    if length is None or length > MAX_BODY:
+        return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has to say its length, {MAX_BODY} bytes at most")
     return None
 
 
-def _bounded(receive: Receive) -> Receive:
-    """A body of which no more is taken than was announced at most."""
-    taken = 0
-
-    async def bounded() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if taken > MAX_BODY else message
-
-    return bounded
-
-
 def _no_replay() -> Response:
-    return _refusal(HTTPStatus.FORBIDDEN, "this address is not valid, or no longer; open the replay from the dashboard")
-
-
-def _refusal(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Response:
-    # The connection is closed: a body that comes with the request, in time or never, is not read.
-    return PlainTextResponse(f"{text}\n", status_code=status, headers={"connection": "close", **(headers or {})})
+    return refusal(HTTPStatus.FORBIDDEN, "this address is not valid, or no longer; open the replay from the dashboard")

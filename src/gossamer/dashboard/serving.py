@@ -6,7 +6,6 @@ whose standard input ends with the crawl, and so does it.
 
 import asyncio
 import contextlib
-import ipaddress
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -15,19 +14,13 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
-from gossamer.crawls.listening import listening_socket
+from gossamer.crawls.server import is_loopback, listening_socket, server
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls
-from gossamer.dashboard.guarding import Guard, keys_file, read_keys
+from gossamer.dashboard.guarding import DashboardGuard, keys_file, read_keys
 from gossamer.dashboard.questions import Replays
 from gossamer.dashboard.sites import folders, sites_file
-from gossamer.mobile.runtime.serving import HurriedProtocol
 from gossamer.values.errors import UsageError
-
-# Where a dashboard may listen: on this machine, or elsewhere where somebody says how that is safe, or that it is meant.
-#
-# Place in the flow: commands read what a person wrote here, before the libraries of the server are loaded; :mod:`serving`
-# listens.
 
 
 class Listening(msgspec.Struct, frozen=True):
@@ -62,7 +55,7 @@ def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bo
     if bool(certificate) != bool(key):
         raise UsageError("a certificate and its key belong together; give both")
     found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key)
-    if not (_is_loopback(found.name) or certificate or is_open):
+    if not (is_loopback(found.name) or certificate or is_open):
         raise UsageError(
             f"{found.name} can be reached from other machines, and tokens would travel in the clear; "
             "give --certificate and --key, or use --without-tls"
@@ -70,21 +63,11 @@ def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bo
     return found
 
 
-def _is_loopback(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
-
-
 #: Connections at once: some browsers, each with several.
 MAX_CONNECTIONS = 256
 
 #: Bytes of the head of a request.
 MAX_HEAD = 32_768
-
-#: Seconds that open streams have to end when the dashboard does.
-GRACE = 2
 
 
 def serve(
@@ -106,29 +89,19 @@ def serve(
         port = bound.getsockname()[1]
         crawls, replays = Crawls(places, lambda: folders(sites_file())), Replays()
         app = application(crawls, replays=replays)
-        guard = Guard(app, keys, port, name=listening.name, scheme=listening.scheme, is_given=replays.is_given)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                guard,
-                log_level="critical",
-                access_log=False,
-                http=HurriedProtocol,
-                ws="none",
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                limit_concurrency=MAX_CONNECTIONS,
-                h11_max_incomplete_event_size=MAX_HEAD,
-                timeout_graceful_shutdown=GRACE,
-                ssl_certfile=listening.certificate or None,
-                ssl_keyfile=listening.key or None,
-            )
+        guard = DashboardGuard(app, keys, port, name=listening.name, scheme=listening.scheme, is_given=replays.is_given)
+        serving = server(
+            guard,
+            most=MAX_CONNECTIONS,
+            head=MAX_HEAD,
+            certificate=listening.certificate or None,
+            key=listening.key or None,
         )
         name = f"[{listening.name}]" if ":" in listening.name else listening.name
         address = f"{listening.scheme}://{name}:{port}/?token="
         tell(address + keys.full, address + keys.read)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends gracefully, and raises it after
-            asyncio.run(_serve(server, bound, is_child=is_child))
+            asyncio.run(_serve(serving, bound, is_child=is_child))
 
 
 async def _serve(server: uvicorn.Server, bound: socket.socket, *, is_child: bool) -> None:

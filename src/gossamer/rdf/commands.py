@@ -236,7 +236,7 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     """
     from gossamer.query.engine import check_triples
     from gossamer.rdf.store.asking import QuestionLimits
-    from gossamer.rdf.store.serving import SparqlServer
+    from gossamer.rdf.store.serving import serve
     from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
@@ -244,13 +244,11 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     limits = QuestionLimits(
         seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes"))
     )
-    with SparqlServer(place, port, limits) as server:
-        print(server.url, flush=True)
-        signal.signal(signal.SIGTERM, _stop)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            tell_plain("stopped")
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        serve(place, port, limits, lambda url: print(url, flush=True))
+    except KeyboardInterrupt:
+        tell_plain("stopped")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from gossamer.crawls.server import Guard
 from gossamer.dashboard.guarding import (
     ACCESS,
     HEADERS,
@@ -14,7 +15,7 @@ from gossamer.dashboard.guarding import (
     MAX_SESSIONS,
     MAX_TARGET,
     Access,
-    Guard,
+    DashboardGuard,
     Keys,
     read_keys,
 )
@@ -49,7 +50,7 @@ class Door:
 
     def __init__(self, **more: Any) -> None:
         self.inside = Inside()
-        self.guard = Guard(self.inside, KEYS, PORT, **more)
+        self.guard = DashboardGuard(self.inside, KEYS, PORT, **more)
         self.headers: dict[str, str] = {}
 
     def ask(
@@ -325,3 +326,33 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_a_certificate_without_its_key_is_refused() -> None:
     with pytest.raises(UsageError):
         read_address("", "c.pem")
+
+
+def test_a_body_that_does_not_come_in_time_is_given_up_and_an_open_connection_is_not() -> None:
+    class Hasty(Guard):
+        max_body, patience = 100, 0.0
+
+        def refused(self, scope: Scope) -> None:
+            return None
+
+    told: list[Any] = []
+    parts: list[Any] = []
+
+    async def receive() -> Any:
+        if not parts:
+            await asyncio.Event().wait()
+        return parts.pop(0)
+
+    async def inside(scope: Scope, receive: Receive, send: Send) -> None:
+        told.extend([await receive(), await receive()])
+
+    async def send(message: Any) -> None:
+        pass
+
+    parts[:] = [{"type": "http.request", "body": b"a", "more_body": True}]
+    asyncio.run(Hasty(inside)({"type": "http"}, receive, send))
+    assert told[1] == {"type": "http.disconnect"}
+    told.clear()
+    parts[:] = [{"type": "http.request", "body": b"a"}, {"type": "http.disconnect", "by": "the client"}]
+    asyncio.run(Hasty(inside)({"type": "http"}, receive, send))
+    assert told[1]["by"] == "the client"

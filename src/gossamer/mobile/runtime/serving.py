@@ -6,85 +6,25 @@ Place in the flow: `gossamer runtime --serve` calls :func:`serve`. Off loopback 
 import asyncio
 import contextlib
 import fcntl
-import ipaddress
 import os
 import signal
 import socket
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
-import h11
 import msgspec
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
-from gossamer.crawls.listening import listening_socket
+from gossamer.crawls.server import is_loopback, listening_socket, server
 from gossamer.engine.confinement import Walls
 from gossamer.mobile.confined.keeper import ProcessLimits, walls_here
 from gossamer.mobile.judging import allowed_processors
 from gossamer.mobile.runtime.host import RuntimeHost
 from gossamer.mobile.runtime.senders import Senders, own_certificate
 from gossamer.mobile.runtime.standing import Diary, HostStanding, write_standing
+from gossamer.mobile.runtime.web import SenderGuard, application
 from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-
-# Connections that say nothing are closed: each is given some seconds for the head of a request, from its first byte on.
-#
-# Place in the flow: uvicorn makes one of these for each connection of a runtime and of the dashboard. It has no such limit
-# of its own, and as many silent connections as it takes at once would keep everybody out.
-
-
-class HurriedProtocol(H11Protocol):
-    """HTTP/1.1, in time."""
-
-    SECONDS = 10.0
-
-    #: Connections of each server whose head has not come, the oldest first. Where they are half of all connections, the oldest
-    #: is closed for each new one: a stranger who opens many does not keep out the owner, whose head comes at once.
-    _headless: ClassVar[WeakKeyDictionary[ServerState, "OrderedDict[HurriedProtocol, asyncio.TimerHandle]"]] = (
-        WeakKeyDictionary()
-    )
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to count."""
-        super().connection_made(transport)
-        self._count()
-
-    def data_received(self, data: bytes) -> None:
-        """Count on, or begin with the next request: uvicorn counts the pauses between two, and ends that with the first byte."""
-        super().data_received(data)
-        self._count()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """There is nobody to hurry."""
-        self._end()
-        super().connection_lost(exc)
-
-    def _count(self) -> None:
-        waiting = self._waiting()
-        if self.conn.their_state is not h11.IDLE:
-            self._end()
-        elif self not in waiting and not self.transport.is_closing():
-            waiting[self] = self.loop.call_later(self.SECONDS, self._late)
-            if self.limit_concurrency is not None and len(waiting) > self.limit_concurrency // 2:
-                next(iter(waiting))._late()
-
-    def _waiting(self) -> "OrderedDict[HurriedProtocol, asyncio.TimerHandle]":
-        return self._headless.setdefault(self.server_state, OrderedDict())
-
-    def _end(self) -> None:
-        handle = self._waiting().pop(self, None)
-        if handle is not None:
-            handle.cancel()
-
-    def _late(self) -> None:
-        self._end()
-        self.transport.abort()
-
 
 #: Where it listens if nobody says anything else.
 ADDRESS = "127.0.0.1:8643"
@@ -93,8 +33,6 @@ ADDRESS = "127.0.0.1:8643"
 MAX_CONNECTIONS = 128
 #: Bytes of the head of a request.
 MAX_HEAD = 16_384
-#: Seconds that answers under way have when the runtime ends.
-_GRACE = 2
 
 #: Seconds between two descriptions of itself on the disk.
 _DESCRIBE = 1.0
@@ -124,11 +62,7 @@ def read_listening(text: str, *, tls: bool = False) -> RuntimeAddress:
     name = name.strip("[]")
     if not name or not (port.isascii() and port.isdigit() and int(port) < 65_536):
         raise UsageError(f"listen {text!r}: write HOST:PORT, as 127.0.0.1:8643 or 0.0.0.0:8643")
-    try:
-        is_loopback = ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        is_loopback = name == "localhost"
-    return RuntimeAddress(name, int(port), tls or not is_loopback)
+    return RuntimeAddress(name, int(port), tls or not is_loopback(name))
 
 
 def state_folder(text: str = "") -> Path:
@@ -244,16 +178,18 @@ async def _serve(
     certificate: Path | None,
     tell: Callable[[HostStanding], None],
 ) -> None:
-    server = _server(host, folder, diary, certificate)
+    file = str(certificate) if certificate else None
+    guard = SenderGuard(application(host), Senders(folder), diary)
+    serving = server(guard, most=MAX_CONNECTIONS, head=MAX_HEAD, certificate=file, key=file)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         # uvicorn sends itself the signal again when it has ended, which must not end the process before crawlers are ended.
-        loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+        loop.add_signal_handler(number, lambda: setattr(serving, "should_exit", True))
     async with host:
         describing = asyncio.create_task(_describe(host, folder, standing))
         tell(standing)
         try:
-            await server.serve(sockets=[bound])
+            await serving.serve(sockets=[bound])
         finally:
             describing.cancel()
     write_standing(folder, standing, host)
@@ -263,28 +199,3 @@ async def _describe(host: RuntimeHost, folder: Path, standing: HostStanding) -> 
     while True:
         await asyncio.to_thread(write_standing, folder, standing, host)
         await asyncio.sleep(_DESCRIBE)
-
-
-def _server(host: RuntimeHost, folder: Path, diary: Diary, certificate: Path | None) -> Any:
-    import uvicorn
-
-    from gossamer.mobile.runtime.web import SenderGuard, application
-
-    return uvicorn.Server(
-        uvicorn.Config(
-            SenderGuard(application(host), Senders(folder), diary),
-            log_level="critical",
-            access_log=False,
-            http=HurriedProtocol,
-            ws="none",
-            lifespan="off",
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            limit_concurrency=MAX_CONNECTIONS,
-            h11_max_incomplete_event_size=MAX_HEAD,
-            timeout_graceful_shutdown=_GRACE,
-            ssl_certfile=str(certificate) if certificate else None,
-            ssl_keyfile=str(certificate) if certificate else None,
-        )
-    )

@@ -16,15 +16,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
+from gossamer.crawls.server import Guard, json_answer
 from gossamer.mobile.contract import MAX_CRAWLER, MAX_WAIT, CrawlerStanding, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
 from gossamer.mobile.runtime.senders import Senders
@@ -48,11 +48,11 @@ MAX_REQUESTS = 8
 SENDER = "gossamer.sender"
 
 
-class SenderGuard:
-    """The application, guarded."""
+class SenderGuard(Guard):
+    """Lets in the senders that the owner has admitted, each with some requests at a time."""
 
     def __init__(self, app: ASGIApp, senders: Senders, diary: Diary, now: Callable[[], float] = time.monotonic) -> None:
-        self._app = app
+        super().__init__(app)
         self._senders = senders
         self._diary = diary
         self._now = now
@@ -60,27 +60,21 @@ class SenderGuard:
         """Address -> when its minute began, and how many wrong keys came."""
         self._live: dict[str, int] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        if scope["type"] != "http":
-            return
+    def refused(self, scope: Scope) -> Response | None:
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         sender = self._senders.sender(key.strip()) if scheme.lower() == "bearer" else ""
         if not sender:
-            await self._turned_away((scope.get("client") or ("",))[0])(scope, receive, send)
-            return
+            return self._turned_away((scope.get("client") or ("",))[0])
         if self._live.get(sender, 0) >= MAX_REQUESTS:
-            await _refused(429, f"you have {MAX_REQUESTS} requests in flight already; wait for an answer")(
-                scope, receive, send
-            )
-            return
+            return _refused(429, f"you have {MAX_REQUESTS} requests in flight already; wait for an answer")
         self._live[sender] = self._live.get(sender, 0) + 1
-        try:
-            await self._app({**scope, SENDER: sender}, receive, send)
-        finally:
-            self._live[sender] -= 1
+        scope[SENDER] = sender
+        return None
 
-    def _turned_away(self, address: str) -> JSONResponse:
+    def ended(self, scope: Scope) -> None:
+        self._live[scope[SENDER]] -= 1
+
+    def _turned_away(self, address: str) -> Response:
         """The answer to a wrong key from an address."""
         began, count = self._wrong.pop(address, (self._now(), 0))
         if self._now() - began >= MINUTE:
@@ -96,9 +90,9 @@ class SenderGuard:
         return _refused(401, "the request has no key of a sender; ask the owner of the runtime for one")
 
 
-def _refused(status: int, told: str) -> JSONResponse:
+def _refused(status: int, told: str) -> Response:
     # The connection is closed: a body that nobody wants is not read.
-    return JSONResponse({"reason": "not_authorized", "told": told}, status, {"connection": "close"})
+    return json_answer({"reason": "not_authorized", "told": told}, status, {"connection": "close"})
 
 
 #: Seconds that a crawler's bytes may take to come.
@@ -118,9 +112,9 @@ def application(host: RuntimeHost) -> Starlette:
             try:
                 return await call(host.link(request.scope[SENDER]), request)
             except RuntimeRefused as refused:
-                return _json({"reason": refused.reason, "told": str(refused)}, 422)
+                return json_answer({"reason": refused.reason, "told": str(refused)}, 422)
             except (RuntimeUnavailable, ClientDisconnect) as error:
-                return _json({"reason": "later", "told": str(error)}, 503)
+                return json_answer({"reason": "later", "told": str(error)}, 503)
 
         return answered
 
@@ -137,11 +131,11 @@ def application(host: RuntimeHost) -> Starlette:
 
 
 async def _offer(link: HostedLink, request: Request) -> Response:
-    return _json(await link.offer())
+    return json_answer(await link.offer())
 
 
 async def _send(link: HostedLink, request: Request) -> Response:
-    return _json(await link.send(request.path_params["identity"], await _body(request)))
+    return json_answer(await link.send(request.path_params["identity"], await _body(request)))
 
 
 async def _batch(link: HostedLink, request: Request) -> Response:
@@ -151,16 +145,16 @@ async def _batch(link: HostedLink, request: Request) -> Response:
         wait = 0.0
     found = await link.batch(request.path_params["identity"], _sequence(request), wait)
     if isinstance(found, CrawlerStanding):
-        return _json(found, 202)
+        return json_answer(found, 202)
     return Response(found, media_type="application/octet-stream")
 
 
 async def _acknowledge(link: HostedLink, request: Request) -> Response:
-    return _json(await link.acknowledge(request.path_params["identity"], _sequence(request)))
+    return json_answer(await link.acknowledge(request.path_params["identity"], _sequence(request)))
 
 
 async def _cancel(link: HostedLink, request: Request) -> Response:
-    return _json(await link.cancel(request.path_params["identity"]))
+    return json_answer(await link.cancel(request.path_params["identity"]))
 
 
 def _sequence(request: Request) -> int:
@@ -187,7 +181,3 @@ async def _body(request: Request) -> bytes:
     except TimeoutError:
         raise RuntimeUnavailable(f"the crawler did not come within {PATIENCE:g} s") from None
     return bytes(body)
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,7 +1,8 @@
 """The SPARQL 1.1 Protocol over HTTP, read only and on loopback: a token in the path says who may ask.
 
-Place in the flow: `gossamer serve-sparql` runs :class:`SparqlServer`. Requests are read by :mod:`protocol`, questions answered by
-:mod:`asking` on a copy of the store that is renewed while the crawl goes on. What people see is made by :mod:`html_answers`.
+Place in the flow: `gossamer serve-sparql` calls :func:`serve`; :mod:`gossamer.crawls.server` is the server. :mod:`protocol` reads
+requests and makes the page for people, and :mod:`asking` answers questions on a copy of the store that is renewed while the crawl
+goes on.
 """
 
 import asyncio
@@ -9,13 +10,16 @@ import contextlib
 import hmac
 import io
 import secrets
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from gossamer.crawls.server import Guard, length_of, listening_socket, names_server, parted_host, refusal, server
 from gossamer.rdf.store.asking import QuestionLimits, TooMuch, ask, current_copy
 from gossamer.rdf.store.graphs import write_graph
 from gossamer.rdf.store.protocol import (
@@ -29,7 +33,8 @@ from gossamer.rdf.store.protocol import (
     result_headers,
     wanted,
 )
-from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
+from gossamer.rdf.store.questions import SparqlQuestion
+from gossamer.values.errors import CrawlDirectoryError, GossamerError
 
 #: Seconds after which a question has a new copy of the store.
 RENEWED = 10.0
@@ -37,52 +42,67 @@ RENEWED = 10.0
 #: Questions that are answered at once; others are told to come again.
 AT_ONCE = 4
 
-#: Bytes of a query.
-_MOST_BYTES = 1 << 20
+#: Bytes of a query in a body, and of the head of a request, which has it in its address otherwise.
+_MOST_BYTES, _MAX_HEAD = 1 << 20, 1 << 17
 
-#: Seconds that a client may take to say what it wants, and to take what it gets.
-_PATIENCE = 30.0
+#: Connections at once.
+_MAX_CONNECTIONS = 64
 
-#: Names by which a browser on this machine calls it: a name of somebody else's leads here by their tricks alone.
-_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+def serve(directory: Path, port: int, limits: QuestionLimits, tell: Callable[[str], None]) -> None:
+    """Answer questions to the triples of a crawl until a signal says that it is enough.
+
+    Args:
+        directory: the crawl directory.
+        port: on loopback; 0 for a free one.
+        limits: what a question may take.
+        tell: gets the address with its token, once it listens.
+
+    Raises:
+        UsageError: the port cannot be used.
+    """
+    path = f"/{secrets.token_urlsafe(16)}/sparql"
+    with listening_socket("127.0.0.1", port, _MAX_CONNECTIONS) as bound:
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}{path}"
+        guard = SparqlGuard(SparqlEndpoint(Copies(directory, limits.seconds), url, limits), path)
+        serving = server(guard, most=_MAX_CONNECTIONS, head=_MAX_HEAD)
+        tell(url)
+        asyncio.run(serving.serve(sockets=[bound]))
 
 
 class Copies:
-    """Copies of the store, each shared by those who ask within :data:`RENEWED` seconds."""
+    """Copies of the store, each shared by the questions of :data:`RENEWED` seconds."""
 
     def __init__(self, directory: Path, patience: float) -> None:
         self._directory = directory
         self._patience = patience
-        self._lock = threading.Lock()
+        self._renewing = asyncio.Lock()
         self._current: _Copy | None = None
 
-    @contextlib.contextmanager
-    def one(self) -> Iterator[Path]:
+    @contextlib.asynccontextmanager
+    async def one(self) -> AsyncIterator[Path]:
         """A copy that stays for as long as it is used.
 
         Raises:
             GossamerError: there is none.
         """
-        with self._lock:
+        async with self._renewing:
             copy = self._current
             if copy is None or time.monotonic() - copy.made > RENEWED:
-                fresh = _Copy(self._directory, self._patience)
-                if copy is not None:
-                    copy.leave()
+                fresh = await asyncio.to_thread(_Copy, self._directory, self._patience)
+                self.close()
                 self._current = copy = fresh
             copy.users += 1
         try:
             yield copy.path
         finally:
-            with self._lock:
-                copy.leave()
+            copy.leave()
 
     def close(self) -> None:
-        """Let go of the last."""
-        with self._lock:
-            if self._current is not None:
-                self._current.leave()
-                self._current = None
+        """Let go of the newest."""
+        copy, self._current = self._current, None
+        if copy is not None:
+            copy.leave()
 
 
 class _Copy:
@@ -100,153 +120,124 @@ class _Copy:
             self._stack.close()
 
 
-class SparqlServer(ThreadingHTTPServer):
-    """Answers questions to the triples of one crawl directory."""
+class SparqlGuard(Guard):
+    """Lets in programs and browsers of this machine that know the path."""
 
-    daemon_threads = True
+    max_body = _MOST_BYTES
 
-    def __init__(self, directory: Path, port: int, limits: QuestionLimits) -> None:
-        """Listen; nothing is answered before `serve_forever`.
+    def __init__(self, app: "SparqlEndpoint", path: str) -> None:
+        super().__init__(app)
+        self._path = path.encode()
 
-        Args:
-            directory: the crawl directory.
-            port: on loopback; 0 for a free one.
-            limits: what a question may take.
+    def refused(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        if not names_server(parted_host(headers.get("host", ""))[0]):
+            return _refusal(421, "this server answers only programs on its own machine")
+        if scope["method"] not in ("GET", "POST"):
+            return _refusal(501, "only GET and POST are answered")
+        if not hmac.compare_digest(scope["raw_path"], self._path):
+            return _refusal(404, "use the address with the token that `gossamer serve-sparql` printed")
+        if scope["method"] == "POST":
+            length = length_of(headers)
+            if length is None:
+                return _refusal(411, "a POST needs a Content-Length")
+            if length > _MOST_BYTES:
+                return _refusal(413, f"a query may have at most {_MOST_BYTES} bytes")
+        return None
 
-        Raises:
-            UsageError: the port cannot be used.
-        """
+
+class SparqlEndpoint:
+    """The application: answers requests that the guard has let in."""
+
+    def __init__(self, copies: Copies, url: str, limits: QuestionLimits) -> None:
+        self._copies, self._url, self._limits = copies, url, limits
+        self._places = AT_ONCE
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        request = Request(scope, receive)
         try:
-            super().__init__(("127.0.0.1", port), _Handler)
-        except (OSError, OverflowError) as error:
-            raise UsageError(f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}") from None
-        self.path = f"/{secrets.token_urlsafe(16)}/sparql"
-        self.limits = limits
-        self.copies = Copies(directory, limits.seconds)
-        self.places = threading.BoundedSemaphore(AT_ONCE)
-
-    @property
-    def url(self) -> str:
-        """Where it listens, with the token."""
-        return f"http://127.0.0.1:{self.server_address[1]}{self.path}"
-
-    def server_close(self) -> None:
-        """Let go of port and store."""
-        super().server_close()
-        self.copies.close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no event."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    server: SparqlServer
-    timeout = _PATIENCE
-    server_version, sys_version = "gossamer", ""
-
-    def log_message(self, *_: Any) -> None:
-        """Questions are nobody's business."""
-
-    def do_GET(self) -> None:
-        self._serve("")
-
-    def do_POST(self) -> None:
+            body = (await request.body()).decode("utf-8", "replace")
+        except ClientDisconnect:
+            return
+        accept, kind = request.headers.get("accept", ""), request.headers.get("content-type", "")
         try:
-            length = int(self.headers.get("Content-Length", ""))
-        except ValueError:
-            self._refuse(411, "a POST needs a Content-Length")
-            return
-        if not 0 <= length <= _MOST_BYTES:
-            self._refuse(413, f"a query may have at most {_MOST_BYTES} bytes")
-            return
-        self._serve(self.rfile.read(length).decode("utf-8", "replace"))
-
-    def _serve(self, body: str) -> None:
-        path, _, query = self.path.partition("?")
-        host = self.headers.get("Host", "").lower()
-        if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _HOSTS:
-            self._refuse(421, "this server answers only programs on its own machine")
-            return
-        if not hmac.compare_digest(path.encode("utf-8", "replace"), self.server.path.encode()):
-            self._refuse(404, "use the address with the token that `gossamer serve-sparql` printed")
-            return
-        accept = self.headers.get("Accept", "")
-        try:
-            asked = wanted(self.command, query, self.headers.get("Content-Type", ""), body, accept)
+            asked = wanted(request.method, scope["query_string"].decode("latin-1"), kind, body, accept)
         except RefusedRequest as error:
-            self._refuse(error.status, str(error))
-            return
-        if asked.question is None:
-            self._introduce(asked, accept)
-            return
-        if not self.server.places.acquire(blocking=False):
-            self._refuse(503, "other questions are being answered; ask again", {"Retry-After": "5"})
-            return
-        try:
-            self._answer(asked)
-        finally:
-            self.server.places.release()
+            answer = _refusal(error.status, str(error))
+        else:
+            if asked.question is None:
+                answer = self._introduction(asked, accept)
+            elif not self._places:
+                answer = _refusal(503, "other questions are being answered; ask again", {"Retry-After": "5"})
+            else:
+                self._places -= 1
+                try:
+                    await self._answer(asked, asked.question, request, send)
+                except ClientDisconnect:
+                    pass
+                finally:
+                    self._places += 1
+                return
+        await answer(scope, receive, send)
 
-    def _introduce(self, asked: Wanted, accept: str) -> None:
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self._copies.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _introduction(self, asked: Wanted, accept: str) -> Response:
         if asked.is_for_people:
-            self._send(200, HTML_HEADERS, page(""))
-            return
-        form = description_form(accept)
-        out = io.StringIO()
-        write_graph(description(self.server.url), form, out)
-        self._send(200, result_headers(form), out.getvalue())
+            return Response(page(""), headers=HTML_HEADERS)
+        form, out = description_form(accept), io.StringIO()
+        write_graph(description(self._url), form, out)
+        return Response(out.getvalue(), headers=result_headers(form))
 
-    def _answer(self, asked: Wanted) -> None:
-        question = asked.question
-        assert question is not None
-        shown = Shown()
-        has_begun = False
+    async def _answer(self, asked: Wanted, question: SparqlQuestion, request: Request, send: Send) -> None:
+        shown, has_begun = Shown(), False
 
         async def begin(form: str) -> None:
             nonlocal has_begun
             shown.form = form
             if not asked.is_for_people:
-                self._begin(200, result_headers(form))
                 has_begun = True
+                headers = Response(headers=result_headers(form)).raw_headers
+                started = [(name, value) for name, value in headers if name != b"content-length"]
+                await send({"type": "http.response.start", "status": 200, "headers": started})
 
         async def take(piece: bytes) -> None:
+            if await request.is_disconnected():
+                raise ClientDisconnect  # others wait for the place of this question
             if asked.is_for_people:
                 shown.take(piece)
             else:
-                self.wfile.write(piece)
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
 
         try:
-            with self.server.copies.one() as copy:
-                asyncio.run(ask(copy, question, self.server.limits, take, begin))
+            async with self._copies.one() as copy:
+                await ask(copy, question, self._limits, take, begin)
         except GossamerError as error:
             if has_begun:
-                self.close_connection = True  # an answer that breaks off: it says no length, and its end is torn
-                return
+                raise  # the server cuts the connection, so the answer has no end
             if asked.is_for_people:
-                self._send(_status(error), HTML_HEADERS, page(question.query, error=str(error)))
+                answer = Response(page(question.query, error=str(error)), _status(error), HTML_HEADERS)
             else:
-                self._refuse(_status(error), str(error))
+                answer = _refusal(_status(error), str(error))
+            await answer(request.scope, request.receive, send)
             return
         if asked.is_for_people:
-            self._send(200, HTML_HEADERS, page(question.query, shown))
+            await Response(page(question.query, shown), headers=HTML_HEADERS)(request.scope, request.receive, send)
+        else:
+            await send({"type": "http.response.body", "body": b""})
 
-    def _refuse(self, status: int, text: str, more: dict[str, str] | None = None) -> None:
-        self.close_connection = True
-        plain = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", **(more or {})}
-        self._send(status, plain, f"{text}\n")
 
-    def _send(self, status: int, headers: dict[str, str], text: str) -> None:
-        data = text.encode("utf-8", "replace")
-        self._begin(status, {**headers, "Content-Length": str(len(data))})
-        self.wfile.write(data)
-
-    def _begin(self, status: int, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
+def _refusal(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    return refusal(status, text, {"X-Content-Type-Options": "nosniff", **(headers or {})})
 
 
 def _status(error: GossamerError) -> int:

@@ -14,10 +14,11 @@ import pytest
 import uvicorn
 from starlette.exceptions import HTTPException
 
+from gossamer.crawls.server import HurriedProtocol
 from gossamer.mobile.contract import RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 from gossamer.mobile.runtime.senders import Senders, own_certificate
-from gossamer.mobile.runtime.serving import HurriedProtocol, held, is_held, read_listening, state_folder
+from gossamer.mobile.runtime.serving import held, is_held, read_listening, state_folder
 from gossamer.mobile.runtime.standing import Diary, last_events
 from gossamer.mobile.runtime.web import SenderGuard, _sequence
 from gossamer.mobile.sources.owner import parse_sheet
