@@ -8,9 +8,15 @@ import pytest
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import DesignationSheet, KeptDesignations
-from gossamer.agents.marshaler import GivenHostNames, HostNamesSheet, Marshal
+from gossamer.agents.marshaler import (
+    GivenHostNames,
+    HostNamesSheet,
+    Marshal,
+    RecentRule,
+    RecentUrlsSheet,
+    RecentUrlTable,
+)
 from gossamer.agents.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
-from gossamer.agents.recent_urls import RecentRule, RecentUrlsSheet, RecentUrlTable
 from gossamer.engine.unit import Provider
 from gossamer.parsing.filters import ConstraintFilter
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

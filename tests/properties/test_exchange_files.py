@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.agents.merging import take_in
-from gossamer.agents.receiving import UrlIntake
+from gossamer.agents.url_exchange import UrlIntake
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
 from gossamer.storage.commit.hosts import CommitSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

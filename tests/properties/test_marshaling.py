@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.agents.designations import DesignationSheet, KeptDesignations
-from gossamer.agents.marshaler import GivenHostNames, Marshal
+from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentRule, RecentUrlsSheet, RecentUrlTable
 from gossamer.agents.policies import RandomAgent
-from gossamer.agents.recent_urls import RecentRule, RecentUrlsSheet, RecentUrlTable
 from gossamer.engine.ends import Out
 from gossamer.engine.local import LocalConnector
 from gossamer.parsing.filters import ConstraintFilter

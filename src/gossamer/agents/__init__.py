@@ -37,13 +37,13 @@ SUBJECT = Subject(
         ),
     },
     components={
-        "send-urls": "gossamer.agents.sending:SendUrls",
+        "send-urls": "gossamer.agents.url_exchange:SendUrls",
         "lease-urls": "gossamer.agents.leases:LeaseUrls",
         "take-leases": "gossamer.agents.leases:TakeLeases",
-        "receive-urls": "gossamer.agents.receiving:ReceiveUrls",
+        "receive-urls": "gossamer.agents.url_exchange:ReceiveUrls",
         "marshal": "gossamer.agents.marshaler:Marshal",
         "mass-communicator": "gossamer.agents.mail:MassCommunicator",
-        "other-agent": "gossamer.agents.sending:OtherAgent",
+        "other-agent": "gossamer.agents.url_exchange:OtherAgent",
     },
     providers={
         "agent-digests": "gossamer.agents.digests:AgentDigests",
@@ -60,6 +60,6 @@ SUBJECT = Subject(
         "by-place": "gossamer.agents.policies:ByPlace",
         "random-agent": "gossamer.agents.policies:RandomAgent",
         "host-names": "gossamer.agents.marshaler:GivenHostNames",
-        "recent-urls": "gossamer.agents.recent_urls:RecentUrlTable",
+        "recent-urls": "gossamer.agents.marshaler:RecentUrlTable",
     },
 )

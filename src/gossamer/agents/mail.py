@@ -310,7 +310,7 @@ def _release(posted: Sequence[_Posted]) -> None:
 #
 # Place in the flow: the end of a master's graph. All agents send into one connector, which the marshaler reads. Tagged URLs
 # end here: each goes into the mail of its agent (:mod:`gossamer.agents.mail`), and the sender of that agent
-# (:mod:`gossamer.agents.sending`) takes it from there.
+# (:mod:`gossamer.agents.url_exchange`) takes it from there.
 
 
 class MassCommunicatorSheet(Sheet, frozen=True):

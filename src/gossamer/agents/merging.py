@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import msgspec
 
 from gossamer.agents.exchanging import ExchangeNote, is_exchanging
-from gossamer.agents.receiving import UrlIntake
 from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.agents.url_exchange import UrlIntake
 from gossamer.agents.wiring import OUTBOX
 from gossamer.crawls.builder import with_directory
 from gossamer.crawls.catalog import catalog

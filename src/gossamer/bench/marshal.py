@@ -16,11 +16,10 @@ from collections.abc import Iterable, Sequence
 
 from gossamer.agents.designations import DesignationSheet, KeptDesignations, SharedDesignations, SharedDesignationSheet
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
-from gossamer.agents.marshaler import GivenHostNames, Marshal
+from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentUrlTable
 from gossamer.agents.policies import LeastLoaded
-from gossamer.agents.recent_urls import RecentUrlTable
-from gossamer.agents.sending import BATCH
 from gossamer.agents.shared_state import CrawlSharedState, SharedStateSheet
+from gossamer.agents.url_exchange import BATCH
 from gossamer.bench.recently import zipf
 from gossamer.bench.report import BenchReport
 from gossamer.engine.ends import In, Out

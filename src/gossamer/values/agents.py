@@ -5,7 +5,7 @@ claims it at the agent that has the document's digest (:mod:`gossamer.agents.dig
 host does, under a name that no host can have.
 
 Promise: a task that comes from another process, another machine or a file (:mod:`gossamer.storage.mailbox.sealed_files`,
-:mod:`gossamer.agents.receiving`, :mod:`gossamer.agents.marshaler`) is judged here before anything of it is kept. The decoder has
+:mod:`gossamer.agents.url_exchange`, :mod:`gossamer.agents.marshaler`) is judged here before anything of it is kept. The decoder has
 made sure of its types; the rest of the program takes for granted a canonical URL, the URL's own host, and numbers that fit into
 keys and tables. A task that breaks this would stop the crawl each time it is read.
 """

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.agents.held_domains import HELD, MASTERS, HeldDomains, HeldDomainsSheet, TakenDomains
-from gossamer.agents.receiving import UrlIntake
 from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.agents.url_exchange import UrlIntake
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
 from gossamer.storage.commit.hosts import CommitSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

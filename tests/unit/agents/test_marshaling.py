@@ -17,13 +17,14 @@ from gossamer.agents.marshaler import (
     HostNamesSheet,
     Marshal,
     MarshalSheet,
+    RecentUrlsSheet,
+    RecentUrlTable,
     named,
     not_recent,
     refused,
     validated,
 )
 from gossamer.agents.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
-from gossamer.agents.recent_urls import RecentUrlsSheet, RecentUrlTable
 from gossamer.agents.ring import Ring
 from gossamer.crawls.catalog import catalog
 from gossamer.engine.component import Consumer

@@ -6,7 +6,7 @@ does not take orders: the commit counts them as `orders_refused`.
 
 Where several agents share a crawl, an order about another agent's host is owed to that agent in the same group
 (:mod:`gossamer.storage.mailbox.outbox`), as a task that names no page; the agent that receives it obeys it from then on
-(:mod:`gossamer.agents.receiving`).
+(:mod:`gossamer.agents.url_exchange`).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""URLs that other agents found come in: they are committed like those of our own pages, and only then acknowledged.
+"""URLs travel between agents: one end takes them from the outbox, the other commits them before they are acknowledged.
 
 Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
 (:mod:`gossamer.storage.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
@@ -10,14 +10,18 @@ queued where the agent has no task of them.
 Where agents are not connected, URLs come in files: :mod:`gossamer.agents.merging` gives them to :class:`UrlIntake`.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from types import MappingProxyType
+from typing import Annotated
 
 import msgspec
 
-from gossamer.engine.component import Filter
+from gossamer.engine.component import AsynchronousFilter, Filter, Producer
 from gossamer.engine.ends import In, Out, Uses, UsesMany
 from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.gate import Receipt, current
+from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.expressions.contract import TaskFilter
 from gossamer.frontier.contract import Prioritizer, Traversal
 from gossamer.storage.archive.contract import ClaimTaker, OrderTaker
@@ -25,11 +29,66 @@ from gossamer.storage.commit.component import is_full
 from gossamer.storage.commit.hosts import CommitSheet
 from gossamer.storage.commit.queueing import Choosers, TaskQueueing
 from gossamer.storage.ledger.contract import Ledger
-from gossamer.storage.mailbox.contract import DomainTaker
+from gossamer.storage.mailbox.contract import DomainTaker, Owing
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.agents import CLAIM, MAILED, fault_of, mailed_task, named
 from gossamer.values.task import Arrived, Task
 from gossamer.values.visit import ORDER
+
+# URLs of other agents' hosts go out: one sender for each other agent, from the outbox into a remote connector.
+#
+# Place in the flow: beside the ring of the crawl. The commit puts URLs into the outbox (:mod:`gossamer.storage.mailbox`); a
+# sender takes them in batches. A batch has a receipt of its own, which the connector holds until the other agent has
+# committed it. An agent that has masters has a sender for each of these, and a master has one for each agent.
+
+#: URLs that are taken from the outbox at once: a frame of the connector has as many.
+BATCH = 1_000
+
+
+class SendUrlsSheet(Sheet, frozen=True):
+    """Settings of :class:`SendUrls`."""
+
+    agent: Annotated[str, setting("Send URLs to this agent.", restart="its connector leads to one agent")] = ""
+
+
+class SendUrls(Producer[SendUrlsSheet]):
+    """Sends one other agent the URLs that wait for it in the outbox."""
+
+    outbox: Out[Task]
+    owed: Uses[Owing]
+
+    async def produce(self) -> AsyncIterator[Task]:
+        """What is owed, for ever. What is on its way when the crawl ends stays owed, and is sent again."""
+        while not self.drained:
+            batch = await self.owed.take(self.sheet.agent, BATCH)
+            receipt = Receipt(partial(self.owed.delivered, batch))
+            token = current.set(receipt)
+            try:
+                for one in batch:
+                    yield one.task
+            finally:
+                current.reset(token)
+            receipt.release()
+
+
+class OtherAgent(AsynchronousFilter[NoSettings]):
+    """Stands for another agent in the wiring of this one: that agent takes URLs of its own hosts, and sends URLs of
+    ours.
+
+    The other agent is a process of its own with its own wiring. This class is never run: it declares the types of the
+    items that pass between the two.
+    """
+
+    urls: In[Task]
+    found: Out[Task]
+
+    def on_urls(self, task: Task) -> None:
+        """A URL of its hosts."""
+        raise NotImplementedError("another agent is a process of its own")
+
+    def take_found(self, free: int) -> list[Task]:
+        raise NotImplementedError("another agent is a process of its own")
+
 
 #: Refused URLs of one run that are told one by one: more of them is one fault of another agent, and the summary has their number.
 _MOST_TOLD = 10
