@@ -16,14 +16,14 @@ from gossamer.testing.storage import visit
 from gossamer.values.outcome import Outcome
 from gossamer.values.request import Retry
 from gossamer.values.request_identity import requested
-from gossamer.values.task import DONE, KEEP, Answer, Ruling
+from gossamer.values.task import DONE, KEEP, Answer, RetryDecision
 from gossamer.values.visit import Visit
 
 
 class Rulings:
     """Politeness, as far as handlers ask it."""
 
-    def expected(self, answer: Answer) -> Ruling:
+    def expected(self, answer: Answer) -> RetryDecision:
         return KEEP if answer.outcome is Outcome.CONNECT_FAILED else DONE
 
 

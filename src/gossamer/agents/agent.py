@@ -202,8 +202,8 @@ class AgentRun:
         self._accept_loss = accept_loss
         self._work = CrawlWork(self.report, lambda: None)
         self._life = f"{os.getpid()}-{time.time_ns()}"
-        aside = setting_aside(directory, agent)
-        self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder), aside=aside)
+        keep_failed = setting_aside(directory, agent)
+        self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder), keep_failed=keep_failed)
         self.suspensions = Suspensions(lambda: self.graph_at_work)
         """Its components that take up nothing now."""
         self._sampler = Sampler(self)

@@ -48,7 +48,7 @@ from gossamer.storage.tables.places import crawl_directory, replacing
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.identity import utc_text
 from gossamer.values.outcome import TRANSIENT, Outcome
-from gossamer.values.task import DONE, Answer, Ruling, What
+from gossamer.values.task import DONE, Answer, Disposition, RetryDecision
 from gossamer.values.visit import Visit
 
 _VISITS = """
@@ -287,10 +287,10 @@ def _replay(source: _Source) -> type[Producer[NoSettings]]:
 class ArchivedRulings(Provider[NoSettings]):
     """Knows a failure that was tried again by its outcome: the last try is called otherwise. Implements `spiders.Rulings`."""
 
-    def expected(self, answer: Answer) -> Ruling:
+    def expected(self, answer: Answer) -> RetryDecision:
         """See the contract."""
         is_last = answer.outcome not in TRANSIENT or answer.outcome is Outcome.GONE_AFTER_RETRIES
-        return DONE if is_last else Ruling(What.RETRY)
+        return DONE if is_last else RetryDecision(Disposition.RETRY)
 
 
 class _RowsTo:

@@ -26,7 +26,7 @@ from gossamer.storage.ledger.providers import LedgerContents, LedgerFrontier, Le
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import DONE, Ruling, Task
+from gossamer.values.task import DONE, RetryDecision, Task
 from gossamer.values.visit import Link, Response, Visit
 
 #: Pages, those of one commit, links of a page, and how many of these are new.
@@ -46,7 +46,7 @@ class _Nobody:
 
     async def send_many(self, items: object) -> None: ...
 
-    def ruling(self, answer: object) -> Ruling:
+    def ruling(self, answer: object) -> RetryDecision:
         return DONE
 
     def received(self, url: str, size: int) -> None: ...

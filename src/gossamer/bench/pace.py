@@ -18,7 +18,7 @@ from gossamer.frontier.politeness.pace import PaceRules
 from gossamer.frontier.politeness.rate_slots import Share
 from gossamer.frontier.politeness.rules import GateRules
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import Answer, What
+from gossamer.values.task import Answer, Disposition
 
 #: Seconds.
 MINUTE, HOUR = 60.0, 3600.0
@@ -65,9 +65,9 @@ def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> I
         ended = now + reply.elapsed
         answer = Answer(str(page), _HOST, reply.outcome, reply.elapsed, reply.retry_after, is_met=True)
         ruling = gates.end(_HOST, _HOST, _ADDRESS, answer, ended, ended, attempt)
-        if ruling.what is What.RETRY:
+        if ruling.what is Disposition.RETRY:
             heapq.heappush(later, (ended + ruling.wait, page, attempt + 1))
-        elif ruling.what in (What.KEEP, What.POSTPONE):
+        elif ruling.what in (Disposition.KEEP, Disposition.POSTPONE):
             heapq.heappush(later, (ended + ruling.wait, page, attempt))
         yield PaceRequest(now, ended, reply.outcome)
         now = ended

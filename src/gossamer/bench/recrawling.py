@@ -24,7 +24,7 @@ from gossamer.recrawl.policies import GreedyPolicy
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
-from gossamer.values.change_hints import Said
+from gossamer.values.change_hints import ChangeHint
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
@@ -104,7 +104,7 @@ class _Crawl:
             with self.store.group() as group:
                 for page in some:
                     url = self._pages.url(page)
-                    self.schedule.told(group, host_of(url), url, Said(now), now)
+                    self.schedule.told(group, host_of(url), url, ChangeHint(now), now)
 
     def step(self) -> None:
         """Visit all that is due and may be visited."""

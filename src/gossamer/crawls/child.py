@@ -41,7 +41,7 @@ def main() -> int:
                 process=process,
                 report=report,
                 meeting=str(Path(path).parent),
-                aside=setting_aside(Path(directory), process),
+                keep_failed=setting_aside(Path(directory), process),
             )
             runner.run(_run(running, int(line)))
     except (FlowError, GossamerError) as error:

@@ -150,7 +150,7 @@ class Crawl:
                 clock=self._clock,
                 report=self.report,
                 meeting=folder,
-                aside=setting_aside(self.directory),
+                keep_failed=setting_aside(self.directory),
             )
             self.running.history = read_changes(self.directory, self.wiring)
             self._figures = RunFigures(self.directory, self.units, self._work, began)

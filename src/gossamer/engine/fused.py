@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from gossamer.engine.batches import Performer
 from gossamer.engine.connector import Connector, Receipts, Retired, Statistics
 from gossamer.engine.errors import EndOfItems, WiringError
 from gossamer.engine.gate import Receipt
 from gossamer.engine.handling import Handler, ItemFailed
+from gossamer.engine.performer import Performer
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ class Gate:
         self._begun = 0
         self._inside: set[int] = set()
         self._turnovers: list[tuple[int, asyncio.Future[None]]] = []
-        self._aside = 0
+        self._awaiting = 0
         self._moved = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -159,22 +159,22 @@ class Gate:
     # -- repair
 
     @contextmanager
-    def standing_aside(self) -> Iterator[None]:
+    def awaiting_repair(self) -> Iterator[None]:
         """Count one that is inside as waiting for a repair, so that the repair need not wait for it."""
-        self._aside += 1
+        self._awaiting += 1
         self._moved.set()
         try:
             yield
         finally:
-            self._aside -= 1
+            self._awaiting -= 1
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Shut the gate, and wait until all inside have gone or stand aside."""
+        """Shut the gate, and wait until all inside have gone or wait for the repair."""
         self._repairing = True
         self._opened.clear()
         try:
-            while len(self._inside) > self._aside:
+            while len(self._inside) > self._awaiting:
                 self._moved.clear()
                 await self._moved.wait()
             yield

@@ -2,14 +2,13 @@
 
 It receives batches for the component's handlers, asks and sends where the component makes items of its own, and knows what
 a component need not know: pools of workers, suspension, turnover for exchanges, the end. Components stay plain.
-:mod:`gossamer.engine.batches` takes over each batch.
+:mod:`gossamer.engine.performer` takes over each batch.
 """
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
-from gossamer.engine.batches import Aside, ErrorPolicy, Performer, forget, serve_in_step
 from gossamer.engine.component import (
     AsynchronousFilter,
     Component,
@@ -24,6 +23,7 @@ from gossamer.engine.errors import ComponentFailed, EndOfItems
 from gossamer.engine.fused import FusedConnector
 from gossamer.engine.gate import Gate
 from gossamer.engine.handling import Handling, own_failure
+from gossamer.engine.performer import ErrorPolicy, KeepFailed, Performer, forget, serve_in_step
 
 #: There is no more: any item may be None.
 _END = object()
@@ -44,7 +44,7 @@ class Runner:
         idle: float = IDLE,
         policy: ErrorPolicy | None = None,
         report: Callable[[str], None] = lambda line: None,
-        aside: Aside = forget,
+        keep_failed: KeepFailed = forget,
         is_called: bool = True,
     ) -> None:
         """A runner; one whose fused input calls another component yet waits for :meth:`attach` (`is_called=False`)."""
@@ -60,7 +60,7 @@ class Runner:
         """Workers that were told to end and are not gone yet: they count as alive, and as nobody who goes on."""
         self._shrinking: asyncio.Task[None] | None = None
         self._gate = Gate(_places(component, workers))
-        self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, aside)
+        self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, keep_failed)
         self._receiving: set[asyncio.Task[Any]] = set()
         self._leaving = False
         if isinstance(component, OneInput):

@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 
 from gossamer.engine import changing
-from gossamer.engine.batches import Aside, forget
 from gossamer.engine.change_steps import steps
 from gossamer.engine.clock import Clock
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError, SettingError, WiringError
 from gossamer.engine.graph import Graph
+from gossamer.engine.performer import KeepFailed, forget
 from gossamer.engine.runner import Runner
 from gossamer.engine.sheet import Sheet, change
 from gossamer.engine.unit import Unit
@@ -42,9 +42,9 @@ class RunningGraph(Units):
         clock: Clock | None = None,
         report: Callable[[str], None] = lambda line: None,
         meeting: str = "",
-        aside: Aside = forget,
+        keep_failed: KeepFailed = forget,
     ) -> None:
-        super().__init__(graph, process=process, clock=clock, report=report, meeting=meeting, aside=aside)
+        super().__init__(graph, process=process, clock=clock, report=report, meeting=meeting, keep_failed=keep_failed)
         self.history: list[Difference] = []
         """What the graph became, change by change; the last is what :meth:`undo` takes back."""
         self.earlier: dict[str, Statistics] = {}

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gossamer.engine.batches import Aside, ErrorPolicy, forget
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.engine.component import Component
 from gossamer.engine.connector import Connector
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import FlowError, UnknownName
 from gossamer.engine.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles
+from gossamer.engine.performer import ErrorPolicy, KeepFailed, forget
 from gossamer.engine.runner import Runner
 from gossamer.engine.sheet import nearest
 from gossamer.engine.transports import Opening, open_connector, transport_of
@@ -35,7 +35,7 @@ class Units:
         clock: Clock | None = None,
         report: Callable[[str], None] = lambda line: None,
         meeting: str = "",
-        aside: Aside = forget,
+        keep_failed: KeepFailed = forget,
     ) -> None:
         """The units of `process`.
 
@@ -45,9 +45,9 @@ class Units:
             clock: the time that units see.
             report: tells the person who runs it something, in one line.
             meeting: a folder; connectors at `unix:` without a path meet at sockets in it.
-            aside: keeps items that a component could not handle and that went on without it.
+            keep_failed: keeps items that a component could not handle and that went on without it.
         """
-        self.aside = aside
+        self.keep_failed = keep_failed
         self.process = process
         self.meeting = meeting
         self.clock = clock or SystemClock()
@@ -206,7 +206,7 @@ class Units:
                 idle=plan.idle,
                 policy=ErrorPolicy(node.on_error, plan.restarts, plan.errors),
                 report=self.report,
-                aside=self.aside,
+                keep_failed=self.keep_failed,
                 is_called=False,
             )
         return made

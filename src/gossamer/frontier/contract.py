@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from gossamer.values.task import LAST_LEVEL, Answer, Ruling, Task
+from gossamer.values.task import LAST_LEVEL, Answer, RetryDecision, Task
 
 
 class Politeness(Protocol):
@@ -55,11 +55,11 @@ class Politeness(Protocol):
         """Report that an answer has come or will never come. The host becomes free, or waits. A second call does nothing."""
         ...
 
-    def ruling(self, answer: Answer) -> Ruling:
+    def ruling(self, answer: Answer) -> RetryDecision:
         """Decide what happens to the page of this answer, and return the ruling. Call it once for each request."""
         ...
 
-    def expected(self, answer: Answer) -> Ruling:
+    def expected(self, answer: Answer) -> RetryDecision:
         """Return the ruling that `ruling` will give on this answer, and change nothing."""
         ...
 

@@ -14,7 +14,7 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.fetcher.contract import RequestSender
 from gossamer.values.request_identity import Requested, identity_of
-from gossamer.values.task import Answer, Ruling, Task
+from gossamer.values.task import Answer, RetryDecision, Task
 from gossamer.values.visit import Found, Item, Order, Raised, Response, Statements, Visit
 
 #: Most spellings of links and most items that are taken from one page: far more than are kept, and few enough for memory.
@@ -158,7 +158,7 @@ class Rulings(Protocol):
     """Decides what happens to a page after an answer: the part of politeness that tells a final failure from a first
     try."""
 
-    def expected(self, answer: Answer) -> Ruling:
+    def expected(self, answer: Answer) -> RetryDecision:
         """The ruling on this answer. May be asked any number of times."""
         ...
 

@@ -16,7 +16,7 @@ from gossamer.documents.document import Document
 from gossamer.documents.markup import attributes
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
-from gossamer.values.change_hints import Said, said
+from gossamer.values.change_hints import ChangeHint, hint_of
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.url import canonical
 from gossamer.values.visit import Found
@@ -176,8 +176,8 @@ class _Item:
             )
 
 
-def _latest(times: Iterable[str]) -> Said | None:
-    found = [told for text in times if (told := said(text, "")) is not None]
+def _latest(times: Iterable[str]) -> ChangeHint | None:
+    found = [told for text in times if (told := hint_of(text, "")) is not None]
     return max(found, key=lambda told: told.changed_at, default=None)
 
 

@@ -15,7 +15,7 @@ from gossamer.documents.document import Document
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.values.body import THRESHOLD, Body, beginning
-from gossamer.values.change_hints import said
+from gossamer.values.change_hints import hint_of
 from gossamer.values.errors import ReadApart, UnreadableUrl
 from gossamer.values.relations import SITEMAP, SITEMAPS, is_elsewhere, level_of, listed_relation, sitemap_relation
 from gossamer.values.task import Task
@@ -159,7 +159,7 @@ class _Entry:
     def found(self) -> Found | None:
         """The entry as it was read, once."""
         place, self._place = self._place, ""
-        return Found(place, self._relation, said=said(self._changed_at, self._frequency)) if place else None
+        return Found(place, self._relation, said=hint_of(self._changed_at, self._frequency)) if place else None
 
 
 def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:

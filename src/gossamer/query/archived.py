@@ -25,7 +25,7 @@ from gossamer.values.outcome import Note, Outcome
 from gossamer.values.request_identity import Redirects, Requested
 from gossamer.values.task import Task
 from gossamer.values.url import canonical
-from gossamer.values.visit import HTML_TYPES, Brought, Location, Response, Visit
+from gossamer.values.visit import HTML_TYPES, Location, MobileOrigin, Response, Visit
 
 # Visits out of the archive, as they were when they had just been fetched, and their texts.
 #
@@ -98,9 +98,9 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
     )
 
 
-def _brought(row: Mapping[str, Any]) -> Brought | None:
+def _brought(row: Mapping[str, Any]) -> MobileOrigin | None:
     form = row.get("brought")
-    return Brought(row["crawler"], row["runtime"], "", 0, form) if form else None
+    return MobileOrigin(row["crawler"], row["runtime"], "", 0, form) if form else None
 
 
 class ArchivedTexts:

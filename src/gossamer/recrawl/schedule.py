@@ -41,7 +41,7 @@ from gossamer.recrawl.learning import (
 from gossamer.recrawl.policies import Price
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.values.change_hints import Said
+from gossamer.values.change_hints import ChangeHint
 from gossamer.values.change_rate import USUAL, Belief, believed
 from gossamer.values.page_history import KnownPage
 from gossamer.values.relations import SITEMAPS
@@ -181,7 +181,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             return due
         return min(due, max(page.visited_at + self.sheet.mean_interval, now + _MEANWHILE * (now - page.visited_at)))
 
-    def told(self, group: Group, host: str, url: str, said: Said, now: float) -> bool:
+    def told(self, group: Group, host: str, url: str, said: ChangeHint, now: float) -> bool:
         """Stage what a host says of a page; it may be due sooner then.
 
         Args:

@@ -26,7 +26,7 @@ from gossamer.values.items import raised, shown_file
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.request import LoggedOut, Retry
 from gossamer.values.request_identity import Requested
-from gossamer.values.task import Task, What
+from gossamer.values.task import Disposition, Task
 from gossamer.values.visit import Record, Response, Visit, answer_of, given_up, of_request
 
 #: Outcomes that are no failure, and no document either.
@@ -157,9 +157,9 @@ class SpiderHandlers(Provider[SpiderSheet]):
     def _is_final(self, visit: Visit) -> bool:
         if visit.response.outcome is Outcome.GONE_AFTER_RETRIES:
             return True
-        return self._ruling(visit) in (What.DONE, What.GONE)
+        return self._ruling(visit) in (Disposition.DONE, Disposition.GONE)
 
-    def _ruling(self, visit: Visit) -> What:
+    def _ruling(self, visit: Visit) -> Disposition:
         ruling = self.politeness.expected(answer_of(visit.task, visit.response))
         return of_request(ruling, visit.task, visit.response).what
 
@@ -183,7 +183,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         if plan is None:
             return Handled()
         if visit.response.outcome not in DOCUMENTS and visit.response.outcome is not Outcome.REDIRECT:
-            visit = given_up(visit) if self._ruling(visit) is What.GONE else visit
+            visit = given_up(visit) if self._ruling(visit) is Disposition.GONE else visit
         page = Page(Record(visit), document=document, labels=self.table.labels)
         gathering = Gathering(page.url, self.table.labels, keeps_sessions=bool(self.pool.count))
         made = await self._run(plan, page, gathering)

@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from gossamer.engine.batches import Aside, ErrorPolicy, forget
 from gossamer.engine.component import (
     AsynchronousFilter,
     Component,
@@ -31,6 +30,7 @@ from gossamer.engine.component import (
 from gossamer.engine.connector import DEFAULT_CAPACITY, Connector
 from gossamer.engine.ends import In, Out, declared
 from gossamer.engine.local import LocalConnector
+from gossamer.engine.performer import ErrorPolicy, KeepFailed, forget
 from gossamer.engine.runner import Runner
 
 Make = Callable[[], Component[Any]]
@@ -50,7 +50,7 @@ class Stand:
         policy: ErrorPolicy | None = None,
         capacity: int | Mapping[str, int] = DEFAULT_CAPACITY,
         report: Callable[[str], None] = lambda line: None,
-        aside: Aside = forget,
+        keep_failed: KeepFailed = forget,
         bound: Collection[str] = (),
     ) -> None:
         """`capacity`: of all connectors, or of those named by role. `bound`: optional ports that have a connector here."""
@@ -69,7 +69,7 @@ class Stand:
             {role: In(role, self.connectors[role]) for role in inputs},
             {role: Out(role, self.connectors[role]) for role in outputs},
         )
-        self.runner = Runner(component, workers=workers, policy=policy, report=report, aside=aside)
+        self.runner = Runner(component, workers=workers, policy=policy, report=report, keep_failed=keep_failed)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:

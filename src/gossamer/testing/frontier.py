@@ -24,7 +24,7 @@ from gossamer.testing.parsing import SHAPES
 from gossamer.values.change_rate import Belief, Signals
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage
-from gossamer.values.task import Answer, Task, What
+from gossamer.values.task import Answer, Disposition, Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response
 
@@ -132,12 +132,12 @@ def _check_missed(make: Callable[[FakeClock], Politeness]) -> None:
 def _check_rulings(make: Callable[[FakeClock], Politeness]) -> None:
     clock = FakeClock()
     polite = make(clock)
-    assert polite.ruling(_answer("http://never.test/")).what is What.DONE, "a page that never began is done"
+    assert polite.ruling(_answer("http://never.test/")).what is Disposition.DONE, "a page that never began is done"
     expected = (
-        (Outcome.OK, What.DONE),
-        (Outcome.SERVER_ERROR, What.RETRY),
-        (Outcome.CONNECT_FAILED, What.KEEP),
-        (Outcome.RATE_LIMITED, What.POSTPONE),
+        (Outcome.OK, Disposition.DONE),
+        (Outcome.SERVER_ERROR, Disposition.RETRY),
+        (Outcome.CONNECT_FAILED, Disposition.KEEP),
+        (Outcome.RATE_LIMITED, Disposition.POSTPONE),
     )
     for number, (outcome, what) in enumerate(expected):
         for is_known in (True, False):

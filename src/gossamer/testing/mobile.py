@@ -8,7 +8,7 @@ from gossamer.mobile.contract import MAX_FRAME, CrawlerStanding, PageSource, Run
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import Brought, Response, Visit
+from gossamer.values.visit import MobileOrigin, Response, Visit
 
 # Conformance suite for lenders: a URL of a lent host is in one place, wherever a group fails and whenever the process dies.
 
@@ -63,7 +63,7 @@ async def check_lending(reopen: ReopenLent) -> None:
 
 
 def _brought(form: str) -> Response:
-    brought = Brought("c1", "https://runtime.test", "", 0, "whole" if form == "whole" else "text")
+    brought = MobileOrigin("c1", "https://runtime.test", "", 0, "whole" if form == "whole" else "text")
     return Response(Outcome.OK, 200, headers=(("content-type", "text/html"),), body=b"<p>x", brought=brought)
 
 

@@ -37,7 +37,7 @@ _MEANT = ((3_600.0, "hourly"), (86_400.0, "daily"), (7 * 86_400.0, "weekly"), (3
 _AFTER = re.compile(r"\s*(\d{1,4})?\s*([a-z]+)\s*", re.ASCII)
 
 
-class Said(msgspec.Struct, frozen=True, gc=False):
+class ChangeHint(msgspec.Struct, frozen=True, gc=False):
     """Hints of a host about a page."""
 
     changed_at: float = 0.0
@@ -59,10 +59,10 @@ def frequency_of(text: str) -> str:
     return next((meant for most, meant in _MEANT if seconds <= most), "yearly") if seconds else ""
 
 
-def said(changed_at: str, frequency: str) -> Said | None:
+def hint_of(changed_at: str, frequency: str) -> ChangeHint | None:
     """The hints in texts of a sitemap; None where they have none that can be read."""
     word = frequency.strip().lower()
-    found = Said(time_of(changed_at), word if word in FREQUENCIES else "")
+    found = ChangeHint(time_of(changed_at), word if word in FREQUENCIES else "")
     return found if found.changed_at or found.frequency else None
 
 

@@ -138,7 +138,7 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
 # Politeness rules make one when an answer comes in; the commit makes it durable, and the frontier goes by it.
 
 
-class What(Enum):
+class Disposition(Enum):
     """Decision about a page after an answer."""
 
     DONE = "done"
@@ -153,16 +153,16 @@ class What(Enum):
     """Its tries are spent: `gone_after_retries`."""
 
 
-class Ruling(msgspec.Struct, frozen=True, gc=False):
+class RetryDecision(msgspec.Struct, frozen=True, gc=False):
     """Decision about a page, and the seconds after which it may be tried again."""
 
-    what: What
+    what: Disposition
     wait: float = 0.0
 
 
-DONE = Ruling(What.DONE)
-KEEP = Ruling(What.KEEP)
-GONE = Ruling(What.GONE)
+DONE = RetryDecision(Disposition.DONE)
+KEEP = RetryDecision(Disposition.KEEP)
+GONE = RetryDecision(Disposition.GONE)
 
 
 # -- leases

@@ -12,10 +12,10 @@ import msgspec
 from gossamer.values import body as bodies
 from gossamer.values import media_type as mimes
 from gossamer.values.body import Body
-from gossamer.values.change_hints import Said
+from gossamer.values.change_hints import ChangeHint
 from gossamer.values.outcome import DOCUMENTS, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
-from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, Answer, Ruling, Task
+from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, Answer, RetryDecision, Task
 
 # -- orders of a processor to the crawl: block a host, or slow down its requests (row M4)
 # The visit carries them; they take effect with its commit, if the wiring has a keeper that accepts orders.
@@ -58,7 +58,7 @@ PART_DIGEST = "part:"
 EXTERNAL = "mobile"
 
 
-class Brought(msgspec.Struct, frozen=True, gc=False):
+class MobileOrigin(msgspec.Struct, frozen=True, gc=False):
     """Facts about a document beside its answer."""
 
     crawler: str
@@ -176,7 +176,7 @@ class Response(msgspec.Struct, frozen=True):
     """The session that asked, where a spider keeps sessions."""
     way: Way | None = None
     """Of a redirect: how redirects have led to its target, where cookies are kept."""
-    brought: Brought | None = None
+    brought: MobileOrigin | None = None
     """How a mobile crawler brought the page; None for an answer to a request of ours."""
 
     def header(self, name: str) -> str:
@@ -227,7 +227,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     nofollow: bool = False
     request: Requested | None = None
     """Details of the request beside the URL, where a user's code gives them."""
-    said: Said | None = None
+    said: ChangeHint | None = None
     """What a sitemap says of its changes."""
 
 
@@ -240,7 +240,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     nofollow: bool = False
     request: Requested | None = None
     """Details of the request beside the URL; None for a plain GET."""
-    said: Said | None = None
+    said: ChangeHint | None = None
     """What a sitemap says of its changes."""
 
     @property
@@ -338,7 +338,7 @@ class Visit(msgspec.Struct, frozen=True):
     """Resolved links that a filter refused (filter): the link table has them too."""
     rejected: dict[str, int] = {}
     """Numbers of refused links by the rule that refused them (links, filter)."""
-    said: tuple[tuple[str, Said], ...] = ()
+    said: tuple[tuple[str, ChangeHint], ...] = ()
     """Announcements of a sitemap about changes of pages, known ones too, each with its URL (links)."""
 
     barred: dict[str, str] = {}
@@ -417,7 +417,7 @@ def answer_of(task: Task, response: Response) -> Answer:
     return Answer(task.url, task.host, *told, is_errand=task.relation == ROBOTS, mark=mark)
 
 
-def of_request(ruling: Ruling, task: Task, response: Response) -> Ruling:
+def of_request(ruling: RetryDecision, task: Task, response: Response) -> RetryDecision:
     """Return the visit after this ruling. A request that may have been carried out and may not be sent twice is not repeated."""
     return DONE if response.is_met and not task.is_safe else ruling
 

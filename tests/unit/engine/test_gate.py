@@ -109,7 +109,7 @@ def test_a_repair_waits_for_those_at_work_and_not_for_those_who_stand_aside(run:
         repaired = asyncio.Event()
 
         async def repair() -> None:
-            with gate.standing_aside():
+            with gate.awaiting_repair():
                 async with gate.alone():
                     assert not gate.try_enter()
                     repaired.set()

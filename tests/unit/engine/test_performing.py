@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.engine.batches import ErrorPolicy
 from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.gate import Receipt
 from gossamer.engine.local import LocalConnector
+from gossamer.engine.performer import ErrorPolicy
 from gossamer.testing import Stand
 
 RESTART = ErrorPolicy("restart", 3)
@@ -506,7 +506,7 @@ def test_a_skipped_item_goes_on_as_it_came_and_nothing_else_of_it(form: type[Fra
             component,
             policy=ErrorPolicy("skip"),
             report=reports.append,
-            aside=lambda name, item, error: aside.append((name, item, str(error))),
+            keep_failed=lambda name, item, error: aside.append((name, item, str(error))),
         ) as stand:
             await stand.give("inbox", 1, 2, 3, 4, 5)
             assert await stand.made("outbox") == [1, 2, 2, 4, 3, 4, 5, 10]

@@ -25,7 +25,7 @@ from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import requested
-from gossamer.values.task import Answer, Arrived, Committed, Task, What
+from gossamer.values.task import Answer, Arrived, Committed, Disposition, Task
 from gossamer.values.url import host_of
 
 pytestmark = pytest.mark.stores
@@ -121,11 +121,11 @@ class Ring:
     async def _commit(self, stand: Stand, task: Task, answer: Answer) -> None:
         await stand.give("answers", answer)
         ruling = self.politeness.ruling(answer)
-        is_kept = ruling.what is What.KEEP
+        is_kept = ruling.what is Disposition.KEEP
         if not is_kept:
             with self.ledger.group() as group:
                 group.done(task.url)
-                if ruling.what is What.RETRY:
+                if ruling.what is Disposition.RETRY:
                     again = msgspec.structs.replace(task, attempt=task.attempt + 1)
                     group.later(again, self.clock.steady() + ruling.wait)
         await stand.give("committed", Committed(task, answer.outcome, is_kept=is_kept))

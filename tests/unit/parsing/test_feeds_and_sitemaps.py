@@ -14,7 +14,7 @@ from gossamer.parsing.feeds import FeedLinks
 from gossamer.parsing.other_links import TextLinks
 from gossamer.parsing.sitemaps import SitemapLinks, SitemapSheet
 from gossamer.testing.storage import visit
-from gossamer.values.change_hints import Said
+from gossamer.values.change_hints import ChangeHint
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.visit import Found, Item, Visit
 
@@ -166,7 +166,7 @@ def test_times_of_other_namespaces_are_none_of_the_entry() -> None:
     feed = """<rss xmlns:d="http://purl.org/dc/elements/1.1/" xmlns:x="http://other.test/"><item><link>/a</link>
     <x:date>2023-03-04</x:date><x:updated>2023-03-04</x:updated><d:date>2021-03-04</d:date></item></rss>"""
     [found] = FeedLinks().process(Document(fetched(feed.encode(), "application/rss+xml")))
-    assert isinstance(found, Found) and found.said == Said(1_614_816_000.0)
+    assert isinstance(found, Found) and found.said == ChangeHint(1_614_816_000.0)
 
 
 def test_an_address_or_base_that_is_none_is_left_for_its_counter() -> None:
@@ -233,8 +233,8 @@ def test_a_sitemap_says_what_changed_in_any_order_and_what_cannot_be_read_is_not
     )
     read = list(SitemapLinks().process(Document(fetched(b"<urlset>" + entries + b"</urlset>", "application/xml"))))
     assert {one.href: one.said for one in read} == {
-        "/a": Said(1_614_816_000.0, "daily"),
-        "/b": Said(86_400.0),
+        "/a": ChangeHint(1_614_816_000.0, "daily"),
+        "/b": ChangeHint(86_400.0),
         "/c": None,
         "/d": None,
     }

@@ -20,7 +20,7 @@ from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
-from gossamer.values.change_hints import Said
+from gossamer.values.change_hints import ChangeHint
 from gossamer.values.change_rate import Signals
 from gossamer.values.hosts import DeletionTarget
 from gossamer.values.outcome import Outcome
@@ -291,7 +291,7 @@ def test_the_place_of_the_known_bytes_is_kept_until_other_bytes_come(tmp_path: P
     assert visit(other, 5, "E", duplicate_of=url) == Location("w", 4, 9), "the archive keeps the bytes once"
 
 
-def told(crawl: Crawl, url: str, said: Said) -> bool:
+def told(crawl: Crawl, url: str, said: ChangeHint) -> bool:
     with crawl.ledger.group() as group:
         return crawl.schedule.told(group, host_of(url), url, said, crawl.clock.steady())
 
@@ -312,8 +312,8 @@ def test_a_page_is_due_at_once_when_a_host_that_is_right_says_that_it_changed(tm
         group.put(RATES, host_of(loud), b"s", msgspec.msgpack.encode(Signals(true=500, false=10, missed=10, worth=9)))
     crawl.clock.turn(2 * 86_400.0)
     assert crawl.wake() == 0
-    assert told(crawl, loud, Said(crawl.clock.steady() - 60))
-    assert not told(crawl, loud, Said(crawl.clock.steady() - 60)), "the same news is no news"
+    assert told(crawl, loud, ChangeHint(crawl.clock.steady() - 60))
+    assert not told(crawl, loud, ChangeHint(crawl.clock.steady() - 60)), "the same news is no news"
     assert crawl.wake() == 1 and [task.url for task in crawl.pop()] == [loud]
 
 
@@ -327,10 +327,10 @@ def test_what_is_said_of_the_future_or_of_a_time_before_the_visit_or_of_an_unkno
     for task in crawl.pop():
         crawl.commit(task)
     now = crawl.clock.steady()
-    assert not told(crawl, url, Said(now - 60)), "it was visited since"
-    assert not told(crawl, url, Said(now + 30 * 86_400.0)), "nobody knows what changes in a month"
-    assert not told(crawl, "http://h0.test/unknown", Said(now + 60))
-    assert told(crawl, url, Said(now + 60)), "clocks may differ a little"
+    assert not told(crawl, url, ChangeHint(now - 60)), "it was visited since"
+    assert not told(crawl, url, ChangeHint(now + 30 * 86_400.0)), "nobody knows what changes in a month"
+    assert not told(crawl, "http://h0.test/unknown", ChangeHint(now + 60))
+    assert told(crawl, url, ChangeHint(now + 60)), "clocks may differ a little"
 
 
 def test_a_host_that_says_all_the_time_that_all_changed_gets_no_more_visits_than_one_that_says_nothing(
@@ -346,7 +346,7 @@ def test_a_host_that_says_all_the_time_that_all_changed_gets_no_more_visits_than
             crawl.commit(task)
             visits[task.host] += quarter >= 4 * 28  # it has had four weeks to be found out
         for url in all_urls[:20]:
-            told(crawl, url, Said(crawl.clock.steady() - 1))
+            told(crawl, url, ChangeHint(crawl.clock.steady() - 1))
         crawl.clock.turn(6 * 3_600.0)
     assert visits["h1.test"] > 20 * 4
     assert visits["h0.test"] < 1.5 * visits["h1.test"], visits
@@ -437,6 +437,6 @@ def test_a_host_is_not_believed_of_the_pages_of_another(tmp_path: Path) -> None:
     crawl.seed(ours, theirs)
     for task in sorted(crawl.pop(), key=lambda task: task.host, reverse=True):
         crawl.clock.turn(60.0)
-        news = ((theirs, Said(crawl.clock.steady())),) if task.url == ours else ()
+        news = ((theirs, ChangeHint(crawl.clock.steady())),) if task.url == ours else ()
         crawl.commit(task, said=news)
     assert crawl.store.counters().get("revisits:signalled", 0) == 0

@@ -22,7 +22,7 @@ from gossamer.testing.storage import visit
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import Requested
-from gossamer.values.task import DONE, GONE, KEEP, Answer, Ruling, Task, What
+from gossamer.values.task import DONE, GONE, KEEP, Answer, Disposition, RetryDecision, Task
 from gossamer.values.visit import Link, Location, Record, Visit
 
 Run = Callable[..., Any]
@@ -66,7 +66,7 @@ class World:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.groups: list[Staged] = []
-        self.rules: dict[str, Ruling] = {}
+        self.rules: dict[str, RetryDecision] = {}
         self.flown: set[str] = set()
         self.depths = SimpleNamespace(limit=None)
         self.errors: list[OSError] = []
@@ -80,7 +80,7 @@ class World:
     def received(self, url: str, size: int) -> None:
         pass
 
-    def ruling(self, answer: Answer) -> Ruling:
+    def ruling(self, answer: Answer) -> RetryDecision:
         return self.rules.get(answer.url, DONE)
 
     def note(self, host: str) -> bytes:
@@ -235,18 +235,20 @@ def test_while_the_disk_is_full_the_group_waits_and_is_written_once_when_there_i
     [
         (DONE, ["visited"], False),
         (KEEP, ["tried"], True),
-        (Ruling(What.RETRY, 30.0), ["tried", "done", "later"], False),
+        (RetryDecision(Disposition.RETRY, 30.0), ["tried", "done", "later"], False),
         (GONE, ["visited"], False),
     ],
 )
-def test_what_politeness_rules_becomes_of_the_page(run: Run, ruling: Ruling, told: list[str], is_kept: bool) -> None:
+def test_what_politeness_rules_becomes_of_the_page(
+    run: Run, ruling: RetryDecision, told: list[str], is_kept: bool
+) -> None:
     world = World()
     world.rules["http://a.test/"] = ruling
     [answer] = passed(run, world, visit(outcome=Outcome.CONNECT_FAILED))
     [group] = world.groups
     assert [name for name, *_ in group.of("visited", "tried", "done", "later")] == told
     assert answer.is_kept is is_kept
-    if ruling.what is What.RETRY:
+    if ruling.what is Disposition.RETRY:
         [(_, again, due)] = group.of("later")
         assert (again.attempt, due) == (2, FakeClock().steady() + 30.0)
     if ruling is GONE:
@@ -255,7 +257,7 @@ def test_what_politeness_rules_becomes_of_the_page(run: Run, ruling: Ruling, tol
 
 def test_a_request_that_may_have_been_carried_out_is_not_sent_again(run: Run) -> None:
     world = World()
-    world.rules["http://a.test/"] = Ruling(What.RETRY, 30.0)
+    world.rules["http://a.test/"] = RetryDecision(Disposition.RETRY, 30.0)
     given = visit(outcome=Outcome.TIMED_OUT)
     task = msgspec.structs.replace(given.task, request=Requested(method="POST"))
     for is_met, told in ((True, "visited"), (False, "later")):

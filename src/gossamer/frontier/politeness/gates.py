@@ -28,7 +28,7 @@ from gossamer.frontier.politeness.rules import GateRules, live_of, pace_of
 from gossamer.frontier.politeness.whole_crawl import Known, WholeCrawl
 from gossamer.values.addresses import is_loopback
 from gossamer.values.outcome import ANSWERED, Outcome
-from gossamer.values.task import DONE, KEEP, Answer, Ruling
+from gossamer.values.task import DONE, KEEP, Answer, RetryDecision
 from gossamer.values.url import site_of
 
 #: Outcomes of tasks for which nothing was asked of the host: its delay runs on as if they had not been.
@@ -145,7 +145,7 @@ class Gates:
 
     def end(
         self, host: str, domain: str, address: str, answer: Answer, now: float, wall: float, attempt: int = 1
-    ) -> Ruling:
+    ) -> RetryDecision:
         """It has been answered, or has failed.
 
         Args:
@@ -285,7 +285,7 @@ class Gates:
 
     # -- inside
 
-    def _refused(self, entry: AskedHost, attempt: int, now: float) -> Ruling:
+    def _refused(self, entry: AskedHost, attempt: int, now: float) -> RetryDecision:
         """What becomes of a page that was answered 429."""
         waits = self.rules.waits
         if entry.is_spent(waits):

@@ -29,7 +29,7 @@ from gossamer.frontier.politeness.schedule import Schedule
 from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import registered_domain
-from gossamer.values.task import DONE, Answer, Ruling, Task
+from gossamer.values.task import DONE, Answer, RetryDecision, Task
 
 #: Of the draws that choose among levels and jitter waits: a crawl on a simulated clock repeats exactly.
 SEED = 1
@@ -51,7 +51,7 @@ class _Flight(msgspec.Struct):
     attempt: int
     booked: float
     """Bytes that were booked when it began."""
-    ruling: Ruling | None = None
+    ruling: RetryDecision | None = None
 
 
 class HostPoliteness(Provider[PolitenessSheet]):
@@ -127,7 +127,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
         flight.ruling = self.gates.end(host, domain, address, answer, now, wall, flight.attempt)
         self._schedule.ended(host, domain, address)
 
-    def ruling(self, answer: Answer) -> Ruling:
+    def ruling(self, answer: Answer) -> RetryDecision:
         ruling = self.expected(answer)
         flights = self._flights.get(answer.identity)
         if flights is not None:
@@ -136,7 +136,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
                 del self._flights[answer.identity]
         return ruling
 
-    def expected(self, answer: Answer) -> Ruling:
+    def expected(self, answer: Answer) -> RetryDecision:
         flights = self._flights.get(answer.identity)
         if flights is None:
             return DONE

@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.values.identity import read_date
 from gossamer.values.outcome import ANSWERED, Outcome
-from gossamer.values.task import DONE, GONE, KEEP, Ruling, What
+from gossamer.values.task import DONE, GONE, KEEP, Disposition, RetryDecision
 
 #: Seconds before the second, third and fourth try: a hiccup, a restart of the server, a repair.
 WAITS = (10.0, 600.0, 3600.0)
@@ -54,17 +54,17 @@ RETRIED: dict[Outcome, Whose] = {
 }
 
 
-def ruling(outcome: Outcome, attempt: int, waits: Sequence[float] = WAITS) -> Ruling:
+def ruling(outcome: Outcome, attempt: int, waits: Sequence[float] = WAITS) -> RetryDecision:
     """What becomes of a page whose try number `attempt` (from 1) ended so; `waits` are the seconds before further tries."""
     whose = RETRIED.get(outcome)
     if whose is None:
         return DONE
     if whose is Whose.HOST:
         return KEEP
-    return Ruling(What.RETRY, waits[attempt - 1]) if attempt <= len(waits) else GONE
+    return RetryDecision(Disposition.RETRY, waits[attempt - 1]) if attempt <= len(waits) else GONE
 
 
-def refused(attempt: int, rest: float, gap: float, *, is_well: bool, waits: Sequence[float] = WAITS) -> Ruling:
+def refused(attempt: int, rest: float, gap: float, *, is_well: bool, waits: Sequence[float] = WAITS) -> RetryDecision:
     """What becomes of a page that was answered 429.
 
     Args:
@@ -75,9 +75,9 @@ def refused(attempt: int, rest: float, gap: float, *, is_well: bool, waits: Sequ
         waits: seconds before further tries of a page.
     """
     if not is_well:
-        return Ruling(What.POSTPONE, rest + BEHIND * gap)
+        return RetryDecision(Disposition.POSTPONE, rest + BEHIND * gap)
     known = (*REFUSED_WAITS, *waits[1:])
-    return Ruling(What.RETRY, known[attempt - 1]) if attempt <= len(known) else GONE
+    return RetryDecision(Disposition.RETRY, known[attempt - 1]) if attempt <= len(known) else GONE
 
 
 def host_wait(probes: int, waits: Sequence[float] = WAITS) -> float:

@@ -24,7 +24,7 @@ from gossamer.values.errors import UnreadableUrl
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import ANNOUNCED, REVISIT, ROBOTS, Task
 from gossamer.values.url import canonical, host_of, scheme_of
-from gossamer.values.visit import ORDER, Brought, BroughtForm, Found, Item, Link, Response, Visit, sha1_base32
+from gossamer.values.visit import ORDER, BroughtForm, Found, Item, Link, MobileOrigin, Response, Visit, sha1_base32
 
 #: Relations that a page may have been found by: words, and none that means something else to the commit.
 _RELATION = re.compile(r"[a-z][a-z0-9 :._-]{0,99}")
@@ -151,7 +151,7 @@ def visits_of(
         first = firsts.setdefault(page.digest, page) if page.duplicate_of else page
         firsts.setdefault(page.digest, page)
         task = _task_of(page, known)
-        brought = Brought(
+        brought = MobileOrigin(
             record.id, record.runtime, batch.program, batch.sequence, _form(crawler, page), page.digest, page.size
         )
         yield _visit(page, first, task, brought, known, now)
@@ -175,7 +175,7 @@ def _task_of(page: BroughtPage, known: KnownAtHome) -> Task:
 
 
 def _visit(
-    page: BroughtPage, first: BroughtPage, task: Task, brought: Brought, known: KnownAtHome, now: float
+    page: BroughtPage, first: BroughtPage, task: Task, brought: MobileOrigin, known: KnownAtHome, now: float
 ) -> Visit:
     outcome = Outcome.TRUNCATED if page.truncated else Outcome.OK
     fields = tuple((name.lower(), value) for name, value in page.headers if name.lower() not in _OF_THE_WIRE)
@@ -216,7 +216,7 @@ def _repeated(visit: Visit, page: BroughtPage, known: KnownAtHome) -> Visit:
     return msgspec.structs.replace(visit, trouble=f"its bytes are those of {page.duplicate_of}, which is not here")
 
 
-def _body(page: BroughtPage, brought: Brought) -> bytes:
+def _body(page: BroughtPage, brought: MobileOrigin) -> bytes:
     if brought.form == "whole":
         return page.whole or b""
     if brought.form == "elements":
@@ -262,7 +262,7 @@ def _irrelevant(
 ) -> Visit:
     host = host_of(row.url)
     task = known.task(row.url, host) or Task(row.url, host)
-    brought = Brought(record.id, record.runtime, batch.program, batch.sequence, "row", "", row.size)
+    brought = MobileOrigin(record.id, record.runtime, batch.program, batch.sequence, "row", "", row.size)
     error = _error_of(row)
     outcome, why = (error, "") if error else (Outcome.IRRELEVANT, row.rule)
     response = Response(outcome, row.status, started=now, error=why, brought=brought)

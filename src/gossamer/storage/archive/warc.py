@@ -25,7 +25,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.archive.files import UNVERIFIED, WARC_DIRECTORY, WarcFiles, WarcLane, WarcSheet
 from gossamer.storage.archive.records import RecordForm, Written, exchange, form_of
 from gossamer.values.body import SpoolFile, StoredBody
-from gossamer.values.visit import Brought, Location, Response, Visit
+from gossamer.values.visit import MobileOrigin, Location, Response, Visit
 
 __all__ = ["WARC_DIRECTORY", "NoArchive", "WarcArchive", "WarcSheet"]
 
@@ -291,7 +291,7 @@ def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
     return lines
 
 
-def _of_journey(response: Response, brought: Brought) -> dict[str, str]:
+def _of_journey(response: Response, brought: MobileOrigin) -> dict[str, str]:
     """The crawler that brought a document, and the claims of its runtime, which no request of ours has confirmed."""
     claimed = {"status": response.status, "headers": response.headers}
     return {

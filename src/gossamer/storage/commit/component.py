@@ -38,7 +38,7 @@ from gossamer.values.body import StoredBody
 from gossamer.values.errors import DiskFull
 from gossamer.values.identity import VisitIds
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import DONE, Committed, Ruling, Task, What
+from gossamer.values.task import DONE, Committed, Disposition, RetryDecision, Task
 from gossamer.values.visit import Location, Record, Visit, answer_of, given_up, of_request
 
 W = TypeVar("W")
@@ -210,11 +210,11 @@ class Commit(Filter[CommitSheet]):
         self.politeness.received(answer.identity, len(response.body))
         ruling = of_request(self.politeness.ruling(answer), visit.task, response)
         if visit.again is not None:
-            ruling = Ruling(What.RETRY, visit.again)
+            ruling = RetryDecision(Disposition.RETRY, visit.again)
         if visit.is_robots:
             site = visit.task.source
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
-        if ruling.what is What.GONE:
+        if ruling.what is Disposition.GONE:
             visit = given_up(visit)
         return Ended(self._judged(visit), ruling, is_goal=self._is_goal(visit))
 
@@ -344,12 +344,12 @@ class Commit(Filter[CommitSheet]):
             stage_robots(ended.site, ended.lesson, visit.response, staged, self.robots, self.clock.now())
             if self.sheet.sitemaps:
                 queueing.announce(ended.lesson.sitemaps, ended.site)
-        elif ended.ruling.what is What.KEEP:
+        elif ended.ruling.what is Disposition.KEEP:
             staged.tried(visit)
-        elif ended.ruling.what in (What.RETRY, What.POSTPONE):
+        elif ended.ruling.what in (Disposition.RETRY, Disposition.POSTPONE):
             staged.tried(visit)
             staged.done(task.identity)
-            again = msgspec.structs.replace(task, attempt=task.attempt + (ended.ruling.what is What.RETRY))
+            again = msgspec.structs.replace(task, attempt=task.attempt + (ended.ruling.what is Disposition.RETRY))
             staged.later(again, self.clock.steady() + ended.ruling.wait, known=True)
         else:
             if visit.response.brought is not None:
@@ -375,9 +375,9 @@ def _committed(ended: Ended) -> Committed:
     return Committed(
         task=visit.task,
         outcome=response.outcome,
-        is_page=visit.is_page and ended.ruling.what is What.DONE and not visit.task.is_revisit,
+        is_page=visit.is_page and ended.ruling.what is Disposition.DONE and not visit.task.is_revisit,
         bytes=0 if ended.site else len(response.body),
-        is_kept=ended.ruling.what is What.KEEP and not ended.site,
+        is_kept=ended.ruling.what is Disposition.KEEP and not ended.site,
         site=ended.site,
         is_goal=ended.is_goal,
         is_brought=response.brought is not None,

@@ -17,7 +17,7 @@ from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.outcome import ANSWERED, ERRORS, Outcome
-from gossamer.values.task import Ruling
+from gossamer.values.task import RetryDecision
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response, Visit
 
@@ -56,7 +56,7 @@ class Ended(msgspec.Struct):
     """A visit on its way into the ledger."""
 
     visit: Visit
-    ruling: Ruling
+    ruling: RetryDecision
     site: str = ""
     """Of a robots.txt request: the site that it was made for."""
     lesson: Lesson | None = None

@@ -6,7 +6,7 @@ from gossamer.frontier.politeness.network import Network, NetworkRules
 from gossamer.frontier.politeness.retries import RETRIED, Circuit, Whose, ruling
 from gossamer.frontier.politeness.retries import circuit_after as after
 from gossamer.values.outcome import TRANSIENT, Outcome
-from gossamer.values.task import DONE, GONE, KEEP, What
+from gossamer.values.task import DONE, GONE, KEEP, Disposition
 
 
 def failing(times: int, circuit: Circuit | None = None, now: float = 0.0) -> tuple[Circuit | None, float]:
@@ -62,7 +62,7 @@ def test_every_transient_outcome_is_retried_and_no_other() -> None:
 def test_a_page_is_tried_again_after_10_seconds_10_and_60_minutes_then_gone() -> None:
     rulings = [ruling(Outcome.SERVER_ERROR, attempt) for attempt in (1, 2, 3, 4)]
     assert [one.wait for one in rulings[:3]] == [10.0, 600.0, 3600.0]
-    assert all(one.what is What.RETRY for one in rulings[:3])
+    assert all(one.what is Disposition.RETRY for one in rulings[:3])
     assert rulings[3] == GONE
 
 

@@ -5,7 +5,7 @@ from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import requested
-from gossamer.values.task import Task, What
+from gossamer.values.task import Disposition, Task
 from gossamer.values.visit import Response, answer_of
 
 
@@ -19,6 +19,6 @@ def test_an_answer_ends_the_flight_of_its_own_request_though_another_asks_the_sa
     failed, fine = Response(Outcome.TIMED_OUT, is_met=True), Response(Outcome.OK, status=200)
     politeness.answered(answer_of(posted, failed))
     politeness.answered(answer_of(plain, fine))
-    assert politeness.ruling(answer_of(plain, fine)).what is What.DONE
-    assert politeness.ruling(answer_of(posted, failed)).what is What.GONE, "its tries are its own"
+    assert politeness.ruling(answer_of(plain, fine)).what is Disposition.DONE
+    assert politeness.ruling(answer_of(posted, failed)).what is Disposition.GONE, "its tries are its own"
     assert politeness.metrics.snapshot()["in_flight"] == 0

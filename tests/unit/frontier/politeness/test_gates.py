@@ -12,7 +12,7 @@ from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.testing import FakeClock
 from gossamer.values.hosts import registered_domain
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import KEEP, Answer, What
+from gossamer.values.task import KEEP, Answer, Disposition
 
 PUBLIC = "198.51.100.7"
 WALL = 1_700_000_000.0
@@ -29,7 +29,7 @@ def end(
     elapsed: float = 0.05,
     retry_after: str = "",
     is_met: bool = False,
-) -> What:
+) -> Disposition:
     """End a live request; what becomes of the page."""
     answer = Answer(f"http://{host}/", host, outcome, elapsed, retry_after, is_met)
     return gates.end(host, domain or host, address, answer, now, WALL + now).what
@@ -217,7 +217,7 @@ def test_a_crawl_delay_that_becomes_known_counts_from_the_last_request() -> None
 def test_a_host_whose_robots_are_out_of_reach_is_left_alone_until_they_are_due() -> None:
     gates = Gates()
     gates.begin("a.test", "a.test", PUBLIC, 0.0)
-    assert end(gates, "a.test", 1.0, Outcome.ROBOTS_UNREACHABLE) is What.KEEP
+    assert end(gates, "a.test", 1.0, Outcome.ROBOTS_UNREACHABLE) is Disposition.KEEP
     assert gates.ready_at("a.test", "a.test", PUBLIC, 1.0) == 2.0, "robots.txt was asked for: the delay counts"
     gates.hold("a.test", 600.0)
     gates.hold("a.test", 300.0)
@@ -235,7 +235,7 @@ def test_other_settings_hold_at_once() -> None:
 def test_a_retry_after_holds_for_the_whole_host() -> None:
     gates = Gates()
     gates.begin("a.test", "a.test", PUBLIC, 0.0)
-    assert end(gates, "a.test", 1.0, Outcome.RATE_LIMITED, retry_after="3600") is What.POSTPONE
+    assert end(gates, "a.test", 1.0, Outcome.RATE_LIMITED, retry_after="3600") is Disposition.POSTPONE
     assert gates.ready_at("a.test", "a.test", PUBLIC, 1.0) == 3601.0
 
 
@@ -244,7 +244,7 @@ def test_a_refused_page_comes_again_behind_two_others_and_after_the_wait_that_it
     answer = Answer("http://a.test/", "a.test", Outcome.RATE_LIMITED, 0.0, "60")
     gates.begin("a.test", "a.test", PUBLIC, 0.0)
     ruling = gates.end("a.test", "a.test", PUBLIC, answer, 1.0, WALL)
-    assert ruling.what is What.POSTPONE, "no try is spent"
+    assert ruling.what is Disposition.POSTPONE, "no try is spent"
     opens = gates.ready_at("a.test", "a.test", PUBLIC, 1.0)
     assert opens + 2.0 * gates.told_delay("a.test")[0] < 1.0 + ruling.wait < opens + 3.0 * gates.told_delay("a.test")[0]
 
@@ -259,7 +259,7 @@ def test_a_page_that_is_refused_while_others_are_clean_spends_its_tries_and_slow
         answer = Answer("http://a.test/bad", "a.test", Outcome.RATE_LIMITED, 0.0, "1")
         rulings.append(gates.end("a.test", "a.test", PUBLIC, answer, now, WALL, attempt))
     assert [one.wait for one in rulings[:5]] == [10.0, 20.0, 20.0, 600.0, 3600.0]
-    assert rulings[5].what is What.GONE
+    assert rulings[5].what is Disposition.GONE
     assert gates.told_delay("a.test")[0] == 1.0
 
 
@@ -270,7 +270,7 @@ def test_a_host_that_does_not_answer_is_probed_alone_and_its_pages_are_kept() ->
         assert not gates.is_spent("a.test")
         now = gates.ready_at("a.test", "a.test", PUBLIC, now)
         gates.begin("a.test", "a.test", PUBLIC, now)
-        assert end(gates, "a.test", now, Outcome.CONNECT_FAILED) is What.KEEP
+        assert end(gates, "a.test", now, Outcome.CONNECT_FAILED) is Disposition.KEEP
     assert gates.ready_at("a.test", "a.test", PUBLIC, now) == now + 10.0
     gates.begin("a.test", "a.test", PUBLIC, now + 10.0)
     assert gates.ready_at("a.test", "a.test", PUBLIC, now + 10.0) == inf
@@ -322,7 +322,7 @@ def test_while_the_network_may_be_down_a_page_pays_no_try() -> None:
         answer = Answer(url="", host=name, outcome=Outcome.TIMED_OUT, elapsed=10.0)
         rulings.append(gates.end(name, name, address_of(name), answer, now, WALL))
         now = ask(gates, name, now, Outcome.CONNECT_FAILED)
-    assert [one.what for one in rulings[:4]] == [What.RETRY] * 4
+    assert [one.what for one in rulings[:4]] == [Disposition.RETRY] * 4
     assert rulings[4:] == [KEEP] * 2
 
 

@@ -35,7 +35,7 @@ class ErrorPolicy(msgspec.Struct, frozen=True):
     """Items that may be set aside; a unit that fails on more is not failing on an item."""
 
 
-Aside = Callable[[str, Any, Exception], None]
+KeepFailed = Callable[[str, Any, Exception], None]
 """Keeps an item that a component could not handle for a person to look at: the component's name, the item, the error."""
 
 
@@ -52,13 +52,13 @@ class Performer:
         gate: Gate,
         policy: ErrorPolicy,
         report: Callable[[str], None] = lambda line: None,
-        aside: Aside = forget,
+        keep_failed: KeepFailed = forget,
     ) -> None:
         self.component = component
         self.gate = gate
         self.policy = policy
         self.report = report
-        self.aside = aside
+        self.keep_failed = keep_failed
         self._restarting = asyncio.Lock()
         self._incarnation = 0
 
@@ -140,7 +140,7 @@ class Performer:
             self.report(
                 f"component {name!r} failed on an item, which goes on without it: {type(error).__name__}: {error}"
             )
-        self.aside(name, item, error)
+        self.keep_failed(name, item, error)
         if self.component.outs:
             await self._emit([item])
 
@@ -157,7 +157,7 @@ class Performer:
         if self.policy.on_error != "restart":
             raise self.failure(error, item) from error
         incarnation = self._incarnation
-        with self.gate.standing_aside():
+        with self.gate.awaiting_repair():
             async with self._restarting:
                 if incarnation != self._incarnation:
                     return  # Several workers failed on one cause; another of them has restarted the unit meanwhile.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.values.change_hints import Said, frequency_of, kind_of, said, time_of
+from gossamer.values.change_hints import ChangeHint, frequency_of, hint_of, kind_of, time_of
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ def test_times_are_read_as_hosts_write_them(text: str, seconds: float) -> None:
 
 @given(st.text(max_size=80), st.text(max_size=10))
 def test_no_text_of_a_sitemap_is_an_error(time: str, word: str) -> None:
-    found = said(time, word)
+    found = hint_of(time, word)
     assert found is None or found.changed_at >= 0
 
 
 def test_what_a_sitemap_says_is_kept() -> None:
-    assert said("2021-03-04", " Daily ") == Said(1_614_816_000.0, "daily")
-    assert said("", "often") is None
+    assert hint_of("2021-03-04", " Daily ") == ChangeHint(1_614_816_000.0, "daily")
+    assert hint_of("", "often") is None
 
 
 def test_pages_are_of_the_kind_that_is_said_of_them() -> None:
