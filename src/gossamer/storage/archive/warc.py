@@ -25,7 +25,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.archive.files import UNVERIFIED, WARC_DIRECTORY, WarcFiles, WarcLane, WarcSheet
 from gossamer.storage.archive.records import RecordForm, Written, exchange, form_of
 from gossamer.values.body import SpoolFile, StoredBody
-from gossamer.values.visit import MobileOrigin, Location, Response, Visit
+from gossamer.values.visit import Location, MobileOrigin, Response, Visit
 
 __all__ = ["WARC_DIRECTORY", "NoArchive", "WarcArchive", "WarcSheet"]
 
