@@ -304,7 +304,7 @@ ADVICE = "look at the text of the page instead"
 #: Documents that are read at once: a page of pictures must leave threads to whoever watches a crawl.
 READ_AT_ONCE = 2
 
-#: ChangeHint with every answer. What a page asks for comes from no origin, so that pictures have to be open to every one; nobody
+#: Said with every answer. What a page asks for comes from no origin, so that pictures have to be open to every one; nobody
 #: can ask for them who was not given their addresses.
 SANDBOX = {
     "Content-Security-Policy": (
