@@ -50,7 +50,7 @@ def unwanted(gates: Sequence[VisitFilter], task: Task, metrics: Metrics, head: H
 
 
 class CodeMeaning(msgspec.Struct, frozen=True):
-    """What an error code means."""
+    """The meaning of an error code."""
 
     early: Outcome
     """Before the head was complete."""
@@ -83,7 +83,7 @@ ENDINGS: dict[int, CodeMeaning] = {
     92: CodeMeaning(Outcome.PROTOCOL_FAILED, Outcome.TRUNCATED, "disconnect"),
     # Closed without a word: overloaded servers do so, and ports that expect another protocol.
     pycurl.E_GOT_NOTHING: _PROTOCOL,
-    # What came is no HTTP: 0.9 and unknown versions come as "unsupported protocol".
+    # The answer is no HTTP: 0.9 and unknown versions come as "unsupported protocol".
     pycurl.E_UNSUPPORTED_PROTOCOL: _PROTOCOL,
     pycurl.E_FTP_WEIRD_SERVER_REPLY: _PROTOCOL,
     pycurl.E_HTTP2: _PROTOCOL,
@@ -116,7 +116,7 @@ def ending_of(code: int, os_error: int, message: str) -> CodeMeaning:
     the second has an error number of the system, or is told by the TLS library.
     """
     if "CONNECT tunnel failed" in message:
-        return _always(Outcome.CONNECT_FAILED)  # the proxy let us through to nobody
+        return _always(Outcome.CONNECT_FAILED)  # the proxy reached no server
     if code == pycurl.E_RECV_ERROR and not os_error and "SSL" not in message:
         return _PROTOCOL
     return ENDINGS.get(code, _PROTOCOL)
@@ -190,7 +190,7 @@ def body_of(
 
 
 def notes_of(head: Head, of_body: tuple[Note, ...]) -> tuple[Note, ...]:
-    """What of the answer was read although its standard does not allow it.
+    """Faults of the answer that were read although its standard does not allow them.
 
     Args:
         head: of the answer.
@@ -218,11 +218,11 @@ class Asked(msgspec.Struct, frozen=True):
     """Those that are kept out of the archive."""
     wanted: Wanted | None = None
     request: Requested | None = None
-    """What is sent beside that; None for a plain GET."""
+    """The request beside that; None for a plain GET."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """What is known of an exchange beside its transfer."""
+    """Facts about an exchange beside its transfer."""
 
     keeping: Keeping
     address: str
@@ -240,7 +240,7 @@ def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, exchange: Exchange
     head, timings = transfer.head, None
     if exchange.is_timed:
         timings = transfer.timings(asked.resolved, exchange.elapsed)
-    # Nobody has checked then who the server is.
+    # The name of the server was not checked then.
     is_unverified = not transfer.shared.verifies and asked.url.startswith("https:")
     if head is None:
         sent, is_new = transfer.is_sent, transfer.curl.getinfo(pycurl.NUM_CONNECTS) > 0

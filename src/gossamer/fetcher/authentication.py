@@ -1,7 +1,7 @@
 """Credentials and cookies: the fields of a request that prove who asks, and the cookies that servers set.
 
 Place in the flow: the protocol module for http asks here for the fields of each request, and hands each answer on through here.
-What opens pages to a person is never archived: neither what is sent for it, nor what an answer sets.
+Secrets that open pages to a person are never archived, neither those that are sent nor those that an answer sets.
 """
 
 import os
@@ -26,7 +26,7 @@ from gossamer.values.visit import Response
 #: Bytes that tell the cookies of a request from those of another of its way: ten at most are compared.
 _DIGEST_BYTES = 8
 
-#: What stands in the archive for the value of a cookie of a person's own.
+#: Stands in the archive for the value of a cookie of a person's own.
 _BLANK = "(not kept)"
 _SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
 
@@ -47,7 +47,7 @@ class Authentication:
         """By session and site."""
         self._log: CookieLog | None = None
         self._given = CookieJar()
-        """What a person gave."""
+        """The cookies that a person gave."""
         self._filled_from = ""
         self._key = os.urandom(16)
         self.read(sheet)
@@ -150,7 +150,7 @@ class Authentication:
         return shown, (*secret, *own)
 
     def _told_apart(self, field: str) -> str:
-        """What tells some cookies from others, and says nothing of them: they may be a person's own."""
+        """A digest that tells some cookies from others, and says nothing of them: they may be a person's own."""
         return blake2b(field.encode("latin-1"), digest_size=_DIGEST_BYTES, key=self._key).hexdigest()
 
     def received(self, task: Task, jar: CookieJar | None, response: Response, now: float) -> Response:
@@ -180,7 +180,7 @@ class Authentication:
 
 
 def _target(url: str, response: Response) -> str:
-    """Where a redirect leads; empty where it is no URL."""
+    """The target of a redirect; empty where it is no URL."""
     try:
         return urls.canonical(urls.of_field(response.header("location")), url)
     except UnreadableUrl:

@@ -38,7 +38,7 @@ MAX_AGE = 400 * 86_400.0
 #: Seconds by which two ends of a cookie may differ that are taken for one: servers put it off with each answer.
 SAME_END = 60.0
 
-#: What a name, a value and a path may hold: any octet but control characters and the separator (RFC 6265, section 5.2). Octets
+#: A name, a value and a path may hold any octet but control characters and the separator (RFC 6265, section 5.2). Octets
 #: beyond ASCII are as fields have them, one character each.
 _OCTETS = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f;]*\Z")
 #: Blanks around a part of a field. Python's own notion would eat octets of UTF-8.
@@ -312,7 +312,7 @@ class CookieLog:
 
 
 def forget_cookies(path: Path, is_gone: Callable[[str], bool]) -> int:
-    """Take the cookies of some hosts out of a file that nobody is at work on; returns how many went.
+    """Take the cookies of some hosts out of a file that no crawl is using; returns how many went.
 
     A cookie of a domain stays while the domain does: any host below it may have set it.
 
@@ -332,7 +332,7 @@ def forget_cookies(path: Path, is_gone: Callable[[str], bool]) -> int:
 
 
 def _lines(path: Path) -> list[_Line]:
-    """The lines of a file, nothing where there is none. What is no line is passed over.
+    """The lines of a file, nothing where there is none. Other text is passed over.
 
     Raises:
         OSError: it cannot be read.

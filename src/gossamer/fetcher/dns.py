@@ -67,14 +67,14 @@ class Answers(Generic[Q, A]):
         return _spoken(known[0])
 
     def good_until(self, question: Q) -> float:
-        """When what is known ends; 0 where nothing is, and without end while it is being looked up."""
+        """The end of the known answer; 0 without one, and infinite while it is being looked up."""
         if question in self._asked:
             return float("inf")
         known = self._known.get(question)
         return known[1] if known is not None else 0.0
 
     async def ask(self, question: Q, look_up: Callable[[], Awaitable[Dated[A]]], clock: Clock) -> Dated[A]:
-        """Look up what :meth:`get` did not know. Whoever gives up leaves the look-up to the others who wait for it."""
+        """Look up what :meth:`get` did not know. A caller that gives up leaves the look-up to the others that wait for it."""
         asked = self._asked.get(question)
         if asked is None:
             asked = asyncio.get_running_loop().create_task(self._look_up(question, look_up, clock))
@@ -171,7 +171,7 @@ class ResolverSheet(Sheet, frozen=True):
 
 
 class FoundAddresses(msgspec.Struct, frozen=True):
-    """What a source knows of a name."""
+    """The answer of a source about a name."""
 
     addresses: Sequence[str]
     ttl: float | None = None
@@ -257,13 +257,12 @@ class GuardedResolver(Provider[R]):
         await self._names.close()
 
     async def resolve(self, host: str, port: int) -> Endpoint:
-        """See the contract."""
         question = (host, port)
         known = self._answers.get(question, self.clock.monotonic())
         return known or (await self._answers.ask(question, partial(self._resolve, host, port), self.clock))[0]
 
     def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
-        """See the contract. What is beyond `ahead` look-ups at once is left to whoever needs it."""
+        """Names beyond `ahead` look-ups at once are looked up when they are needed."""
         soon = self.clock.monotonic() + self.sheet.refresh
         for host, port in places:
             if self._answers.good_until((host, port)) > soon:
@@ -280,10 +279,9 @@ class GuardedResolver(Provider[R]):
         try:
             await self._answers.ask((host, port), partial(self._resolve, host, port, soon=True), self.clock)
         except (AddressRefused, ResolutionFailed):
-            pass  # remembered, and told to whoever asks
+            pass  # remembered, and told to the next caller
 
     def judge(self, host: str, port: int) -> None:
-        """See the contract."""
         seed = guard.seeded(host, port, self._seeds)
         self._refuse(host, guard.judge_name(host, seed=seed))
         if guard.is_address(host):
@@ -353,7 +351,7 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
     """Asks the `--resolve` table, then the operating system, in a thread. Implements `contracts.resolving.Resolver`."""
 
     async def find(self, host: str) -> FoundAddresses:
-        """What the operating system says, good for the time that the sheet says."""
+        """The answer of the operating system, good for the time that the sheet says."""
         return FoundAddresses(await self.look_up(host))
 
     async def look_up(self, host: str) -> Sequence[str]:
@@ -403,17 +401,14 @@ class CachedResolver(Provider[CachedSheet]):
         await self._answers.close()
 
     async def resolve(self, host: str, port: int) -> Endpoint:
-        """See the contract."""
         question = (host, port)
         known = self._answers.get(question, self.clock.monotonic())
         return known or (await self._answers.ask(question, partial(self._ask, host, port), self.clock))[0]
 
     def judge(self, host: str, port: int) -> None:
-        """See the contract."""
         self.behind.judge(host, port)
 
     def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
-        """See the contract."""
         self.behind.prefetch(places)
 
     async def _ask(self, host: str, port: int) -> Dated[Endpoint]:

@@ -1,4 +1,4 @@
-"""What drives all transfers of a protocol module on the running event loop, and the deadlines that each of them has.
+"""The driver of all transfers of a protocol module on the running event loop, and the deadlines that each of them has.
 
 Place in the flow: a protocol module adds a prepared handle and waits for its future; libcurl says here which sockets and instants
 it waits for, and is told when they have come. Now and then the module looks at its live transfers and asks :func:`overdue`.
@@ -91,7 +91,7 @@ _FEWEST_CONNECTIONS = 8
 
 
 class Driver(Protocol):
-    """What protocol modules need of libcurl's multi interface. All of it on the loop that was running when it was made."""
+    """The part of libcurl's multi interface that protocol modules need, all of it on the loop that was running when it was made."""
 
     @property
     def closed(self) -> bool:
@@ -308,7 +308,7 @@ class EpollDriver:
 
 
 def _events(wanted: int) -> int:
-    """What libcurl waits for, in the words of epoll."""
+    """The events that libcurl waits for, in the words of epoll."""
     return (select.EPOLLIN if wanted & pycurl.POLL_IN else 0) | (select.EPOLLOUT if wanted & pycurl.POLL_OUT else 0)
 
 

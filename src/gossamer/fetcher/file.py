@@ -1,7 +1,7 @@
 """The protocol module for file: documents of this machine, inside the directories that a person gave as seeds.
 
 A directory is a document of the type `text/uri-list` (RFC 2483): its entries' URLs, one on each line, which a processor reads
-(:mod:`gossamer.parsing.other_links`). What is neither a plain file nor a directory is never opened.
+(:mod:`gossamer.parsing.other_links`). Anything that is neither a plain file nor a directory is never opened.
 """
 
 import asyncio

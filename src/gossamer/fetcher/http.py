@@ -50,7 +50,7 @@ _ROBOTS_FAILED = frozenset(
     }
 )
 
-#: Further addresses of a host that are tried when the first lets nobody in: one more of each kind is enough.
+#: Further addresses of a host that are tried when the first takes no connection: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
 
 #: Further proxies by which a request goes when the first did not carry it.
@@ -262,13 +262,13 @@ class HttpModule(Provider[HttpSheet]):
     async def _fetch_from(
         self, asked: Asked, endpoint: Endpoint, *, is_robots: bool, proxy: Proxy | None = None
     ) -> Response:
-        """Try the host's addresses in turn, as long as they let nobody in; for a robots.txt also as long as they fail, for
+        """Try the host's addresses in turn, as long as they take no connection; for a robots.txt also as long as they fail, for
         one of them may know what the others do not (Agarwal and others, 3.4).
         """
         response = await self._attempt(asked, endpoint.address, endpoint.port, proxy)
         for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:
-            nobody_in = response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met
-            if not nobody_in and not (is_robots and response.outcome in _ROBOTS_FAILED):
+            takes_none = response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met
+            if not takes_none and not (is_robots and response.outcome in _ROBOTS_FAILED):
                 break
             response = await self._attempt(asked, address, endpoint.port, proxy)
         return response
@@ -283,7 +283,7 @@ class HttpModule(Provider[HttpSheet]):
             fields = asked.shown + asked.secret
             now, single = self.clock.monotonic(), (address, port) in self._droppers
             if asked.request is not None:
-                # On a connection that was used before, nobody could tell whether it came through.
+                # On a connection that was used before, it could not be told whether it came through.
                 single = single or not asked.request.is_safe
                 transfer.carry(asked.request)
             if proxy is not None and self._proxies is not None:
@@ -375,7 +375,7 @@ class HttpModule(Provider[HttpSheet]):
                     future.set_exception(_Overdue())
 
     def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
-        """What came of the transfer, once it has ended in one way or another."""
+        """The response to a transfer that has ended in one way or another."""
         now = self.clock.monotonic()
         elapsed = now - transfer.began - transfer.held(now)
         counters = self.metrics.counters

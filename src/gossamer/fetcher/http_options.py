@@ -139,7 +139,7 @@ _LEAST_BUFFER = 1024
 
 
 class Constants(msgspec.Struct, frozen=True):
-    """What every request has in common until the sheet changes."""
+    """The parts that every request has in common until the sheet changes."""
 
     options: tuple[tuple[int, Any], ...]
     fields: str

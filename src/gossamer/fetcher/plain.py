@@ -34,7 +34,7 @@ from gossamer.values.visit import Response, Timings
 #: Seconds between two looks at the deadlines.
 _TICK = 1.0
 
-#: What a callback returns to make libcurl end the transfer.
+#: A callback returns this to make libcurl end the transfer.
 _STOP = -1
 
 
@@ -65,12 +65,12 @@ P = TypeVar("P", bound=PlainSheet)
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """What libcurl is asked for."""
+    """A request to libcurl."""
 
     path: str
     """Path and query of the URL as libcurl gets it."""
     mime: str
-    """What the document will be."""
+    """The type of the document."""
     options: tuple[tuple[int, Any], ...] = ()
 
 
@@ -128,7 +128,7 @@ class PlainModule(Provider[P]):
 
     resolver: Uses[Resolver]
 
-    #: What libcurl may speak, and the scheme's name.
+    #: The protocol that libcurl may speak, and the scheme's name.
     protocol: int
     scheme: str
 
@@ -150,14 +150,14 @@ class PlainModule(Provider[P]):
 
     @abstractmethod
     def ask(self, url: str) -> Ask | str:
-        """What to ask libcurl for, or why this URL is not to be asked for."""
+        """The request to libcurl, or why this URL is not to be asked for."""
 
     @abstractmethod
     def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
-        """What the end of a transfer means: the scheme's own status where it has one, and libcurl's error, 0 for none."""
+        """The verdict at the end of a transfer: the scheme's own status where it has one, and libcurl's error, 0 for none."""
 
     def location(self, task: Task, status: int) -> str:
-        """Where the document is instead, if the answer says so; the outcome is then `redirect`."""
+        """The URL of the document instead, if the answer says so; the outcome is then `redirect`."""
         return ""
 
     async def fetch(self, task: Task) -> Response:
@@ -271,7 +271,7 @@ class PlainModule(Provider[P]):
 
 
 def by_code(code: int, os_error: int, message: str, size: int) -> Cut:
-    """What libcurl's own error means where the scheme has nothing to add."""
+    """The verdict by libcurl's own error where the scheme has nothing to add."""
     meaning = ending_of(code, os_error, message)
     reason = message or f"libcurl's error {code}"
     return Cut(meaning.late, reason, meaning.cut) if size else Cut(meaning.early, reason)
@@ -354,7 +354,7 @@ class FtpModule(PlainModule[FtpSheet]):
 #: The type of a menu.
 MENU = "application/gopher-menu"
 
-#: What the letters mean that are documents; of the others (telnet, errors, printers) nothing can be fetched.
+#: The types of letters that are documents; of the others (telnet, errors, printers) nothing can be fetched.
 _TYPES = {
     "0": "text/plain",
     "1": MENU,

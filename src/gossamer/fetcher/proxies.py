@@ -198,7 +198,7 @@ class Proxies:
         return member is not None and member.until > self._now()
 
     def is_shared(self, proxy: Proxy) -> bool:
-        """Whether others stand at the same place, told apart by their users alone: connections to it are nobody else's."""
+        """Whether others stand at the same place, told apart by their users alone: connections to it are not shared."""
         return proxy.place in self._shared
 
     def health(self) -> list[ProxyHealth]:
@@ -211,7 +211,9 @@ class Proxies:
 
 
 def _is_its_fault(transfer: "Transfer", ending: tuple[int, str]) -> bool:
-    """Whether the proxy did not do its part: it let nobody in, or not us. That it reached no server is the server's matter."""
+    """Whether the proxy did not do its part: it took no connection, or not ours. A server that it could not reach is the server's
+    fault.
+    """
     code, message = ending
     if "CONNECT tunnel failed" in message:
         return str(PROXY_REFUSES) in message

@@ -1,4 +1,4 @@
-"""What a request says of us: its constant fields, and those that go to one site or with one task alone. Pure.
+"""The fields of a request that tell about us: the constant ones, and those that go to one site or with one task alone. Pure.
 
 Credentials belong to a site (scheme, host and port): no redirect and no link takes them elsewhere, and
 what the archive keeps of a request leaves them out.
@@ -89,7 +89,7 @@ def _field(text: str) -> tuple[str, str]:
     return field[1], field[2]
 
 
-#: What stands for the port of a site where a field is for all ports of a host.
+#: Stands for the port of a site where a field is for all ports of a host.
 EVERY_PORT = ":*"
 
 

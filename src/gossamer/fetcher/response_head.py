@@ -2,7 +2,7 @@
 
 libcurl is generous with heads that contradict themselves. A crawler that archives what it gets, and sends
 the next request on the same connection, must not guess where an answer ends: such a head ends its fetch as
-`protocol_failed`, and its connection with it (RFC 9112, sections 2.2, 5.1 and 6.3). What is merely untidy, and
+`protocol_failed`, and its connection with it (RFC 9112, sections 2.2, 5.1 and 6.3). An untidy head, which
 leaves no doubt about that end, is read as libcurl and browsers read it, and noted: a line that is no field, as a script's
 warning is none, is passed over.
 """
@@ -55,7 +55,7 @@ class Head(msgspec.Struct, frozen=True):
     content_coding: str
     """All values of Content-Encoding, joined."""
     notes: tuple[Note, ...] = ()
-    """What is untidy about it."""
+    """Its untidy parts."""
 
 
 class Caps(msgspec.Struct, frozen=True):

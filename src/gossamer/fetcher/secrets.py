@@ -1,4 +1,4 @@
-"""What a person gives beside the settings, so that it is in no configuration: secrets of the environment or of a file, cookies.
+"""Secrets of the environment or of a file, and cookies: a person gives them beside the settings, so that no configuration has them.
 
 Used by the protocol modules when they start, and by the assembly, which refuses early what cannot be read.
 """
@@ -58,7 +58,7 @@ def field_of(reference: str) -> str:
 
 
 def secret_of(reference: str, what: str = "credentials", most: int = _LARGEST_SECRET) -> str:
-    """What the environment or a file holds.
+    """The text of a variable of the environment or of a file.
 
     Args:
         reference: `$NAME` or `@FILE`.
@@ -84,7 +84,7 @@ def _variable(name: str, what: str) -> str:
 
 
 def _private(path: Path, most: int) -> bytes:
-    """A file that nobody but its owner can read."""
+    """A file that only its owner can read."""
     try:
         with path.open("rb") as file:
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:

@@ -25,14 +25,14 @@ from gossamer.values.request_identity import Requested
 from gossamer.values.url import authority_of, path_of
 from gossamer.values.visit import Timings
 
-#: What a callback returns to make libcurl end the transfer, and close its connection.
+#: A callback returns this to make libcurl end the transfer, and close its connection.
 _STOP = -1
 
-#: What the callback before a request returns.
+#: The callback before a request returns one of these.
 _ALLOW: int = pycurl.PREREQFUNC_OK
 _REFUSE: int = pycurl.PREREQFUNC_ABORT
 
-#: What the callback for sockets returns to make libcurl give up the connection (CURL_SOCKOPT_ERROR).
+#: The callback for sockets returns this to make libcurl give up the connection (CURL_SOCKOPT_ERROR).
 _NO_SOCKET = 1
 
 #: The share of a second's bandwidth that may wait in the system for one connection: what the system takes in before it is let
@@ -40,7 +40,7 @@ _NO_SOCKET = 1
 _WAITING = 1 / 16
 _MOST_WAITING = 1 << 20
 
-#: What libcurl calls the versions of HTTP.
+#: The versions of HTTP by libcurl's numbers.
 _VERSIONS = {
     pycurl.CURL_HTTP_VERSION_1_0: "HTTP/1.0",
     pycurl.CURL_HTTP_VERSION_1_1: "HTTP/1.1",
@@ -152,7 +152,7 @@ class Transfer:
 
     @property
     def is_asked(self) -> bool:
-        """The request was about to go out: from then on somebody may have received it."""
+        """The request was about to go out: from then on a server may have received it."""
         return self._is_asked
 
     def begin(
@@ -175,7 +175,7 @@ class Transfer:
             fields: of this request alone.
             wanted: is asked for its verdict on the body when the head is known.
             proxy: to go by.
-            single: use a connection of its own, that nobody used before and nobody will.
+            single: use a connection of its own, that no other request uses before or after.
         """
         self.began = now
         self._wanted = wanted
@@ -247,7 +247,7 @@ class Transfer:
         return head.encode("latin-1", "replace")
 
     def timings(self, resolved: float, total: float) -> Timings:
-        """When the phases of the transfer that has ended were over, by libcurl's clock."""
+        """The ends of the phases of a transfer that has ended, by libcurl's clock."""
         getinfo = self.curl.getinfo
         return Timings(
             dns=resolved,

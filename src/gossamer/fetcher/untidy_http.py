@@ -41,7 +41,7 @@ class _Early(Exception):
 
 
 def context_of(ca_file: str, *, verify: bool) -> ssl.SSLContext:
-    """Who is trusted over TLS, as libcurl is told."""
+    """The trust over TLS, as libcurl is told."""
     context = ssl.create_default_context(cafile=ca_file or None)
     if not verify:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -245,7 +245,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return found
 
     def _bring_in(self) -> None:
-        """What is due comes into the queues, and hosts that waited for slots take turns again."""
+        """Bring due tasks into the queues; hosts that waited for slots take turns again."""
         self.lookups.write()
         hands_out = not (self.termination.is_draining or self.termination.is_paused)
         self.turns.wake_due(known_pages=hands_out)
@@ -301,7 +301,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return self.termination.is_paused
 
     def is_at_rest(self) -> bool:
-        """Whether it would end now if other agents brought nothing more. What was set aside is probed before that."""
+        """Whether it would end now if other agents brought nothing more. Tasks that were set aside are probed before that."""
         return self.termination.is_at_rest()
 
     def waiting(self) -> RetriesWaiting | None:

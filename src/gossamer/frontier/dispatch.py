@@ -37,7 +37,7 @@ ALLOWED: Final = RobotsVerdict(RobotsRuling.ALLOWED)
 
 
 class Step(Enum):
-    """What becomes of the task at the head of a host's queue."""
+    """The next step of the task at the head of a host's queue."""
 
     GOES = auto()
     """It is asked for now."""
@@ -50,24 +50,24 @@ class Step(Enum):
     TOO_DEEP = auto()
     """It is deeper than the limit by now."""
     UNKNOWN = auto()
-    """Where its request would go is being looked up; its host goes on when that is known."""
+    """Its address is being looked up; its host goes on when that is known."""
     WAITS = auto()
     """Its robots.txt comes first, or its host has to wait."""
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What becomes of a task."""
+    """The next step of a task, and why."""
 
     step: Step
     task: Task
     verdict: RobotsVerdict = ALLOWED
     """The answer of robots.txt, where that was asked."""
     outcome: Outcome = Outcome.BLOCKED
-    """Where it is refused: as what."""
+    """Of a refused task."""
     why: str = ""
-    """Where it is refused: by which rule, in words."""
+    """Of a refused task: the rule, in words."""
     seconds: float = 0.0
-    """Where it is for later: for how long."""
+    """Of a task for later."""
 
 
 def decide(frontier: "Frontier", host: FrontierHost, first: Task, now: float) -> Decision:

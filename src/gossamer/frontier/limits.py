@@ -104,7 +104,7 @@ class RetriesWaiting(msgspec.Struct, frozen=True):
     urls: int
     """URLs that wait; where a crawl ended for another reason than them, those that failed in this run, some hundreds at most."""
     next: str
-    """When the first is due: a date and time as RFC 3339 has them, in UTC."""
+    """The time of the first: a date and time as RFC 3339 has them, in UTC."""
     hosts: dict[str, str] = {}
     """Why, by endpoint or host, as far as this run has met the reason: outcomes, as `connect_failed`. At most some dozens."""
 

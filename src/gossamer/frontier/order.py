@@ -129,7 +129,7 @@ LINE_BYTES = 8_192
 
 
 class Scores:
-    """What a file says.
+    """The scores of a file.
 
     Args:
         lines: of the file, with what ends them.
@@ -227,7 +227,7 @@ class Scores:
 
     @property
     def trouble(self) -> str:
-        """What is to be said of bad lines; empty where there are none."""
+        """A line for the person about bad lines; empty where there are none."""
         if not self.bad:
             return ""
         more = f"; and {self.bad - len(self.shown):,} more" if self.bad > len(self.shown) else ""

@@ -55,7 +55,7 @@ LAST_CRAWLER = b"last"
 class LentHosts(Protocol):
     """The side of a lender that the frontier uses.
 
-    Promise: when `is_out` becomes false, when pages are free again, or tasks are in the queues, whoever watches is told.
+    Promise: when `is_out` becomes false, when pages are free again, or tasks are in the queues, the watching frontier is told.
     """
 
     @property

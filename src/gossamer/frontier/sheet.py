@@ -11,7 +11,7 @@ class FrontierSheet(Sheet, frozen=True):
 
     @property
     def limits(self) -> CrawlLimits:
-        """When the crawl stops of itself."""
+        """The limits at which the crawl stops of itself."""
         return CrawlLimits(
             self.max_pages,
             self.max_time,

@@ -90,7 +90,7 @@ class Termination:
         return self.sources <= {"arrived"}
 
     def _next_visit(self) -> float:
-        """When a known page is due for another visit, in seconds since the epoch; infinite where none will be."""
+        """The time at which a known page is due for another visit, in seconds since the epoch; infinite where none will be."""
         return min((revisits.next_due() for revisits in self._frontier.revisits.get("due", ())), default=inf)
 
     @property
@@ -147,7 +147,7 @@ class Termination:
     # -- the end
 
     def is_at_rest(self) -> bool:
-        """Whether the crawl would end now if other agents brought nothing more. What was set aside is probed before that."""
+        """Whether the crawl would end now if other agents brought nothing more. Tasks set aside are probed before that."""
         if not self._has_all_seeds or self._is_busy:
             return False
         if self.is_draining:

@@ -10,7 +10,7 @@ from gossamer.values.addresses import is_address
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical, host_of
 
-#: What no host name contains, though the URL parser might make one of it: parts of URLs, blanks that it drops, wildcards.
+#: Characters that no host name contains, though the URL parser might make one of it: parts of URLs, blanks, wildcards.
 _UNFIT = frozenset("/?#@\\*% \t\r\n")
 
 

@@ -91,12 +91,12 @@ PROOF = 5.0
 
 
 class RefusalControl(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What the refusals of one host have taught. Instants are monotonic seconds."""
+    """The lessons of the refusals of one host. Instants are monotonic seconds."""
 
     last: float
-    """When it last refused."""
+    """The instant of its last refusal."""
     since: float
-    """When the episode began: its first refusal."""
+    """The instant of the episode's first refusal."""
     refused: int = 1
     """Refusals of the episode."""
     taken: int = 0
@@ -118,7 +118,7 @@ class RefusalControl(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 def refused(control: RefusalControl | None, usual: float, now: float, bearable: float = 0.0) -> RefusalControl:
-    """What is known after a refusal.
+    """The lessons after a refusal.
 
     Args:
         control: what was known before; None where nothing was.
@@ -147,7 +147,7 @@ def refused(control: RefusalControl | None, usual: float, now: float, bearable: 
 
 
 def accepted(control: RefusalControl, usual: float, now: float) -> RefusalControl | None:
-    """What is known after a clean answer; None once the last refusal is forgotten. For the arguments see :func:`refused`."""
+    """The lessons after a clean answer; None once the last refusal is forgotten. For the arguments see :func:`refused`."""
     if now - control.last > MEMORY:
         return None
     weight = max(1.0, control.gap / SLOW_ANSWER)
@@ -167,7 +167,7 @@ def accepted(control: RefusalControl, usual: float, now: float) -> RefusalContro
 
 
 def pardoned(control: RefusalControl | None) -> RefusalControl | None:
-    """What is known once a refusal turns out to be its page's own: the step that it caused is taken back."""
+    """The lessons once a refusal turns out to be its page's own: the step that it caused is taken back."""
     if control is None:
         return None
     return msgspec.structs.replace(control, refused=max(0, control.refused - 1), gap=control.gap / STEP)

@@ -42,7 +42,7 @@ UNASKED = frozenset(
     }
 )
 
-#: Outcomes of requests that never met their host, as they all end when our own network is down. Answers that say somebody
+#: Outcomes of requests that never met their host, as they all end when our own network is down. Answers that say that a server
 #: was there do not count, whatever their outcome.
 UNREACHED = frozenset({Outcome.DNS_FAILED, Outcome.CONNECT_FAILED})
 
@@ -64,7 +64,7 @@ class Gates:
         network: Network[Known] | None = None,
         draw: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`draw` gives numbers in [0, 1), for jitter; `network` watches over our own, and is shared with nobody."""
+        """`draw` gives numbers in [0, 1), for jitter; `network` watches over our own, and belongs to these gates alone."""
         self.rules = rules or GateRules()
         self.crawl = WholeCrawl(self.rules, network)
         self.network = self.crawl.network
@@ -80,7 +80,7 @@ class Gates:
     # -- asking
 
     def blocker(self, host: str, domain: str, address: str) -> tuple[float, Place | None]:
-        """When host, domain and address would all allow a request, and which of them is the last to do so.
+        """The instant at which host, domain and address all allow a request, and the last of them to do so.
 
         The time is infinite if another request has to end first. None: they know nothing that is against it.
         """
@@ -195,7 +195,7 @@ class Gates:
         entry.settle()
 
     def set_crawl_delay(self, host: str, seconds: float | None) -> None:
-        """What robots.txt says of this host; None is nothing. Counts from the host's last request."""
+        """Set the `Crawl-delay` of this host; None is none. It counts from the host's last request."""
         entry = self.hosts.get(host)
         if entry is None:
             if seconds is None:
@@ -286,7 +286,7 @@ class Gates:
     # -- inside
 
     def _refused(self, entry: AskedHost, attempt: int, now: float) -> RetryDecision:
-        """What becomes of a page that was answered 429."""
+        """The ruling on a page that was answered 429."""
         waits = self.rules.waits
         if entry.is_spent(waits):
             return KEEP  # to ask for other pages has not helped, and a page that is put off would keep the crawl alive

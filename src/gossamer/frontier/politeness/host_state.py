@@ -23,7 +23,7 @@ from gossamer.values.url import site_of
 
 
 class HeldBy(StrEnum):
-    """What makes a host wait for longer than its usual delay."""
+    """The reason why a host waits for longer than its usual delay."""
 
     DNS_FAILED = "dns_failed"
     """Its name has no address."""
@@ -67,7 +67,7 @@ def why_held(
         return HeldBy.DNS_FAILED, name.until
     first = min(endpoints.values(), key=lambda one: one.until, default=None)
     if first is not None and first.until > now:
-        # What is held without having failed has a robots.txt that is out of reach.
+        # An endpoint that is held without a failure has a robots.txt that is out of reach.
         return HeldBy.UNREACHABLE if first.is_open else HeldBy.ROBOTS_UNREACHABLE, first.until
     if pace.until > now:
         # A name that is not found while our own network seems down leaves no circuit.
@@ -142,22 +142,22 @@ class AskedHost(Place):
         self.last = -inf
         """From when the delay counts: the last end, or with several live requests the last start."""
         self.begun = -inf
-        """When the last request began; earlier where the answer before it took longer than a gap, so that the gap is kept on
+        """The start of the last request; earlier where the answer before it took longer than a gap, so that the gap is kept on
         average."""
         self.prior = (-inf, -inf)
         """`last` and `begun` before the live request began, in case that it turns out never to have gone out."""
         self.rest = NO_REST
-        """What a rule beside ours says of it."""
+        """The hold by a rule beside ours."""
         self.is_due = False
         """It was restored when its wait was over: this run owes it a try, whatever it was given before."""
 
     def closed_until(self) -> float:
-        """When name and some endpoint of it may be asked again, as far as failures are concerned."""
+        """The instant at which name and some endpoint may be asked again, as far as failures are concerned."""
         by_name = self.circuit.until if self.circuit is not None else 0.0
         return max(by_name, closed_until(self.circuits)) if self.circuits else by_name
 
     def start_of(self, now: float) -> float:
-        """What counts as the start of a request that begins now."""
+        """The instant that counts as the start of a request that begins now."""
         gap = self.pace.gap
         if not gap:
             return now
@@ -166,7 +166,7 @@ class AskedHost(Place):
         return max(due, now - min(gap, late)) if late > 0.0 else now
 
     def opens(self) -> float:
-        """When delay and gap are over."""
+        """The instant at which delay and gap are over."""
         opens, known = self.last + pace.delay_of(self.pace, self.rules), self.pace.control
         return opens if known is None else max(opens, self.begun + known.gap)
 

@@ -32,7 +32,7 @@ _FEWEST = 2
 
 
 class NetworkRules(msgspec.Struct, frozen=True):
-    """When the network counts as down, and how it is probed."""
+    """Rules for when the network counts as down, and how it is probed."""
 
     failures: int = 12
     """In a row, without one success."""
@@ -198,7 +198,7 @@ class _Places:
         """A host failed that belongs to this domain and has this address, as far as that is known."""
         domain = place[0] or host
         self._domains.add(domain)
-        # Of a name that was not found nobody knows the address: its domain stands for it.
+        # The address of a name that was not found is not known: its domain stands for it.
         self._addresses.add(place[1] or domain)
 
     def __len__(self) -> int:

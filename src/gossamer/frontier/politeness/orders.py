@@ -84,14 +84,14 @@ class ProcessorOrders(Provider[NoSettings]):
                 self._owed += outbox.owe([_task(order)], group)
 
     def committed(self, ends: Mapping[str, int]) -> None:
-        """What was staged takes effect."""
+        """Let the staged orders take effect."""
         self.obey(self._staged)
         for outbox in self.outboxes.get("orders", ()):
             outbox.kept(self._owed)
         self._staged, self._owed = [], []
 
     def take_back(self) -> None:
-        """What was staged has no effect."""
+        """Drop the staged orders."""
         for outbox in self.outboxes.get("orders", ()):
             outbox.kept(self._owed, is_sure=False)
         self._staged, self._owed = [], []

@@ -118,7 +118,7 @@ class PaceRules(msgspec.Struct, frozen=True):
 
 
 class Pace(msgspec.Struct, frozen=True, gc=False):
-    """What one host's answers have taught. Instants are monotonic seconds. New fields have defaults: older notes lack them."""
+    """The lessons of one host's answers. Instants are monotonic seconds. New fields have defaults: older notes lack them."""
 
     latency: float = 0.0
     """Seconds, smoothed; 0 until the first answer."""
@@ -129,7 +129,7 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
     errors: int = 0
     """The last replies as bits, the newest lowest; 1 is an error."""
     strain: int = 1
-    """What the rate is divided by."""
+    """The divisor of the rate."""
     refusals: int = 0
     """429 and `Retry-After` in a row, as far as they count for the host."""
     broken: int = 0
@@ -141,7 +141,7 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
     period: float = 0.0
     """Seconds from one answer to the next while nothing was refused, smoothed; 0 until there were two."""
     seen: float = 0.0
-    """When the last answer came; 0 where the next one tells nothing of the period."""
+    """The instant of the last answer; 0 where the next one tells nothing of the period."""
     own: int = 0
     """Second tries in a row that showed their page, and not the host, to be at fault; up to :data:`OWN`."""
     firsts: int = 0
@@ -149,7 +149,7 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
     tried: int = 0
     """How many of these bits are known, up to the width of the window."""
     control: RefusalControl | None = None
-    """What refusals have taught; None where there were none of late."""
+    """The lessons of refusals; None where there were none of late."""
 
     @property
     def gap(self) -> float:

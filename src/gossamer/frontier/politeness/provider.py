@@ -148,7 +148,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def turns(self) -> tuple[list[str], dict[str, tuple[int, float]]]:
         """Places that hosts wait for, up to a number; and those whose turns have ended, with the number of the turn and the
-        seconds in which nobody may ask there. A place is an address, or a registered domain behind :data:`DOMAIN_MARK`."""
+        seconds in which no agent may ask there. A place is an address, or a registered domain behind :data:`DOMAIN_MARK`."""
         now = self.clock.monotonic()
         wanted: list[str] = []
         back: dict[str, tuple[int, float]] = {}
@@ -164,7 +164,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
     def take_turns(
         self, granted: Mapping[str, tuple[int, float]], recalled: Iterable[str], noted: Mapping[str, int]
     ) -> None:
-        """What the lender of turns has decided.
+        """Take the decisions of the lender of turns.
 
         Args:
             granted: place -> number of the turn, and the seconds after which it begins.
@@ -192,7 +192,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
     # -- rates of the whole crawl
 
     def rates(self) -> tuple[RateUse | None, RateUse | None]:
-        """What this agent has used of `rate` and of `bandwidth`; None where that is not set."""
+        """This agent's use of `rate` and of `bandwidth`; None where that is not set."""
         return self.gates.crawl.uses()
 
     def take_rates(self, rate: float, bandwidth: float) -> None:

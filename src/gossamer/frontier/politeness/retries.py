@@ -5,7 +5,7 @@ try is spent where the page may be the cause. Where the *host* is, the page goes
 its circuit, its pace (:mod:`pace`) or the robots part. So a dead host of 1,000 pages costs a few connects and not 4,000.
 
 A page that was answered 429 goes behind others of its host, for one page that is always refused would keep all of them waiting.
-Where the host is well meanwhile, a try of the page is spent: then the page is what is refused. `Retry-After` is read as strangers
+Where the host is well meanwhile, a try of the page is spent: then the page is at fault. `Retry-After` is read as strangers
 write it: seconds, a date, a date long past, ten years, or junk.
 """
 
@@ -40,7 +40,7 @@ class Whose(Enum):
     HOST = "host"
 
 
-#: Every outcome that a later try may turn into a page. What is not here is final.
+#: Every outcome that a later try may turn into a page. All others are final.
 RETRIED: dict[Outcome, Whose] = {
     Outcome.SERVER_ERROR: Whose.PAGE,
     Outcome.TIMED_OUT: Whose.PAGE,
@@ -55,7 +55,7 @@ RETRIED: dict[Outcome, Whose] = {
 
 
 def ruling(outcome: Outcome, attempt: int, waits: Sequence[float] = WAITS) -> RetryDecision:
-    """What becomes of a page whose try number `attempt` (from 1) ended so; `waits` are the seconds before further tries."""
+    """The ruling on a page whose try number `attempt` (from 1) ended so; `waits` are the seconds before further tries."""
     whose = RETRIED.get(outcome)
     if whose is None:
         return DONE
@@ -65,7 +65,7 @@ def ruling(outcome: Outcome, attempt: int, waits: Sequence[float] = WAITS) -> Re
 
 
 def refused(attempt: int, rest: float, gap: float, *, is_well: bool, waits: Sequence[float] = WAITS) -> RetryDecision:
-    """What becomes of a page that was answered 429.
+    """The ruling on a page that was answered 429.
 
     Args:
         attempt: which try it was, from 1.

@@ -160,7 +160,7 @@ class Schedule:
         """
         self.gates = gates
         self.blocked: list[str] = []
-        """Hosts that left because they are blocked; whoever reads them clears the list."""
+        """Hosts that left because they are blocked; their reader clears the list."""
         self._is_blocked = is_blocked
         self._ask_rules = ask_rules
         self._ready: FrontQueues[str] = FrontQueues(draw, levels, bias)
@@ -204,7 +204,7 @@ class Schedule:
                 self._arm(turn.via)
 
     def ended(self, host: str, domain: str, address: str) -> None:
-        """A request of this host has ended, and the gates know: whoever waited for that may go on."""
+        """A request of this host has ended, and the gates know: hosts that waited for that may go on."""
         if not self._parkings:
             return
         for place in self.gates.places(host, domain, address):
@@ -213,7 +213,7 @@ class Schedule:
                 self._arm(parking)
 
     def opened(self, place: Place) -> None:
-        """A place may be asked again: whoever waits there may go on."""
+        """A place may be asked again: hosts that wait there may go on."""
         parking = self._parkings.get(place)
         if parking is not None:
             self._arm(parking)
@@ -337,7 +337,7 @@ class Schedule:
             self._arm(parking, min(until, now + _REST))
 
     def _wake(self, now: float) -> None:
-        """Whoever's instant has come is ready."""
+        """Make hosts ready whose instant has come."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             _, stamp, what = heapq.heappop(heap)

@@ -1,4 +1,4 @@
-"""When a crawl as a whole may ask: its caps on pages and bytes, our own network, and the quiet after a kill.
+"""The limits of a crawl as a whole: its caps on pages and bytes, our own network, and the quiet after a kill.
 
 Place in the flow: :mod:`gates` asks here beside host, domain and address, and tells of requests that begin and of bytes that came.
 """
@@ -16,16 +16,16 @@ from gossamer.frontier.politeness.retries import Circuit
 from gossamer.frontier.politeness.rules import GateRules
 
 Known = tuple[Pace, Circuit | None, Circuits]
-"""What failures teach of a host, and what it gets back where they were not its own."""
+"""The state of a host that failures change, and that it gets back where they were not its own."""
 
 
 class RateUse(msgspec.Struct, frozen=True):
-    """What one of several agents has used of a rate of the whole crawl."""
+    """One agent's use of a rate of the whole crawl."""
 
     part: float
     """Units a second that every agent has where none has more than another."""
     share: float
-    """What it is lent, as a multiple of `part`."""
+    """Its share, as a multiple of `part`."""
     used: float
     """Units that it has taken since it was started."""
 
@@ -34,7 +34,7 @@ class WholeCrawl:
     """The layer above all hosts."""
 
     def __init__(self, rules: GateRules, network: Network[Known] | None) -> None:
-        """`network` watches over our own, and is shared with nobody."""
+        """`network` watches over our own, and belongs to this crawl alone."""
         self.network = network or Network()
         self._rules = rules
         self._pages = Bucket(rules.pages_per_second)
@@ -45,7 +45,7 @@ class WholeCrawl:
         self.change(rules)
 
     def ready_at(self, now: float) -> float:
-        """When anybody may be asked; infinite while a probe of our network is out."""
+        """The instant from which hosts may be asked; infinite while a probe of our network is out."""
         if not self._is_capped and self.network.down_since is None:
             return self._quiet_until
         return max(self._quiet_until, self._pages.ready_at(), self._bytes.ready_at(), self.network.ready_at(now))
@@ -80,7 +80,7 @@ class WholeCrawl:
         return None if pages is None else pages * self._page_share, None if size is None else size * self._byte_share
 
     def uses(self) -> tuple[RateUse | None, RateUse | None]:
-        """What was used of the caps on pages and on bytes; None where there is no cap."""
+        """The use of the caps on pages and on bytes; None where there is no cap."""
         pages, size = self._rules.pages_per_second, self._rules.bytes_per_second
         return (
             None if pages is None else RateUse(pages, self._page_share, self._pages.taken),
@@ -88,7 +88,7 @@ class WholeCrawl:
         )
 
     def hush(self, rules: GateRules, now: float) -> None:
-        """After a kill: hosts without a note may have been asked a moment ago, so nobody is before one usual delay.
+        """After a kill: hosts without a note may have been asked a moment ago, so no host is asked before one usual delay.
 
         Nor is any domain or address before its own gap.
         """

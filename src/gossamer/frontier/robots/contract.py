@@ -44,7 +44,7 @@ class RobotsVerdict(msgspec.Struct, frozen=True, gc=False):
     delay: float = 0.0
     """Seconds between two requests that the site asks for (`Crawl-delay`); 0 where it does not say."""
     usage: tuple[str, ...] = ()
-    """What the site says about the use of its content (`Content-Usage`, `Content-Signal`), to be recorded."""
+    """The site's words about the use of its content (`Content-Usage`, `Content-Signal`), to be recorded."""
     is_news: bool = False
     """The gate has just learnt the answer from another crawl: :meth:`RobotsGate.state` has to be kept, as after a lesson."""
 
@@ -53,9 +53,9 @@ class Lesson(msgspec.Struct, frozen=True):
     """The findings of an answer: for the host's row, the log, and the crawl of sitemaps."""
 
     state: str
-    """Where the site stands, in one word."""
+    """The state of the site, in one word."""
     event: str
-    """What came of the request, in one word."""
+    """The result of the request, in one word."""
     settled: bool
     """Its URLs can be judged now; otherwise the next verdict says what to do."""
     delay: float = 0.0
@@ -140,7 +140,7 @@ class RobotsAnswers(Protocol):
             now: seconds since the epoch.
 
         Returns:
-            0 if nobody else does; otherwise the seconds after which it is time to look again.
+            0 if no other process does; otherwise the seconds after which it is time to look again.
         """
         ...
 

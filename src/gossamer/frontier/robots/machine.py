@@ -1,8 +1,8 @@
 """The qualification machine: may a site be crawled now, and what must be asked first? Pure: no clock, no network.
 
 After Agarwal and others, section 3.4, and RFC 9309, sections 2.3 and 2.4. Answers go in as :class:`Answered`, and out comes the
-site's new :class:`RobotsState`; :func:`look` turns a state and the time into an :class:`Instruction`. What an answer
-means stands in the policy's table, where it leads in :data:`TRANSITIONS`; :func:`to_mermaid` draws both. Times are
+site's new :class:`RobotsState`; :func:`look` turns a state and the time into an :class:`Instruction`. The meaning of an
+answer stands in the policy's table, its next state in :data:`TRANSITIONS`; :func:`to_mermaid` draws both. Times are
 seconds since the epoch, since they outlive the process; a state that lies in the future by more than any interval
 (a clock was set back) counts as due.
 """
@@ -24,7 +24,7 @@ _SLACK = 60.0
 
 
 class State(StrEnum):
-    """Where a site stands."""
+    """The state of a site."""
 
     NEW = "new"
     QUALIFIED = "qualified"
@@ -71,17 +71,17 @@ class RobotsState(msgspec.Struct, frozen=True, array_like=True):
     failures: int = 0
     """Successive attempts that failed."""
     since: float = 0.0
-    """When the first of them failed."""
+    """The time of the first of them."""
     tries: int = 0
     """Requests of the attempt under way that were not answered."""
     hops: int = 0
     """Redirects followed in it."""
     target: str = ""
-    """Where they led; empty for the site's own robots.txt."""
+    """Their target; empty for the site's own robots.txt."""
     after: float = 0.0
     """The next request of the attempt is not made before."""
     event: RobotsEvent | None = None
-    """What came of the last request, for the story of a URL."""
+    """The result of the last request, for the story of a URL."""
     status: int = 0
     """Its HTTP status; 0 without one."""
     etag: str = ""
@@ -104,7 +104,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Act(StrEnum):
-    """What to do about a URL of the site."""
+    """The action for a URL of the site."""
 
     JUDGE = "judge"
     """By the rules of the state."""
@@ -116,7 +116,7 @@ class Act(StrEnum):
 
 
 class Instruction(msgspec.Struct, frozen=True):
-    """What to do now."""
+    """An action, with what belongs to it."""
 
     act: Act
     target: str = ""
@@ -130,7 +130,7 @@ class Instruction(msgspec.Struct, frozen=True):
 
 
 def look(site: RobotsState, policy: RobotsPolicy, now: float, addresses: int = 1) -> Instruction:
-    """What to do about a URL of this site at this time."""
+    """The instruction for a URL of this site at this time."""
     if site.state is State.DISQUALIFIED:
         return Instruction(Act.DENY, reason=f"robots.txt could not be had {site.failures} times")
     if site.tries or site.hops:
@@ -213,7 +213,7 @@ def _seen_from(site: RobotsState, policy: RobotsPolicy, event: RobotsEvent) -> R
 
 
 def _instead(policy: RobotsPolicy, failures: int, lasting: float) -> Effect:
-    """What a failed attempt is, once there have been too many, or for too long."""
+    """The effect of a failed attempt, once there have been too many, or for too long."""
     if policy.max_failures and failures >= policy.max_failures:
         return Effect.GIVE_UP
     if policy.absent_after and lasting >= policy.absent_after:
@@ -232,7 +232,7 @@ def _under_way(
 
 
 def _settled(site: RobotsState, policy: RobotsPolicy, answered: Answered, effect: Effect, now: float) -> RobotsState:
-    # What was found behind a redirect is no copy of what the site itself has.
+    # A file behind a redirect is no copy of the site's own.
     etag, modified = ("", "") if site.hops else (answered.etag, answered.modified)
     site = msgspec.structs.replace(site, tries=0, hops=0, target="", after=0.0, until=now + policy.keep)
     if effect is Effect.OBEY:

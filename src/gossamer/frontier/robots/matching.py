@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-#: What must be rewritten before a path is compared as RFC 9309, 2.2.2 demands: escapes, what has a meaning in
+#: Text that must be rewritten before a path is compared as RFC 9309, 2.2.2 demands: escapes, what has a meaning in
 #: patterns, and everything that is not ASCII.
 _REWRITE = re.compile(r"%[0-9A-Fa-f]{2}|[*$]|[^\x00-\x7f]+")
 

@@ -1,4 +1,4 @@
-"""What every answer to a robots.txt request means for its site, by policy: tables, and nothing else.
+"""The meaning of every answer to a robots.txt request for its site, by policy: tables, and nothing else.
 
 `rfc9309` is the default. `paper` is the qualification of Agarwal and others, section 3.4, where anything unclear disqualifies a
 site for the time being. `rfc9309-strict` differs from the RFC in one row: a site that asks for a password wants no crawler.
@@ -14,7 +14,7 @@ DAY = 86_400.0
 
 
 class RobotsEvent(StrEnum):
-    """What came of one request for robots.txt."""
+    """The result of one request for robots.txt."""
 
     WHOLE = "whole"
     UNREADABLE = "unreadable"
@@ -51,7 +51,7 @@ EVENTS: Mapping[RobotsEvent, str] = {
 
 
 class Effect(StrEnum):
-    """What an event does to a site."""
+    """The effect of an event on a site."""
 
     OBEY = "obey"
     ALLOW = "allow"
@@ -142,7 +142,7 @@ _PAPER: Mapping[RobotsEvent, Effect] = {
     RobotsEvent.CAPPED: Effect.POSTPONE,
     RobotsEvent.CUT: Effect.POSTPONE,
     RobotsEvent.UNCHANGED: Effect.RENEW,
-    # The paper: whoever returns "any other HTTP status" is out for the time being, and it names no redirects.
+    # The paper: a site that returns "any other HTTP status" is out for the time being, and it names no redirects.
     RobotsEvent.MOVED: Effect.POSTPONE,
     RobotsEvent.LOST: Effect.POSTPONE,
     RobotsEvent.SHUT: Effect.DENY,

@@ -2,9 +2,9 @@
 
 Place in the flow: the frontier asks it before it hands a task out, and brings it every answer to a robots.txt request
 (:mod:`gossamer.frontier.robots.contract`); :func:`answered` makes an event of the machine of it. States are kept encoded, since a
-hundred thousand of them are; only those of sites that are crawled now are decoded, with their rules compiled, and sites whose files
-say the same share these. What does not fit is dropped, the longest unused first: then the site's robots.txt is asked for again,
-unless the frontier restores the state that it kept.
+hundred thousand of them are; only those of sites that are crawled now are decoded, with their rules compiled, and sites whose
+files say the same share these. Sites that do not fit are dropped, the longest unused first: then the site's robots.txt is asked
+for again, unless the frontier restores the state that it kept.
 """
 
 from collections import OrderedDict
@@ -93,7 +93,7 @@ def _read(response: Response, agent: str) -> tuple[Answered, tuple[str, ...]]:
 
 
 def _target(location: str, url: str) -> str:
-    """Where a redirect leads; empty where no crawler can follow it."""
+    """The target of a redirect; empty where no crawler can follow it."""
     if not location:
         return ""
     try:
@@ -267,7 +267,7 @@ class ObeyRobots(Provider[RobotsSheet]):
     # -- memory
 
     def known(self, site: str) -> RobotsState:
-        """What is known of a site."""
+        """The state of a site."""
         return self._find(site).site
 
     def _find(self, name: str) -> _Ready:

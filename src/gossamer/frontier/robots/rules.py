@@ -36,7 +36,7 @@ class PathForm(StrEnum):
     """Byte for byte as Google's open parser: escapes in rules are brought to upper case, URLs are taken as they are."""
     RFC9309 = "rfc9309"
     """As RFC 9309 says beyond that: `%7E` is `~` (2.2.2), `%2A` and `%24` stand for the characters (2.2.3), and
-    /robots.txt itself is always allowed (2.2.2). What a crawl goes by."""
+    /robots.txt itself is always allowed (2.2.2). A crawl goes by this."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -111,7 +111,7 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True, weakref=Tru
         return max(asked, default=None)
 
     def usage_of(self, agent: str) -> tuple[str, ...]:
-        """What the site says about the use of its content to `agent`, each line once."""
+        """The site's words about the use of its content to `agent`, each line once."""
         own = (text for group in self._groups_of(agent) for text in group.usage)
         return tuple(dict.fromkeys((*self.usage, *own)))
 
@@ -299,7 +299,7 @@ class _Reader:
         if self._has_rules:
             self._close()
         if self._has_delay:
-            # Rules are for all agents above them, a delay only for those directly above: whoever writes a file without
+            # Rules are for all agents above them, a delay only for those directly above: an owner who writes a file without
             # rules means each delay for the agents between it and the delay before.
             self._delayed, self._has_delay = len(self._agents), False
         self._agents.append(agent)
@@ -317,7 +317,7 @@ class _Reader:
 
     def _rule(self, allow: bool, value: bytes, number: int) -> None:
         if not self._agents:
-            return  # Rules before the first User-agent line are nobody's.
+            return  # Rules before the first User-agent line are for no agent.
         self._has_rules = True
         if value:
             pattern = _pattern(value)
@@ -343,7 +343,7 @@ class _Reader:
         return True
 
     def rules(self, form: PathForm) -> Rules:
-        """What was read."""
+        """The rules that were read."""
         self._close()
         return Rules(
             groups=tuple(self._groups),

@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS claims (name TEXT PRIMARY KEY, until REAL NOT NULL, p
 
 
 def robots_cache_folder() -> Path:
-    """Where the file lies: `$XDG_CACHE_HOME/gossamer/robots`, usually `~/.cache/gossamer/robots`."""
+    """The folder of the file: `$XDG_CACHE_HOME/gossamer/robots`, usually `~/.cache/gossamer/robots`."""
     folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(folder) / "gossamer" / "robots"
 
@@ -228,7 +228,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _private(folder: Path) -> Path:
-    """The folder, which only its owner can enter. Raises OSError; so does one that belongs to somebody else."""
+    """The folder, which only its owner can enter. Raises OSError; so does one that belongs to another user."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
@@ -279,7 +279,7 @@ def _is_alive(process: object) -> bool:
 #: Seconds by which the clock of another process may be ahead of ours.
 _SLACK = 60.0
 
-#: What an answer may mean that others can use.
+#: The meanings of answers that others can use.
 _SHAREABLE = frozenset((Effect.OBEY, Effect.ALLOW, Effect.DENY))
 
 
@@ -368,7 +368,7 @@ class SharingRobots(ObeyRobots):
         return f"{site} {sheet.agent.lower()} {sheet.policy} {sheet.view}"
 
     def _found(self, site: str, now: float) -> RobotsState | None:
-        """What another crawl was told, if it is good now. Only what this gate could have learnt itself is believed."""
+        """The answer to another crawl, if it is good now. An answer is believed only if this gate could have had it."""
         data = self.answers.find(self._name(site))
         if not data:
             return None

@@ -6,7 +6,7 @@ the URL itself. :mod:`memory` has what is known of parts, and the decisions of a
 news, and what the pages of a part say together. :mod:`watch` puts it together and decides; :mod:`provider` is its door. The
 host's template (:mod:`template`) says what a page has of its own; :mod:`aliases` finds hosts with two names.
 
-What is suspected is set aside, not dropped: a site of equal pages is fetched late at worst, and a person can say what it is.
+Suspected URLs are set aside, not dropped: a site of equal pages is fetched late at worst, and a person can say what it is.
 
 Open first: :mod:`contract`, then :mod:`watch`.
 """

@@ -1,11 +1,11 @@
 """Two names of one host, detected: same address, same pages at the same paths (Ridgway 2010, section 2.2.1).
 
 Place in the flow: the committer shows it every visit. It reports, and folds nothing: which spelling of a host is met first is a
-matter of timing, and a crawl that folded hosts while it runs would not be the same twice. Who has read the report folds them from
-the start, by the setting `links.aliases` or `--normalise www`. Plain code without I/O and clock.
+matter of timing, and a crawl that folded hosts while it runs would not be the same twice. A person who has read the report folds
+them from the start, by the setting `links.aliases` or `--normalise www`. Plain code without I/O and clock.
 
-What was compared is kept in the ledger with the host of the shorter name. The pages that were shown are not: after a restart the
-ledger itself says of a page whose bytes are known which URL showed them first.
+The results of comparisons are kept in the ledger with the host of the shorter name. The pages that were shown are not: after a
+restart the ledger itself says of a page whose bytes are known which URL showed them first.
 """
 
 from collections import OrderedDict
@@ -128,7 +128,7 @@ class AliasBook:
         return known if known.is_proven and not was_proven else None
 
     def _others(self, name: str) -> dict[str, Alias]:
-        """What a host has been compared with, as the longer name of each pair."""
+        """The hosts that a host has been compared with, as the longer name of each pair."""
         others = self._pairs.get(name)
         if others is None:
             others = self._pairs[name] = _read(self._recall(name))
@@ -139,7 +139,7 @@ class AliasBook:
         return others
 
     def learnt(self) -> Iterator[Learnt]:
-        """What has changed of hosts since this was last asked."""
+        """The facts of hosts that have changed since the last call."""
         names, self._changed = self._changed, {}
         for name in names:
             if others := self._pairs.get(name):
@@ -195,7 +195,7 @@ class HostAliases(Provider[AliasSheet]):
         )
 
     def learnt(self) -> Iterator[Learnt]:
-        """What has changed of hosts since this was last asked."""
+        """The facts of hosts that have changed since the last call."""
         return self.book.learnt()
 
     def observe(self, visit: Visit) -> str:

@@ -47,13 +47,13 @@ class Learner(Watcher, Protocol):
     """A watcher whose knowledge outlives the process: the committer keeps it with the visits that it was learnt from.
 
     Promises:
-        1. What is kept of one host is bounded, whatever the host does.
+        1. The ledger keeps a bounded number of bytes of one host, whatever the host does.
         2. It is given only when it has changed.
         3. One that finds in the ledger what another gave decides as that one did; what it cannot read, it never knew.
     """
 
     def learnt(self) -> Iterable[Learnt]:
-        """What has changed since this was last asked."""
+        """The facts that have changed since the last call."""
         ...
 
 
@@ -89,7 +89,7 @@ class HostTemplate(Protocol):
         1. A mark that most pages of a kind have is none of a page's own, once three pages of the kind were read.
         2. A mark that no earlier page of the host had is the page's own, as far as it is weighed.
         3. Memory is bounded, whatever is read; what is forgotten is learnt anew, and meanwhile pages have more of their own.
-        4. What is kept of one host is at most 16 KiB, and is given only when it has changed.
+        4. The ledger keeps at most 16 KiB of one host; they are given only when they have changed.
     """
 
     def read(self, host: str, marks: Set[int], *, learn: bool = True) -> Reading:
@@ -97,7 +97,7 @@ class HostTemplate(Protocol):
         ...
 
     def learnt(self) -> Iterable[Learnt]:
-        """What is to be kept of each host that has changed since this was last asked."""
+        """The facts to keep of each host that has changed since the last call."""
         ...
 
 

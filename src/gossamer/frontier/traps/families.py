@@ -1,7 +1,7 @@
 """The parts of a host that a URL belongs to, and what about the URL is suspicious. Pure, linear in the URL.
 
 Trap pages are unlike each other in exactly that part of their URL that generates them: numbers, identifiers, parameters, invented
-names. What is left when these are masked is the *part* of the host: the first directory (`/calendar/**`), and within it one more
+names. The rest, when these are masked, is the *part* of the host: the first directory (`/calendar/**`), and within it one more
 directory with the ending (`/calendar/#/*.html`). Directories that all pages of the host share say nothing, so they are skipped:
 a site is judged alike wherever it is mounted. Upper case says nothing either.
 
@@ -45,18 +45,18 @@ _DATE_NAMES = frozenset(("date", "day", "month", "year", "week", "from", "until"
 
 
 class UrlTrace(msgspec.Struct, frozen=True, gc=False):
-    """What of a URL is suspicious."""
+    """The suspicious marks of a URL."""
 
     is_dated: bool
     """A year with a month, or parameters that are named after dates."""
     is_counted: bool
-    """What differs from its like is a short number: people number what there is."""
+    """It differs from its like in a short number: people number what there is."""
     repeats: bool
     """A segment of its path occurs for the third time."""
     identifier: str
     """A segment inside the path that looks like a session's identifier; empty without one."""
     rest: str
-    """What stands behind that identifier."""
+    """The path behind that identifier."""
     names: tuple[str, ...]
     """Names of its parameters in order, at least two of them; otherwise empty."""
 
@@ -81,7 +81,7 @@ def parts_of(url: str, skipped: int = 0) -> tuple[str, str]:
 
 
 def trace(url: str) -> UrlTrace:
-    """What of a canonical URL is suspicious."""
+    """The suspicious marks of a canonical URL."""
     path, mark, query = path_of(url).partition("?")
     segments = [one for one in path.split("/") if one]
     is_directory = path.endswith("/")

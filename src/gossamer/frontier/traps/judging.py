@@ -98,7 +98,7 @@ COMBINATIONS = 4
 SESSIONS = 3
 RESTS = 8
 
-#: What a page was, as bits of its place in a window: it said nothing of its own, it led to one or to several new URLs of the part,
+#: Facts about a page, as bits of its place in a window: it said nothing of its own, it led to one or several new URLs of the part,
 #: its URL is dated, has no counted name, repeats a segment; it was reached by a page that reloads itself; its title says that
 #: nothing is there (which gives a trap its name, and is no evidence).
 NOTHING_NEW, FEEDS, FEEDS_MORE, DATED, NAMED, GROWS, RELOADED, NOT_THERE = (1 << bit for bit in range(8))
@@ -116,7 +116,7 @@ def those(window: bytearray, bit: int) -> int:
 
 
 def bits_of(visit: Visit, seen: UrlTrace, fed: int, *, has_news: bool) -> int:
-    """What a page was: bits of its place in a window, of which `fed` says to how many new URLs of the part it led."""
+    """The facts about a page, as bits of its place in a window; it led to `fed` new URLs of the part."""
     found = (0 if has_news else NOTHING_NEW) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
     found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if _grows(visit, seen) else 0)
     if visit.task.relation.startswith("meta"):

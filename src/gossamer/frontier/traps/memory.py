@@ -1,4 +1,4 @@
-"""What is known of the parts of hosts: bounded in memory, and found again in the ledger by the next process.
+"""The memory of the parts of hosts: bounded, and found again in the ledger by the next process.
 
 Place in the flow: :mod:`watch` asks here for what is known of a host, which suspected parts a task belongs to, and what a person
 has decided. The committer keeps what has changed with the visits that it was learnt from, and a host that is touched again is
@@ -45,7 +45,7 @@ class PartState(IntEnum):
 
 
 class TrapPart(msgspec.Struct, array_like=True):
-    """What is known of one part of a host. New fields go to the end, with a default: kept ones stay readable."""
+    """The facts about one part of a host. New fields go to the end, with a default: kept ones stay readable."""
 
     skipped: int = 0
     """Directories that its name does not mask."""
@@ -73,7 +73,7 @@ class TrapPart(msgspec.Struct, array_like=True):
 
 
 class TrapHost(msgspec.Struct, array_like=True, dict=True):
-    """What is known of one host."""
+    """The facts about one host."""
 
     base: str = ""
     """The directories that the paths of all its pages begin with; empty before the first."""
@@ -127,7 +127,7 @@ class Memory:
         self._is_partial = is_known
 
     def look(self, name: str) -> TrapHost | None:
-        """What is known of a host; None where nothing is."""
+        """The facts about a host; None where nothing is known."""
         found = self._hosts.get(name)
         if found is None and self._is_partial:
             self.recall((name,))
@@ -147,7 +147,7 @@ class Memory:
         self._make_room(missing[-1])
 
     def host(self, name: str) -> TrapHost:
-        """What is known of a host that is about to be touched, new where nothing is."""
+        """The facts about a host that is about to be touched, new where nothing is known."""
         found = self.look(name)
         if found is None:
             found = self._hosts[name] = TrapHost()
@@ -169,7 +169,7 @@ class Memory:
         return part
 
     def keep(self, owner: str) -> None:
-        """What is known of this host has changed in a way that must outlive the process."""
+        """Note that the facts about this host have changed in a way that must outlive the process."""
         self._changed[owner] = None
 
     def _make_room(self, current: str) -> None:
@@ -192,7 +192,7 @@ class Memory:
         self._count -= 1
 
     def changed(self) -> Iterator[Learnt]:
-        """What is to be kept of each host that has changed since this was last asked."""
+        """The bytes to keep of each host that has changed since the last call."""
         names, self._changed = self._changed, {}
         for name in names:
             host = self._hosts.get(name)
@@ -217,7 +217,7 @@ def _record(host: TrapHost) -> bytes:
 
 
 def read_host(data: bytes | None) -> TrapHost:
-    """What is kept of a host; an empty one where that cannot be read."""
+    """The host that these bytes say; an empty one where they cannot be read."""
     try:
         return _hosts.decode(data) if data else TrapHost()
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -288,7 +288,7 @@ def suspicions_of(task: Task, memory: Memory) -> Iterator[tuple[str, TrapHost, s
 
 
 class Decisions:
-    """What a person has decided, by owner and part: these are traps, those are none. It wins over what is guessed."""
+    """The decisions of a person, by owner and part: these are traps, those are none. They win over guesses."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

@@ -93,7 +93,7 @@ class LearntTraps(Provider[TrapSheet]):
         return _decisions(self.sheet)[0]
 
     def learnt(self) -> Iterable[Learnt]:
-        """What has changed of hosts since this was last asked."""
+        """The facts of hosts that have changed since the last call."""
         return self.watch.learnt()
 
     def observe(self, visit: Visit) -> str:
@@ -136,7 +136,7 @@ class LearntTraps(Provider[TrapSheet]):
         return self.watch.evidence(family)
 
     def story(self, url: str) -> str:
-        """What is known of the parts of a host that a URL belongs to."""
+        """The story of the parts of a host that a URL belongs to."""
         return self.watch.story(Task(url, host_of(url)))
 
     def set_aside(self) -> Mapping[str, int]:
@@ -150,7 +150,7 @@ def written(family: Family) -> str:
 
 
 def _decisions(sheet: TrapSheet) -> tuple[list[Family], list[Family]]:
-    """What a person takes for traps, and what for none.
+    """The families that a person takes for traps, and those for none.
 
     Raises:
         SettingError: one of them has another form.

@@ -1,11 +1,11 @@
-"""The host's template, learnt from the pages that somebody asks about: in bounded memory, found again in the ledger.
+"""The host's template, learnt from the pages that other parts ask about: in bounded memory, found again in the ledger.
 
-Place in the flow: trap detection asks here what a page has of its own; whoever else compares pages may. Plain code without I/O
-and clock, but for the ledger that a provider is given.
+Place in the flow: trap detection asks here what a page has of its own; other parts that compare pages may, too. Plain code
+without I/O and clock, but for the ledger that a provider is given.
 
 A host has a few *kinds* of pages, each with a template of its own (sections with navigations of their own, lists, articles): a
 page belongs to the kind of whose template it has most. Of a kind it is counted how many of its last pages had each mark; those
-that more than half of them had are its template. What is left of a page is kept as a sketch of 64 minima (one-permutation
+that more than half of them had are its template. The rest of a page is kept as a sketch of 64 minima (one-permutation
 MinHash): every mark of the remainder takes part in it.
 """
 
@@ -105,7 +105,7 @@ class _Kind:
             self.counts = Counter(mark for mark in marks if mark < self.limit)
 
     def record(self) -> tuple[int, bytes, list[bytes]]:
-        """What is kept."""
+        """The bytes to keep."""
         core, limit = sorted(self.core), self.limit
         if len(core) > KEPT_MARKS:
             limit = core[KEPT_MARKS]
@@ -180,7 +180,7 @@ class LearntTemplates(Provider[TemplateSheet]):
         return reading
 
     def learnt(self) -> Iterable[Learnt]:
-        """What has changed of hosts since this was last asked."""
+        """The facts of hosts that have changed since the last call."""
         names, self._changed = self._changed, {}
         for name in names:
             if name in self._hosts:
@@ -209,7 +209,7 @@ class LearntTemplates(Provider[TemplateSheet]):
         while self._counted > self.sheet.marks or len(self._hosts) > self.sheet.marks // 16:
             name, kinds = self._hosts.popitem(last=False)
             if name in self._changed or name == current:
-                # What is not kept yet would be lost: it goes when it is.
+                # Facts that are not kept yet would be lost: the host goes when they are.
                 self._hosts[name] = kinds
                 if all(other in self._changed or other == current for other in self._hosts):
                     return

@@ -89,7 +89,7 @@ class TrapWatch:
         self._template = template
         self._memory = Memory(parts, hosts)
         self.decisions = Decisions(self._memory)
-        """What a person has decided."""
+        """The decisions of a person."""
         self._returning: dict[tuple[str, str], Family] = {}
         self._any_suspect = False
         self.found: Counter[str] = Counter()
@@ -106,7 +106,7 @@ class TrapWatch:
         self._any_suspect = is_known
 
     def learnt(self) -> Iterator[Learnt]:
-        """What has changed of hosts since this was last asked."""
+        """The facts of hosts that have changed since the last call."""
         return self._memory.changed()
 
     def decide(self, traps: Sequence[Family], trusted: Sequence[Family]) -> None:
@@ -353,7 +353,7 @@ class TrapWatch:
     # -- telling
 
     def story(self, task: Task) -> str:
-        """What is known of the parts of a URL that are, or were, suspected."""
+        """The story of the parts of a URL that are, or were, suspected."""
         lines = []
         for owner in (task.host, wild_owner(task.host)):
             host = self._memory.look(owner)
