@@ -70,8 +70,8 @@ def test_a_plain_crawl_imports_only_what_it_uses(tmp_path: Path) -> None:
 
 
 def test_the_converter_imports_neither_crawl_nor_data_frames(tmp_path: Path) -> None:
-    program = "from gossamer.query.__main__ import main; main(sys.argv[1:])"
-    loaded = imported(program, str(tmp_path), "--ended")
+    program = "import gossamer.engine.worker; from gossamer.query.convert import make_tables, TablesOrder; "
+    loaded = imported(f"{program}make_tables(TablesOrder(sys.argv[1], True), None)", str(tmp_path))
     assert "_duckdb" in loaded
     assert loaded & NOT_OF_THE_CONVERTER == set()
 

@@ -20,10 +20,10 @@ class Witness(TableMaker):
 
     def __init__(self, directory: Path, clock: FakeClock) -> None:
         super().__init__(directory, print, clock)
-        self.made: list[tuple[str, ...]] = []
+        self.made: list[bool] = []
 
-    async def make(self, *options: str) -> str:
-        self.made.append(options)
+    async def make(self, *, ended: bool = False) -> str:
+        self.made.append(ended)
         return ""
 
 
@@ -40,9 +40,9 @@ def test_closed_rows_become_tables_while_the_crawl_runs(tmp_path: Path, run: Run
             assert made == [], "what may still be written is left alone"
             rows.append([visit()], [None])
             await clock.advance(INTERVAL)
-            assert made == [()]
+            assert made == [False]
         await clock.advance(INTERVAL)
-        assert made == [()], "nobody watches any more"
+        assert made == [False], "nobody watches any more"
 
     run(crawl())
 
@@ -84,7 +84,7 @@ def test_who_insists_on_the_end_does_not_wait_for_tables(tmp_path: Path, run: Ru
 
     async def impatient() -> None:
         making = asyncio.create_task(maker.finish())
-        while maker._child is None:
+        while maker._worker is None:
             await asyncio.sleep(0)
         maker.abort()
         await making

@@ -1,24 +1,17 @@
-"""`python -m gossamer.analysis.following DIRECTORY WHAT`: feeds one thing that follows a crawl, while the crawl runs.
+"""What follows a crawl is fed while the crawl runs.
 
-Place in the flow: :mod:`gossamer.crawls.followers` starts one such process for each thing beside a crawl, and closes its standard
-input when everything is committed; the death of the crawl closes that as well. Then it takes what is committed by then, and ends.
-With `--once` it looks once. What it has to tell at the end it prints, a line of JSON for each.
+Place in the flow: :mod:`gossamer.crawls.followers` has a worker call :func:`follow_crawl` for each thing beside a crawl, and closes
+its input when everything is committed. Then the worker takes all that is committed by then, and answers with notes for a person.
 """
 
 import contextlib
-import gc
-import os
-import select
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
+from gossamer.engine.worker import Caller
 from gossamer.query.following import Follower, ItemFileFollower, PackageFollower, Rest, feed_until
-from gossamer.storage.tables.feeds import FollowerNote
+from gossamer.storage.tables.feeds import FollowerNote, FollowerOrder
 from gossamer.storage.tables.places import following
-from gossamer.values.errors import GossamerError
 
 #: Seconds between two looks for somebody who waits, and for the end.
 INTERVAL = 1.0
@@ -96,27 +89,7 @@ def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[Follow
             return feed_until(directory, follower, rest)
 
 
-def _ended_within_the_interval() -> bool:
-    readable, _, _ = select.select([sys.stdin], [], [], INTERVAL)
-    return bool(readable)
-
-
-def main(arguments: list[str]) -> int:
-    """Follow; 0 where everything was taken."""
-    gc.set_threshold(100_000, 20, 20)
-    once = "--once" in arguments
-    if not once:
-        os.nice(10)  # beside a running crawl
-    directory, what = (argument for argument in arguments if argument != "--once")
-    # The process of a crawl that was killed ends by itself; one of a crawl that runs sees what there is to see.
-    try:
-        told = follow(Path(directory), what, (lambda: True) if once else _ended_within_the_interval, wait=not once)
-    except GossamerError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    sys.stdout.writelines(f"{msgspec.json.encode(line).decode()}\n" for line in told)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def follow_crawl(order: FollowerOrder, caller: Caller) -> list[FollowerNote]:
+    """Follow a crawl until it closes the input of this process, which its death does too. Raises as :func:`follow`."""
+    rest: Rest = (lambda: True) if order.once else (lambda: caller.has_closed(INTERVAL))
+    return follow(Path(order.directory), order.follower, rest, wait=not order.once)

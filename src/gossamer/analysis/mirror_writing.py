@@ -1,13 +1,12 @@
-"""`python -m gossamer.analysis.mirror_writing DIRECTORY`: the folder of a mirror, written out of the archive.
+"""The folder of a mirror, written out of the archive.
 
-Place in the flow: a crawl with `--mirror` runs this in a process of its own when it stops (:mod:`gossamer.crawls.mirrors`), and
+Place in the flow: a crawl with `--mirror` has a worker call :func:`write_noted` when it stops (:mod:`gossamer.crawls.mirrors`), and
 `gossamer export --to folder` calls :func:`write_mirror`. The folder is written beside its place and put there whole; a folder that
 holds anything that no mirror wrote is left alone.
 """
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,12 +19,13 @@ from gossamer.crawls.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
 from gossamer.engine.wiring import Wiring
+from gossamer.engine.worker import Caller
 from gossamer.query.archive import ArchivedDocument as Archived
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.values.body import MAX_READ, pieces
-from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
+from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import canonical
@@ -186,21 +186,11 @@ def _write(path: Path, content: Iterator[bytes]) -> None:
             file.write(piece)
 
 
-def main(arguments: list[str]) -> int:
-    """Write the mirror that a crawl has, and say what became of it."""
-    [directory] = map(Path, arguments)
-    folder = read_note(directory)
-    if folder is None:
-        return 0
-    os.nice(10)
-    try:
-        for line in write_mirror(directory, folder).told(folder):
-            sys.stdout.write(f"{line}\n")
-    except (UsageError, CrawlDirectoryError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
+def write_noted(directory: str, caller: Caller) -> list[str]:
+    """Write the mirror that a crawl has noted; lines for a person.
 
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    Raises:
+        UsageError, CrawlDirectoryError: it cannot be written.
+    """
+    folder = read_note(Path(directory))
+    return list(write_mirror(Path(directory), folder).told(folder)) if folder is not None else []

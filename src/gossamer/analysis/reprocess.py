@@ -197,7 +197,7 @@ class Reprocessing:
         """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
         following = Following(self.directory, CrawlOptions(), self._report, triples="triples" in self._asked)
         following.register()
-        await following.start("--once")
+        await following.start(once=True)
         await following.finish()
 
     def _workspace(self) -> Path:

@@ -12,16 +12,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import msgspec
+
 from gossamer.crawls.followers import Following
 from gossamer.crawls.mirrors import MirrorFolder
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
-from gossamer.engine import processes
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.engine.running import RunningGraph
+from gossamer.engine.worker import Use
+from gossamer.engine.workers import Worker, WorkerFailed
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.tables.log import TableLog
-from gossamer.storage.tables.manifest import failure_of, note_failure, unmade
+from gossamer.storage.tables.manifest import TablesOrder, failure_of, note_failure, unmade
 from gossamer.storage.tables.row_tables import HOST_NOTES, host_row
 from gossamer.storage.tables.segments import closed_segments, segments
 
@@ -43,6 +46,9 @@ def write_hosts(running: RunningGraph) -> None:
 #: Seconds between two looks for closed row logs. A segment takes minutes to fill, and whoever asks meanwhile reads logs.
 INTERVAL = 60.0
 
+#: Steps by which the process gives way to the crawl beside it.
+_NICENESS = 10
+
 
 class TableMaker:
     """Makes the tables of one crawl directory."""
@@ -51,7 +57,7 @@ class TableMaker:
         self._directory = directory
         self._report = report
         self._clock = clock or SystemClock()
-        self._child: asyncio.subprocess.Process | None = None
+        self._worker: Worker | None = None
         self._is_aborted = False
 
     def __repr__(self) -> str:
@@ -77,7 +83,7 @@ class TableMaker:
         """The crawl has ended and everything is committed: make all tables and the index. Returns why that failed, and notes it."""
         if self._is_aborted or not (segments(self._directory) or failure_of(self._directory)):
             return ""
-        why = await self.make("--ended")
+        why = await self.make(ended=True)
         with contextlib.suppress(OSError):  # a disk that takes no note takes no table: the next run tries again
             note_failure(self._directory, why)
         return why
@@ -85,29 +91,27 @@ class TableMaker:
     def abort(self) -> None:
         """Let go of what is being made: rows stay in their logs. Safe to call at any time."""
         self._is_aborted = True
-        if self._child is not None and self._child.returncode is None:
-            self._child.kill()
+        if self._worker is not None:
+            self._worker.kill()
 
-    async def make(self, *options: str) -> str:
-        """Make tables of what is closed, in a process of their own; `--ended`: of everything. Tells what fails, and returns it."""
-        self._child = child = await processes.begun(
-            "gossamer.query", str(self._directory), *options, stdin=asyncio.subprocess.DEVNULL
-        )
+    async def make(self, *, ended: bool = False) -> str:
+        """Make tables of what is closed in a process of its own, or of everything. Reports a failure, and returns why."""
+        use = Use("gossamer.query.convert:make_tables", niceness=0 if ended else _NICENESS)
+        self._worker = worker = await Worker.start(use)
         try:
-            told, said = await child.communicate()
-        except asyncio.CancelledError:
-            child.kill()
-            await child.wait()
-            raise
-        if self._is_aborted:
-            self._report("tables and index are not complete; the next run, and `gossamer query`, go on with them")
-        elif child.returncode:
-            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            why = last or f"its process ended with {child.returncode}"
+            await worker.put(TablesOrder(str(self._directory), ended))
+            told = msgspec.msgpack.decode(await worker.answer(), type=str)
+        except WorkerFailed as failed:
+            if self._is_aborted:
+                self._report("tables and index are not complete; the next run, and `gossamer query`, go on with them")
+                return ""
+            why = str(failed)[:300]
             self._report(f"{unmade(why)}; `gossamer query` reads them, and the next run tries again")
             return why
-        elif told:
-            self._report(told.decode("utf-8", "replace").strip())
+        finally:
+            await worker.end()
+        if told:
+            self._report(told)
         return ""
 
 

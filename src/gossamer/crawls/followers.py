@@ -1,7 +1,7 @@
 """What follows a crawl: files of items (`--items FILE`), its triple store (`--rdf`), a triple store elsewhere, the search index
 (`--index`), and databases of the user's own (`--sinks FILE`).
 
-Each is fed from the committed rows by a process of its own (`gossamer.analysis.following`).
+A worker of its own feeds each from the committed rows (`gossamer.analysis.following`).
 
 Place in the flow: :mod:`crawl` registers what is asked for when the directory is made, starts the processes when the crawl begins,
 and ends them when everything is committed. A crawl that goes on goes on with what followed it.
@@ -16,8 +16,9 @@ import msgspec
 
 from gossamer.crawls.item_files import ItemFiles
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine import processes
-from gossamer.storage.tables.feeds import FollowerNote
+from gossamer.engine.worker import Use
+from gossamer.engine.workers import Worker, WorkerFailed
+from gossamer.storage.tables.feeds import FollowerNote, FollowerOrder
 from gossamer.storage.tables.places import (
     ENDPOINTS,
     FOLLOWING_INDEX,
@@ -41,6 +42,12 @@ _PLACES = {
 #: What has nothing to do before the table `triples` has a row, by the name of its follower: where notes show that it ever had
 #: something to do. On most of the web `--rdf` finds nothing, and a process that waits for it in vain costs 0.2 s of CPU.
 _NEED_TRIPLES = {"triples": f"{TRIPLES}/*.sqlite", "endpoints": f"{ENDPOINTS}/*/*.sqlite"}
+
+#: Feeds one of them beside a running crawl, to which it gives way, or when the crawl is at rest.
+_LATER = Use("gossamer.analysis.following:follow_crawl")
+_BESIDE = msgspec.structs.replace(_LATER, niceness=10)
+
+_notes = msgspec.msgpack.Decoder(list[FollowerNote])
 
 #: Seconds between two looks for the first row.
 _INTERVAL = 1.0
@@ -85,7 +92,7 @@ class Following:
         self._has_index = options.index
         self._sinks = Path(options.sinks) if options.sinks else None
         self._failures: dict[str, str] = {}
-        self._children: dict[str, asyncio.subprocess.Process] = {}
+        self._workers: dict[str, Worker] = {}
         self._idle: list[str] = []
         """Those that are registered and have nothing to do yet."""
         self._watch: asyncio.Task[None] | None = None
@@ -126,31 +133,32 @@ class Following:
         if self._sinks is not None:
             _copy(self._sinks, self._directory / SINKS_FILE)
 
-    async def start(self, *options: str) -> None:
-        """Feed what is registered from now on; `options` go to the processes. What has nothing to do starts when it has."""
+    async def start(self, *, once: bool = False) -> None:
+        """Feed what is registered from now on, or once. What has nothing to do starts when it has."""
         self._failures = _followers(self._directory)
         self._idle = list(self._failures)
-        await self._start_busy(*options)
+        await self._start_busy(once=once)
         if self._idle:
-            self._watch = asyncio.create_task(self._watch_for_rows(*options))
+            self._watch = asyncio.create_task(self._watch_for_rows(once=once))
 
-    async def _start_busy(self, *options: str) -> None:
+    async def _start_busy(self, *, once: bool) -> None:
         """Start what has something to do."""
         for name in list(self._idle):
             notes = _NEED_TRIPLES.get(name)
             if notes is None or any(self._directory.glob(notes)) or has_rows(self._directory, TRIPLES):
                 self._idle.remove(name)
                 try:
-                    self._children[name] = await _following(self._directory, name, *options)
+                    self._workers[name] = worker = await Worker.start(_LATER if once else _BESIDE)
+                    await worker.put(FollowerOrder(str(self._directory), name, once))
                 except OSError as error:  # no process, no memory, no file to be had: the crawl has to go on
                     self._report(self._failure(name, error.strerror or str(error)))
 
-    async def _watch_for_rows(self, *options: str) -> None:
+    async def _watch_for_rows(self, *, once: bool) -> None:
         is_over = False
         while self._idle and not is_over:
             with contextlib.suppress(TimeoutError):
                 is_over = await asyncio.wait_for(self._is_over.wait(), _INTERVAL)
-            await self._start_busy(*options)
+            await self._start_busy(once=once)
 
     async def finish(self) -> None:
         """Everything is committed: wait until all have it. Safe to call when nothing was started."""
@@ -158,18 +166,17 @@ class Following:
         if self._watch is not None:
             await self._watch
             self._watch = None
-        processes, self._children = self._children, {}
-        for child in processes.values():
-            if child.stdin is not None:
-                child.stdin.close()
-        for name, child in processes.items():
-            told, said = await child.communicate()
-            for line in told.splitlines():
-                note = _told(line)
-                (self._report if note.is_lacking else self._remark)(note.text)
-            if child.returncode:
-                last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-                self._report(self._failure(name, last))
+        workers, self._workers = self._workers, {}
+        for worker in workers.values():
+            worker.close_input()
+        for name, worker in workers.items():
+            try:
+                for note in _notes.decode(await worker.answer()):
+                    (self._report if note.is_lacking else self._remark)(note.text)
+            except WorkerFailed as failed:
+                self._report(self._failure(name, str(failed)[:300]))
+            finally:
+                await worker.end()
 
     def _failure(self, name: str, why: str) -> str:
         return f"{self._failures[name]} ({why}); the next run goes on with it"
@@ -197,16 +204,3 @@ def _copy(source: Path, target: Path) -> None:
     fresh.touch(mode=0o600)
     fresh.write_bytes(source.read_bytes())
     fresh.replace(target)
-
-
-def _told(line: bytes) -> FollowerNote:
-    """A line that such a process printed; a package's own code may print anything."""
-    try:
-        return msgspec.json.decode(line, type=FollowerNote)
-    except msgspec.DecodeError:
-        return FollowerNote(line.decode("utf-8", "replace"))
-
-
-async def _following(directory: Path, name: str, *options: str) -> asyncio.subprocess.Process:
-    """Start the process that feeds something; it ends when its standard input does."""
-    return await processes.begun("gossamer.analysis.following", str(directory), name, *options)

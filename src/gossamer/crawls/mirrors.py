@@ -1,17 +1,17 @@
 """The folder of `--mirror DIR`: judged before a crawl begins, noted in its directory, written when it stops.
 
-Place in the flow: :mod:`crawl` asks here. Another process writes it (`gossamer.analysis.mirror_writing`), so that a crawl
-holds neither parser nor pages for it.
+Place in the flow: a crawl asks here. A worker writes it
+(`gossamer.analysis.mirror_writing`), so that a crawl holds neither parser nor pages for it.
 """
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine import processes
+from gossamer.engine.worker import Use
+from gossamer.engine.workers import WorkerFailed, answered
 from gossamer.values.errors import UsageError
 
 #: Where a crawl notes its folder.
@@ -114,17 +114,10 @@ class MirrorFolder:
         """Write the folder, if the crawl has one. Reports what became of it."""
         if read_note(self._directory) is None:
             return
-        child = await processes.begun(
-            "gossamer.analysis.mirror_writing", str(self._directory), stdin=asyncio.subprocess.DEVNULL
-        )
+        use = Use("gossamer.analysis.mirror_writing:write_noted", niceness=10)
         try:
-            told, said = await child.communicate()
-        except asyncio.CancelledError:
-            child.kill()
-            await child.wait()
-            raise
-        for line in told.decode("utf-8", "replace").splitlines():
-            self._report(line)
-        if child.returncode:
-            last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            self._report(f"the mirror could not be written ({last}); gossamer export --to folder does it later")
+            for line in msgspec.msgpack.decode(await answered(use, str(self._directory)), type=list[str]):
+                self._report(line)
+        except WorkerFailed as failed:
+            why = str(failed)[:300]
+            self._report(f"the mirror could not be written ({why}); gossamer export --to folder does it later")

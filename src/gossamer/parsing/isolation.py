@@ -5,7 +5,6 @@ when first needed; one that is late, dies or talks nonsense is killed, and the n
 """
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -13,17 +12,17 @@ from typing import Any
 import msgspec
 
 from gossamer.documents.text import TextChoice
-from gossamer.engine import processes
 from gossamer.engine.ends import declared
 from gossamer.engine.unit import Provider
+from gossamer.engine.worker import Use
+from gossamer.engine.workers import START, Worker, WorkerFailed
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.parser import MAX_FRAME, ParseReply, ParseRequest, ProcessorSpec, Setup
+from gossamer.parsing.parser import ParseReply, ParseRequest, ProcessorSpec
 from gossamer.parsing.reading import Findings
 from gossamer.values.body import Body, StoredBody, pieces
 from gossamer.values.visit import Response, Visit
 
-#: Seconds that starting a process, and making a processor in it, may take each: imports on a loaded machine.
-_START = 30.0
+_replies = msgspec.msgpack.Decoder(ParseReply)
 
 
 class ParserFailed(Exception):
@@ -58,10 +57,9 @@ class Parsers:
 
     def __init__(self, most: int, deadline: float, memory: int) -> None:
         self.deadline = deadline
-        self._memory = memory
+        self._use = Use("gossamer.parsing.parser:parse", address_space=memory)
         self._places = asyncio.Semaphore(most)
-        self._idle: deque[_Parser] = deque()
-        self._encoder = msgspec.msgpack.Encoder()
+        self._idle: deque[Worker] = deque()
         self.started = 0
         self.killed = 0
 
@@ -87,52 +85,50 @@ class Parsers:
         document = visit.response.document
         if isinstance(document, StoredBody):
             request = msgspec.structs.replace(request, stored=len(document), spool=document.file.directory)
-        frame = self._encoder.encode(request)
         async with self._places:
             try:
                 parser = self._idle.pop() if self._idle else await self._start()
-                reply = await self._ask(parser, frame, document, deadline)
-            except TimeoutError as error:
-                raise ParserFailed("parse_timeout") from error
-            except (OSError, EOFError, msgspec.DecodeError) as error:
+                reply = await self._ask(parser, request, document)
+            except (WorkerFailed, TimeoutError) as error:
+                is_late = isinstance(error, TimeoutError) or error.reason == "time"
+                raise ParserFailed("parse_timeout" if is_late else "parse_crashed") from error
+            except (OSError, msgspec.DecodeError) as error:
                 raise ParserFailed("parse_crashed") from error
             if reply.is_last:
-                await parser.kill()
+                await parser.end()
             else:
                 self._idle.append(parser)
             return reply.findings
 
-    async def _ask(self, parser: "_Parser", frame: bytes, document: Body, deadline: float) -> ParseReply:
+    async def _ask(self, parser: Worker, request: ParseRequest, document: Body) -> ParseReply:
         """The findings of a process in a document; it is killed unless it answers, also when no caller waits any more.
 
         The deadline counts from when all of the document and its processors are there, and for each piece on the way.
         """
         try:
-            parser.write(frame)
+            async with asyncio.timeout(START):
+                await parser.put(request)
             if isinstance(document, StoredBody):
                 for piece in pieces(document):
-                    async with asyncio.timeout(deadline):
-                        await parser.hand_over(piece)
-            async with asyncio.timeout(_START):
-                await parser.read()  # it has its processors
-            async with asyncio.timeout(deadline):
-                return msgspec.msgpack.decode(await parser.read(), type=ParseReply)
+                    async with asyncio.timeout(request.deadline):
+                        await parser.put(piece)
+            async with asyncio.timeout(START):
+                await parser.part()  # it has its processors
+            async with asyncio.timeout(request.deadline):
+                return _replies.decode(await parser.answer())
         except BaseException:
             await self._kill(parser)
             raise
 
-    async def _kill(self, parser: "_Parser") -> None:
+    async def _kill(self, parser: Worker) -> None:
         self.killed += 1
-        await parser.kill()
+        await parser.end()
 
-    async def _start(self) -> "_Parser":
-        process = await processes.begun("gossamer.parsing.parser", stderr=None, own=True)
+    async def _start(self) -> Worker:
+        parser = await Worker.start(self._use, stderr=None, own=True)
         self.started += 1
-        parser = _Parser(process)
         try:
-            async with asyncio.timeout(_START):
-                parser.write(self._encoder.encode(Setup(self._memory)))
-                await parser.read()
+            await parser.ready()
         except BaseException:
             await self._kill(parser)
             raise
@@ -141,40 +137,4 @@ class Parsers:
     async def close(self) -> None:
         """End all processes that wait for work."""
         while self._idle:
-            await self._idle.pop().kill()
-
-
-class _Parser:
-    """One process, as its parent sees it."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-
-    def write(self, frame: bytes) -> None:
-        """Put a frame into the pipe. One document is under way at a time, so the pipe holds no more than that."""
-        assert self._process.stdin is not None
-        self._process.stdin.writelines((len(frame).to_bytes(4), frame))
-
-    async def hand_over(self, piece: bytes) -> None:
-        """Put a piece of a document into the pipe, and wait until there is room for more."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(piece)
-        await self._process.stdin.drain()
-
-    async def read(self) -> bytes:
-        """The next frame.
-
-        Raises:
-            EOFError: the process has gone, or what it says is no frame.
-        """
-        assert self._process.stdout is not None
-        length = int.from_bytes(await self._process.stdout.readexactly(4))
-        if length > MAX_FRAME:
-            raise EOFError(f"a frame of {length} bytes")
-        return await self._process.stdout.readexactly(length)
-
-    async def kill(self) -> None:
-        """End it, whatever it does, and wait for its end."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
+            await self._idle.pop().end()

@@ -1,8 +1,8 @@
-"""Closed row logs become Parquet, and `pages` also a run of the index. A process of its own: `python -m gossamer.query`.
+"""Closed row logs become Parquet, and `pages` also a run of the index.
 
-Place in the flow: the crawl starts it at its end (`--ended`) and by interval; `query` and `export` call :func:`convert`
-before they read. It may be killed at any point: a file that is made is made whole (written beside, then renamed), is called
-after its segment, and the segment goes only when its files are there. Who reads passes by segments that have their file.
+Place in the flow: a crawl has a worker call :func:`make_tables` now and then and at its end; `query` and `export` call
+:func:`convert` before they read. It may be killed at any point: a file is made whole (written beside, then renamed), is
+called after its segment, and the segment goes only when its files are there. Readers pass by segments that have their file.
 """
 
 import shutil
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.engine.worker import Caller
 from gossamer.query.engine import ParquetWriter, select_table
 from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, tables_of, tables_that_ship
 from gossamer.storage.archive.cdxj import INDEX, merge, write_run
@@ -20,6 +21,7 @@ from gossamer.storage.tables.contract import TableSpec
 from gossamer.storage.tables.manifest import (
     Damage,
     Notes,
+    TablesOrder,
     damaged_index,
     note_failure,
     notes_of,
@@ -76,6 +78,18 @@ def parquet_of(directory: Path, segment: Segment) -> Path:
 def run_of(directory: Path, segment: Segment) -> Path:
     """The run of the index that a segment of `pages` becomes."""
     return directory / "state" / segment.agent / "index" / f"{segment.stem}.cdxj"
+
+
+def make_tables(order: TablesOrder, caller: Caller) -> str:
+    """Do as :func:`convert`; the answer says what had to be made again.
+
+    Raises:
+        CrawlDirectoryError: a directory cannot be written.
+    """
+    done = convert(Path(order.directory), ended=order.ended)
+    if done.busy and order.ended:  # it waits for others, so it was the directory
+        raise CrawlDirectoryError("the directory cannot be written")
+    return done.told
 
 
 def convert(directory: Path, *, ended: bool = False) -> Converted:

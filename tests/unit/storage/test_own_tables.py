@@ -69,7 +69,10 @@ def test_a_table_of_another_package_is_written_and_read_where_the_package_is_not
         assert list(database.ask("SELECT * FROM shouts")) == expected
     # The process that converts has never heard of the package.
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE}
-    subprocess.run([sys.executable, "-m", "gossamer.query", str(directory), "--ended"], check=True, env=environment)
+    program = (
+        "from pathlib import Path; from gossamer.query.convert import convert; convert(Path(sys.argv[1]), ended=True)"
+    )
+    subprocess.run([sys.executable, "-c", f"import sys; {program}", str(directory)], check=True, env=environment)
     assert list(directory.glob("tables/shouts/*.parquet"))
     with Database(directory) as database:
         assert list(database.ask("SELECT * FROM shouts_all")) == expected

@@ -38,6 +38,17 @@ class FeedBatch(msgspec.Struct, frozen=True):
     mark: FeedMark
 
 
+class FollowerOrder(msgspec.Struct, frozen=True):
+    """Asks a worker to feed something that follows a crawl (:func:`gossamer.analysis.following.follow_crawl`)."""
+
+    directory: str
+    """Of the crawl."""
+    follower: str
+    """`items`, `triples`, `endpoints`, `index`, `packages`, or `sink-NAME`."""
+    once: bool = False
+    """Look once; otherwise go on until the input of the worker is closed."""
+
+
 class FollowerNote(msgspec.Struct, frozen=True):
     """A message of a follower for a person, in one line."""
 

@@ -48,6 +48,15 @@ class Notes(msgspec.Struct, frozen=True):
     """The last run that replaced files: the manifest (`tables/replaced.json`) names it, or a later one."""
 
 
+class TablesOrder(msgspec.Struct, frozen=True):
+    """Asks a worker to make tables (:func:`gossamer.query.convert.make_tables`)."""
+
+    directory: str
+    """Of the crawl."""
+    ended: bool
+    """The crawl has ended and everything is committed: all segments are closed, and the index is written."""
+
+
 class Damage(msgspec.Struct, frozen=True):
     """A file that is not what it was."""
 
