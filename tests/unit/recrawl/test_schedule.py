@@ -207,10 +207,8 @@ def test_a_page_that_the_crawl_has_lost_is_dropped_when_it_is_due(tmp_path: Path
     [task] = crawl.pop()
     with crawl.ledger.group() as group:
         group.visited(Visit(task, Response(Outcome.OK, 200, body=b"x"), digest="D"), None)
-    with crawl.store.rewriting() as (store, keys, count):
-        batch = store.batch()
-        batch.delete("documents", keys.url(task.url))
-        count(batch, {}, 0)
+    with crawl.store.rewriting() as rewriting:
+        rewriting.drop("documents", [rewriting.keys.url(task.url)])
     crawl.schedule.open()
     clock.turn(EVERY)
     while crawl.schedule.next_due() <= clock.steady():

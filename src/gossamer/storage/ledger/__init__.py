@@ -4,7 +4,8 @@ A group of visits becomes durable in :mod:`group`, which stages into one batch a
 and fingerprints), :mod:`queues` (of :mod:`active_hosts`, whose tasks lie in :mod:`chunks`; other hosts and delayed tasks are
 :mod:`waiting`), :mod:`requests`, tasks that are :mod:`set_aside`, :mod:`hosts`, :mod:`depth` with links, and :mod:`spaces` of other
 owners. :mod:`store` writes it. :mod:`keys` lays out the keys, and :mod:`schema` knows their versions. :mod:`opening` lets one
-process in, makes checkpoints and goes back to them. :mod:`moving` and :mod:`deleting` change a ledger at rest.
+process in, makes checkpoints and goes back to them. :mod:`moving` and :mod:`deleting` change a ledger at rest, by
+means of :mod:`rewriting`.
 
 Open first: :mod:`contract`, then :mod:`ledger` with its :mod:`sheet`, its part that only reads (:mod:`reading`), and the
 :mod:`providers` that a wiring names.

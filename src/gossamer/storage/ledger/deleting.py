@@ -13,8 +13,7 @@ Keys hold no names, so names come from values: rows, tasks and states of hosts. 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby, islice
-from typing import TypeVar
+from itertools import groupby
 
 import msgspec
 
@@ -33,19 +32,14 @@ from gossamer.storage.ledger.keys import (
     ASIDE,
     CHUNK,
     CURSOR,
-    HELD,
     HOST_ID_BYTES,
     LATER,
-    RESTING,
-    ROTATION,
     STATE,
-    TALLIES,
-    LedgerKeys,
     after,
 )
-from gossamer.storage.ledger.ledger import Counting, RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.rewriting import Rewriting, parts
 from gossamer.storage.ledger.set_aside import AsideTasks
-from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
 from gossamer.storage.mailbox.outbox import owed_key, owed_task
 from gossamer.values.agents import CLAIM, packed, unpacked
@@ -54,11 +48,6 @@ from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import host_of
 from gossamer.values.visit import HTML_TYPES, ORDER, Location
-
-T = TypeVar("T")
-
-#: Rows that are forgotten in one batch.
-_AT_ONCE = 1_000
 
 
 def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mapping[str, int | None]) -> int:
@@ -77,24 +66,18 @@ def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mappi
     Raises:
         CrawlDirectoryError: it could not be written.
     """
-    for digests in _parts(_ownerless(ledger, is_gone), _AT_ONCE):
+    for digests in parts(_ownerless(ledger, is_gone)):
         with ledger.group() as group:
             for digest in digests:
                 group.disown(digest)
     again = 0
-    for rows in _parts(_lost(ledger, is_gone), _AT_ONCE):
+    for rows in parts(_lost(ledger, is_gone)):
         again += sum(not row.mark for row in rows)
         with ledger.group() as group:
             for row in rows:
                 group.undo(row)
     ledger.give_up_ends(ends)
     return again
-
-
-def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while part := list(islice(iterator, size)):
-        yield part
 
 
 def _ownerless(ledger: RocksLedger, is_gone: Callable[[Location], bool]) -> Iterator[str]:
@@ -138,8 +121,8 @@ def hosts_of(ledger: RocksLedger, target: DeletionTarget) -> set[str]:
     before it begins.
     """
     ledger.flush_moves()
-    with ledger.rewriting() as (store, keys, count):
-        return _Work(store, keys, target, False, count).hosts()
+    with ledger.rewriting() as rewriting:
+        return _Work(rewriting, target, forget=False).hosts()
 
 
 def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *, forget: bool) -> LedgerDeletion:
@@ -163,20 +146,21 @@ def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *,
         with ledger.group() as group:
             group.offer([target.name])
     ledger.flush_moves()
-    with ledger.rewriting() as (store, keys, count):
-        work = _Work(store, keys, target, forget, count)
+    with ledger.rewriting() as rewriting:
+        work = _Work(rewriting, target, forget=forget)
         done.tasks = work.lanes() + work.later() + work.aside()
-        work.turns()
+        if target.kind != "url":
+            rewriting.drop_turns(target.has_host)
         done.documents = work.rows()
-        work.of_hosts({keys.host(name) for name in hosts})
-        store.compact()
+        work.of_hosts({rewriting.keys.host(name) for name in hosts})
+        rewriting.store.compact()
     return done
 
 
 def _disown(ledger: RocksLedger, target: DeletionTarget) -> None:
     """Forget the digests of documents that go: no other visit may refer to them."""
     owned = (digest for digest, url in ledger.contents.all() if target.has(url))
-    while digests := list(islice(owned, _AT_ONCE)):
+    for digests in parts(owned):
         with ledger.group() as group:
             for digest in digests:
                 group.disown(digest)
@@ -192,7 +176,7 @@ def _disclaim(ledger: RocksLedger, target: DeletionTarget) -> None:
     claims = (unpacked(value) for _, value in spaces.walk(DIGESTS))
     documents = (list(those) for _, those in groupby(claims, lambda claim: claim.digest))
     touched = (those for those in documents if any(target.has(claim.url) for claim in those))
-    while part := list(islice(touched, _AT_ONCE)):
+    for part in parts(touched):
         with ledger.group() as group:
             for those in part:
                 left = sorted((one for one in those if not target.has(one.url)), key=lambda one: (one.met_at, one.url))
@@ -218,7 +202,7 @@ def _forgive(ledger: RocksLedger, target: DeletionTarget) -> None:
         spaces.open(space)
         values = (value[start:] for _, value in spaces.walk(space))
         owed = (task for task in map(owed_task, values) if task.relation not in (CLAIM, ORDER) and target.has(task.url))
-        while part := list(islice(owed, _AT_ONCE)):
+        for part in parts(owed):
             with ledger.group() as group:
                 for task in part:
                     group.delete(space, task.host, owed_key(task))
@@ -229,7 +213,7 @@ def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:
     """Queue what was kept as a copy of what goes."""
     again = 0
     copies = (row for row in ledger.documents() if target.has(row.duplicate_of) and not target.has(row.url))
-    while rows := list(islice(copies, _AT_ONCE)):
+    for rows in parts(copies):
         with ledger.group() as group:
             for row in rows:
                 group.undo(row)
@@ -240,15 +224,12 @@ def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:
 class _Work:
     """The entries of one target."""
 
-    def __init__(
-        self, store: RocksStore, keys: LedgerKeys, target: DeletionTarget, forget: bool, count: Counting
-    ) -> None:
-        self._store = store
-        self._keys = keys
+    def __init__(self, rewriting: Rewriting, target: DeletionTarget, *, forget: bool) -> None:
+        self._rewriting = rewriting
+        self._store = rewriting.store
+        self._keys = rewriting.keys
         self._target = target
         self._forget = forget
-        self._count = count
-        """Writes a batch, with what it changes of the counters."""
 
     def hosts(self) -> set[str]:
         """The names of all hosts that go whole."""
@@ -310,7 +291,7 @@ class _Work:
             finished = tuple(place for place in cursor.finished if place >> PLACE_BITS != serial)
             cursors[level] = msgspec.structs.replace(cursor, place=first, finished=finished)
             batch.put("hosts", key, pack_cursors(cursors))
-        self._count(batch, {}, len(left) - len(kept))
+        self._rewriting.write(batch, finished=len(left) - len(kept))
         return len(left) - len(kept)
 
     def later(self) -> int:
@@ -320,7 +301,7 @@ class _Work:
             for key, value in self._store.scan("frontier", LATER, after(LATER))
             if self._target.has(unpack_with_level(value)[0].url)
         )
-        return self._drop("frontier", gone, unfinished=True)
+        return self._rewriting.drop("frontier", gone, unfinished=1)
 
     def aside(self) -> int:
         """Tasks that are set aside."""
@@ -348,27 +329,9 @@ class _Work:
                     _encode(msgspec.structs.replace(row, count=row.count - here)),
                 )
             if is_whole or here:
-                self._count(batch, {"set_aside": -here}, 0)
+                self._rewriting.write(batch, {"set_aside": -here})
             gone += here
         return gone
-
-    def turns(self) -> None:
-        """Names of hosts that wait for their turn, have it, or rest."""
-        target, store = self._target, self._store
-        if target.kind == "url":
-            return
-        for kind in (HELD, RESTING):
-            gone = (key for key, name in store.scan("frontier", kind, after(kind)) if target.has_host(name.decode()))
-            self._drop("frontier", gone)
-        batch = store.batch()
-        for key, value in store.scan("frontier", ROTATION, after(ROTATION)):
-            names = msgspec.msgpack.decode(value, type=list[str])
-            rest = [name for name in names if not target.has_host(name)]
-            if not rest:
-                batch.delete("frontier", key)
-            elif len(rest) < len(names):
-                batch.put("frontier", key, _encode(rest))
-        self._count(batch, {}, 0)
 
     # -- the rest
 
@@ -380,7 +343,7 @@ class _Work:
             if self._target.has((row := _rows.decode(data)).url)
         )
         gone = 0
-        while part := list(islice(found, _AT_ONCE)):
+        for part in parts(found):
             batch = self._store.batch()
             counts = {"pages": 0, "documents": 0}
             for key, row in part:
@@ -388,31 +351,19 @@ class _Work:
                     batch.delete(family, key)
                 counts["pages"] -= row.outcome in (Outcome.OK, Outcome.TRUNCATED) and row.mime in HTML_TYPES
                 counts["documents"] -= row.outcome is Outcome.OK and row.bytes > 0 and not row.duplicate_of
-            self._count(batch, counts, 0)
+            self._rewriting.write(batch, counts)
             gone += len(part)
         if self._forget and self._target.kind == "url":
             batch = self._store.batch()
             batch.delete("seen", self._keys.url(self._target.name))
-            self._count(batch, {}, 0)
+            self._rewriting.write(batch)
         return gone
 
     def of_hosts(self, hosts: set[bytes]) -> None:
         """Everything under the ids of hosts: nothing of it holds a name that could be asked for."""
+        drop = self._rewriting.drop
         for host in sorted(hosts):
-            if self._store.get("hosts", host + TALLIES["host"]) is not None:
-                batch = self._store.batch()
-                batch.delete("hosts", host + TALLIES["host"])
-                self._count(batch, {"hosts": -1}, 0)
+            self._rewriting.drop_tallies([host])
             for family in (*_BY_HOST, *(["seen"] if self._forget else [])):
-                self._drop(family, (key for key, _ in self._store.scan(family, host, after(host))))
-            self._drop("frontier", (key for key, _ in self._store.scan("frontier", ASIDE + host, after(ASIDE + host))))
-
-    def _drop(self, family: str, keys: Iterator[bytes], *, unfinished: bool = False) -> int:
-        gone = 0
-        while part := list(islice(keys, _AT_ONCE)):
-            batch: Batch = self._store.batch()
-            for key in part:
-                batch.delete(family, key)
-            self._count(batch, {}, len(part) if unfinished else 0)
-            gone += len(part)
-        return gone
+                drop(family, (key for key, _ in self._store.scan(family, host, after(host))))
+            drop("frontier", (key for key, _ in self._store.scan("frontier", ASIDE + host, after(ASIDE + host))))

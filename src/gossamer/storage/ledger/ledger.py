@@ -7,7 +7,7 @@ question 1).
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ClassVar, Self
@@ -21,7 +21,7 @@ from gossamer.storage.ledger.chunks import Marks
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup, Parts
 from gossamer.storage.ledger.hosts import LedgerHosts
-from gossamer.storage.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, LedgerKeys
+from gossamer.storage.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY
 from gossamer.storage.ledger.opening import (
     Places,
     ProcessLock,
@@ -39,6 +39,7 @@ from gossamer.storage.ledger.opening import (
 from gossamer.storage.ledger.queues import HostQueues, Plan, QueueLimits
 from gossamer.storage.ledger.reading import LedgerReading, LedgerState
 from gossamer.storage.ledger.requests import KeptRequests
+from gossamer.storage.ledger.rewriting import Rewriting
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.ledger.sheet import LedgerSheet
@@ -62,10 +63,6 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def _never(name: str, value: bytes) -> None:
     """Of a ledger that is only looked at, nothing is written."""
-
-
-#: Writes a batch together with what it changes of counters, and with how many tasks it takes away that were not finished.
-Counting = Callable[[Batch, Mapping[str, int], int], None]
 
 
 class _Commit(msgspec.Struct, frozen=True):
@@ -348,15 +345,12 @@ class RocksLedger(LedgerReading):
             self._commit(LedgerGroup(self._parts))
 
     @contextmanager
-    def rewriting(self) -> Iterator[tuple[RocksStore, LedgerKeys, Counting]]:
-        """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards.
-
-        Only who takes out what must not be there any more needs this (:mod:`gossamer.storage.ledger.deleting`).
-        """
+    def rewriting(self) -> Iterator[Rewriting]:
+        """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards."""
         self._mend()
         is_clean = self.is_clean
         try:
-            yield self._store, self._keys, self._write_counted
+            yield Rewriting(self._store, self._keys, self._write_counted)
         finally:
             self._load()
             self.is_clean = is_clean

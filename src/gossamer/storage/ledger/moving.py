@@ -12,8 +12,6 @@ that forgets domains goes on to count their URLs as seen: they were sent to the 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TypeVar
 
 import msgspec
 
@@ -26,7 +24,6 @@ from gossamer.storage.ledger.keys import (
     CHUNK,
     CURSOR,
     DOMAIN_BYTES,
-    HELD,
     HOST_ID_BYTES,
     LATER,
     OWN_PREFIX,
@@ -40,7 +37,8 @@ from gossamer.storage.ledger.keys import (
     after,
     serial_key,
 )
-from gossamer.storage.ledger.ledger import Counting, RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.rewriting import Rewriting, parts, tallied
 from gossamer.storage.ledger.spaces import common_entries, put_common, recount
 from gossamer.storage.ledger.store import RocksStore
 from gossamer.storage.ledger.waiting import ROTATION_NAMES
@@ -48,11 +46,6 @@ from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.task import SetAside
 from gossamer.values.visit import Location
-
-T = TypeVar("T")
-
-#: Rows that are written in one batch.
-_MOVED_AT_ONCE = 1_000
 
 _rows = msgspec.msgpack.Decoder(DocumentRow)
 _encode = msgspec.msgpack.Encoder().encode
@@ -79,38 +72,27 @@ def move(
         CrawlDirectoryError: it could not be written.
     """
     ledger.give_up_ends(dict(new))
-    for part in _parts((digest for digest, uri in lost if uri_field(ledger.contents.owner(digest)) == uri)):
+    for part in parts(digest for digest, uri in lost if uri_field(ledger.contents.owner(digest)) == uri):
         with ledger.group() as group:
             for digest in part:
                 group.disown(digest)
     ledger.flush_moves()
-    with ledger.rewriting() as (store, _, count):
+    with ledger.rewriting() as rewriting:
+        store = rewriting.store
         moved = (
-            (key, msgspec.structs.replace(row, location=there))
+            (key, _encode(msgspec.structs.replace(row, location=there)))
             for key, data in store.scan("documents", b"", b"\xff" * 32)
             if (row := _rows.decode(data)).location is not None and (there := place(row.location)) is not None
         )
-        for rows in _parts(moved):
-            batch = store.batch()
-            for key, row in rows:
-                batch.put("documents", key, _encode(row))
-            count(batch, {}, 0)
+        rewriting.copy("documents", moved)
     ends = ledger.committed_ends()
     ledger.give_up_ends({file: None for file in old if file in ends})
-
-
-def _parts(items: Iterator[T]) -> Iterator[list[T]]:
-    while part := list(islice(items, _MOVED_AT_ONCE)):
-        yield part
 
 
 #: First and last point of a stretch of the circle of domains (:func:`gossamer.values.hosts.domain_point`).
 Arc = tuple[int, int]
 
 _LAST_POINT = (1 << 8 * DOMAIN_BYTES) - 1
-
-#: Entries that go in one batch.
-_AT_ONCE = 2_000
 
 #: Families whose keys begin with a domain. Seen URLs stay with the ledger that forgets the rest.
 _KEPT_BY_DOMAIN = ("documents", "links", "requests", "hosts")
@@ -153,7 +135,8 @@ def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, commo
     """
     taker.flush_moves()
     giver.flush_moves()
-    with giver.rewriting() as (source, _, _), taker.rewriting() as (store, keys, count):
+    with giver.rewriting() as given, taker.rewriting() as rewriting:
+        source, store = given.store, rewriting.store
         secret = source.get("meta", SECRET_KEY)
         if secret != store.get("meta", SECRET_KEY):
             raise CrawlDirectoryError(
@@ -163,15 +146,15 @@ def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, commo
         # Chunks are numbered: those that a host gets from now on have to stand behind those that it brings.
         marks = taker.queues.marks
         marks.serial = max(marks.serial, giver.queues.marks.serial)
-        taking = _Taking(source, store, count, arcs)
+        taking = _Taking(source, rewriting, arcs)
         taking.meta(giver, {owner: common_entries(source, owner) for owner in common}, taker.counters())
         for family in ("seen", "documents", "links", "requests"):
-            taking.copy(family, _ranges(source, family, b"", arcs))
+            rewriting.copy(family, _ranges(source, family, b"", arcs))
         taking.hosts()
         taking.spaces()
-        taking.later(keys, marks)
+        taking.later(marks)
         taking.aside()
-        taking.copy("frontier", _resting(source, arcs))
+        rewriting.copy("frontier", _resting(source, arcs))
         taking.turns(marks, taking.chunks())
         store.sync()
         return taking.moved
@@ -180,11 +163,11 @@ def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, commo
 class _Taking:
     """Copies from one store to another, some at a time."""
 
-    def __init__(self, source: RocksStore, store: RocksStore, count: Counting, arcs: Sequence[Arc]) -> None:
+    def __init__(self, source: RocksStore, rewriting: Rewriting, arcs: Sequence[Arc]) -> None:
         self.moved = Moved()
         self._source = source
-        self._store = store
-        self._count = count
+        self._rewriting = rewriting
+        self._store = rewriting.store
         self._arcs = arcs
 
     def meta(
@@ -203,69 +186,59 @@ class _Taking:
         for owner, entries in common.items():
             put_common(batch, owner, {**entries, **common_entries(store, owner)})
         signs = [name for name in giver.counters() if name.startswith(_SIGNS) and not counters.get(name)]
-        self._count(batch, dict.fromkeys(signs, 1), 0)
-
-    def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]], *, unfinished: int = 0) -> None:
-        """Copy entries; each stands for so many unfinished tasks."""
-        left = iter(entries)
-        while part := list(islice(left, _AT_ONCE)):
-            batch = self._store.batch()
-            put = batch.putter(family)
-            for key, value in part:
-                put(key, value)
-            self._count(batch, {}, -unfinished * len(part))
+        self._rewriting.write(batch, dict.fromkeys(signs, 1))
 
     def hosts(self) -> None:
         """Copy rows of hosts, and count the hosts."""
         found = _ranges(self._source, "hosts", b"", self._arcs)
-        while part := list(islice(found, _AT_ONCE)):
+        for part in parts(found):
             batch = self._store.batch()
             tallied = 0
             for key, value in part:
                 batch.put("hosts", key, value)
                 is_tally = key[HOST_ID_BYTES:] == TALLIES["host"]
                 tallied += is_tally and self._store.get("hosts", key) is None
-            self._count(batch, {"hosts": tallied}, 0)
+            self._rewriting.write(batch, {"hosts": tallied})
 
     def spaces(self) -> None:
         """Copy entries of all owners. Entries that the taker itself has of these hosts stay, and count."""
         found = _ranges(self._source, "spaces", b"", self._arcs)
-        while part := list(islice(found, _AT_ONCE)):
+        for part in parts(found):
             batch = self._store.batch()
             for key, value in part:
                 batch.put("spaces", key, value)
-            self._count(batch, {}, 0)
+            self._rewriting.write(batch)
         batch = self._store.batch()
         for first, last in self._arcs:
             recount(self._store, batch, first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + _BEHIND)
-        self._count(batch, {}, 0)
+        self._rewriting.write(batch)
 
-    def later(self, keys: LedgerKeys, marks: Marks) -> None:
+    def later(self, marks: Marks) -> None:
         """Tasks that wait for their time. They are numbered anew: two ledgers may have given one number to tasks of one time."""
-        found = list(_later(self._source, keys, self._arcs))
+        found = list(_later(self._source, self._rewriting.keys, self._arcs))
         numbered = (
             (key[:-_SERIAL_BYTES] + number.to_bytes(_SERIAL_BYTES), value)
             for number, (key, value) in enumerate(found, marks.serial)
         )
         marks.serial += len(found)
-        self.copy("frontier", numbered, unfinished=1)
+        self._rewriting.copy("frontier", numbered, unfinished=1)
         self.moved.tasks += len(found)
 
     def aside(self) -> None:
         """Copy tasks that are set aside: a family's tasks come before its row, which says how many they are."""
-        self.copy("frontier", _ranges(self._source, "frontier", SHELF, self._arcs))
+        self._rewriting.copy("frontier", _ranges(self._source, "frontier", SHELF, self._arcs))
         for key, value in _ranges(self._source, "frontier", ASIDE, self._arcs):
             batch = self._store.batch()
             batch.put("frontier", key, value)
             number = _aside_rows.decode(value).count
-            self._count(batch, {"set_aside": number}, 0)
+            self._rewriting.write(batch, {"set_aside": number})
             self.moved.set_aside += number
 
     def chunks(self) -> Iterator[str]:
         """Queued tasks, behind the cursors that say which of them are finished. Yields the names of their hosts."""
         found = _ranges(self._source, "frontier", CHUNK, self._arcs)
         before = b""
-        while part := list(islice(found, _AT_ONCE)):
+        for part in parts(found):
             batch = self._store.batch()
             tasks, names = 0, []
             for key, value in part:
@@ -275,17 +248,17 @@ class _Taking:
                 if hosts and key[:-9] != before:
                     before = key[:-9]
                     names.append(hosts[0])
-            self._count(batch, {}, -tasks)
+            self._rewriting.write(batch, finished=-tasks)
             self.moved.tasks += tasks
             yield from names
 
     def turns(self, marks: Marks, names: Iterator[str]) -> None:
         """Hosts that rest go on to rest; all others that have tasks wait for their turn."""
-        while part := list(islice(names, ROTATION_NAMES)):
+        for part in parts(names, ROTATION_NAMES):
             batch = self._store.batch()
             batch.put("frontier", serial_key(ROTATION, marks.serial), _encode(part))
             marks.serial += 1
-            self._count(batch, {}, 0)
+            self._rewriting.write(batch)
             self.moved.hosts += len(part)
 
 
@@ -302,16 +275,16 @@ def drop(ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True) -> No
         CrawlDirectoryError: it could not be written.
     """
     ledger.flush_moves()
-    with ledger.rewriting() as (store, keys, count):
-        dropping = _Dropping(store, count)
+    with ledger.rewriting() as rewriting:
+        store, keys = rewriting.store, rewriting.keys
         # Cursors say how much of a chunk is finished: they go when the chunks are gone.
-        dropping.chunks(arcs)
-        dropping.drop("frontier", (key for key, _ in list(_later(store, keys, arcs))), unfinished=1)
-        dropping.aside(arcs)
-        dropping.turns(keys, arcs)
-        dropping.tallies(arcs)
+        _drop_chunks(rewriting, arcs)
+        rewriting.drop("frontier", (key for key, _ in list(_later(store, keys, arcs))), unfinished=1)
+        _drop_aside(rewriting, arcs)
+        rewriting.drop_turns(lambda name: _is_in(arcs, keys.host(name)))
+        rewriting.drop_tallies(list(tallied(_ranges(store, "hosts", b"", arcs))))
         for family in (*_KEPT_BY_DOMAIN, *(("spaces",) if spaces else ())):
-            dropping.drop(family, (key for key, _ in _ranges(store, family, b"", arcs)))
+            rewriting.drop(family, (key for key, _ in _ranges(store, family, b"", arcs)))
 
 
 def forget_seen(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
@@ -321,65 +294,30 @@ def forget_seen(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
         CrawlDirectoryError: it could not be written.
     """
     ledger.flush_moves()
-    with ledger.rewriting() as (store, _, count):
-        _Dropping(store, count).drop("seen", (key for key, _ in _ranges(store, "seen", b"", arcs)))
+    with ledger.rewriting() as rewriting:
+        rewriting.drop("seen", (key for key, _ in _ranges(rewriting.store, "seen", b"", arcs)))
 
 
-class _Dropping:
-    """Deletions, some at a time. Each batch leaves a whole ledger."""
-
-    def __init__(self, store: RocksStore, count: Counting) -> None:
-        self._store = store
-        self._count = count
-
-    def drop(self, family: str, keys: Iterable[bytes], *, unfinished: int = 0) -> None:
-        """Delete keys; each stands for so many unfinished tasks."""
-        left = iter(keys)
-        while part := list(islice(left, _AT_ONCE)):
-            batch = self._store.batch()
-            for key in part:
-                batch.delete(family, key)
-            self._count(batch, {}, unfinished * len(part))
-
-    def chunks(self, arcs: Sequence[Arc]) -> None:
-        """Queued tasks, a host at a time."""
-        found = _ranges(self._store, "frontier", CHUNK, arcs)
-        while part := list(islice(found, _AT_ONCE)):
-            batch = self._store.batch()
-            tasks = 0
-            for key, value in part:
-                batch.delete("frontier", key)
-                tasks += len(_unfinished(self._store, key, value))
-            self._count(batch, {}, tasks)
-
-    def aside(self, arcs: Sequence[Arc]) -> None:
-        """Drop tasks that are set aside: a family's tasks go before its row, which says how many they are."""
-        self.drop("frontier", (key for key, _ in _ranges(self._store, "frontier", SHELF, arcs)))
-        for key, value in list(_ranges(self._store, "frontier", ASIDE, arcs)):
-            batch = self._store.batch()
+def _drop_chunks(rewriting: Rewriting, arcs: Sequence[Arc]) -> None:
+    """Drop queued tasks, a host at a time."""
+    store = rewriting.store
+    for part in parts(_ranges(store, "frontier", CHUNK, arcs)):
+        batch = store.batch()
+        tasks = 0
+        for key, value in part:
             batch.delete("frontier", key)
-            self._count(batch, {"set_aside": -_aside_rows.decode(value).count}, 0)
+            tasks += len(_unfinished(store, key, value))
+        rewriting.write(batch, finished=tasks)
 
-    def turns(self, keys: LedgerKeys, arcs: Sequence[Arc]) -> None:
-        """Names of hosts that wait for their turn, have it, or rest."""
-        self.drop("frontier", (key for key, _ in _ranges(self._store, "frontier", HELD, arcs)))
-        self.drop("frontier", (key for key, _ in list(_resting(self._store, arcs))))
-        batch = self._store.batch()
-        for key, value in self._store.scan("frontier", ROTATION, after(ROTATION)):
-            names = msgspec.msgpack.decode(value, type=list[str])
-            rest = [name for name in names if not _is_in(arcs, keys.host(name))]
-            if not rest:
-                batch.delete("frontier", key)
-            elif len(rest) < len(names):
-                batch.put("frontier", key, _encode(rest))
-        self._count(batch, {}, 0)
 
-    def tallies(self, arcs: Sequence[Arc]) -> None:
-        """The hosts that were counted."""
-        for key in list(_tallied(self._store, arcs)):
-            batch = self._store.batch()
-            batch.delete("hosts", key)
-            self._count(batch, {"hosts": -1}, 0)
+def _drop_aside(rewriting: Rewriting, arcs: Sequence[Arc]) -> None:
+    """Drop tasks that are set aside: a family's tasks go before its row, which says how many they are."""
+    store = rewriting.store
+    rewriting.drop("frontier", (key for key, _ in _ranges(store, "frontier", SHELF, arcs)))
+    for key, value in list(_ranges(store, "frontier", ASIDE, arcs)):
+        batch = store.batch()
+        batch.delete("frontier", key)
+        rewriting.write(batch, {"set_aside": -_aside_rows.decode(value).count})
 
 
 def _ranges(store: RocksStore, family: str, kind: bytes, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
@@ -414,10 +352,3 @@ def _unfinished(store: RocksStore, key: bytes, value: bytes) -> list[str]:
     """The host of each task of a chunk that is not finished."""
     cursors = unpack_cursors(store.get("hosts", key[1:-9] + CURSOR))
     return [task.host for task in unfinished(cursors, key, value)]
-
-
-def _tallied(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[bytes]:
-    """Keys of the tallies of hosts: a host has been counted when it has one."""
-    for key, _ in _ranges(store, "hosts", b"", arcs):
-        if key[HOST_ID_BYTES:] == TALLIES["host"]:
-            yield key

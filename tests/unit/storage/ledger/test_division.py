@@ -11,8 +11,8 @@ from gossamer.values.task import Task
 
 
 def domains(ledger: RocksLedger, *hosts: str) -> set[bytes]:
-    with ledger.rewriting() as (_, keys, _counting):
-        return {keys.host(host)[:DOMAIN_BYTES] for host in hosts}
+    with ledger.rewriting() as rewriting:
+        return {rewriting.keys.host(host)[:DOMAIN_BYTES] for host in hosts}
 
 
 def test_a_division_is_kept_with_the_ledger_whoever_opens_it_later(tmp_path: Path) -> None:
