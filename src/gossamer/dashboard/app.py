@@ -1,7 +1,8 @@
-"""The application: what is at which address. Who may ask has been decided before (:mod:`guarding`).
+"""The application of the dashboard: the list of its addresses, and the answers that are not about one crawl.
 
-Place in the flow: addresses below `/api/` answer with JSON, by the names of `gossamer status --json`; `/metrics` is for Prometheus;
-everything else is a file of the front end. Work that waits is done in threads (:mod:`crawls`).
+Place in the flow: :mod:`guarding` has decided who may ask. Addresses below `/api/` answer with JSON, by the names of `gossamer
+status --json`; `/metrics` is for Prometheus; everything else is a file of the front end. Work that waits is done in threads
+(:mod:`crawls`).
 """
 
 import asyncio
@@ -42,10 +43,7 @@ from gossamer.dashboard.streaming import Streams, exposition
 from gossamer.engine.errors import FlowError
 from gossamer.values.errors import GossamerError, UsageError
 
-# The files of the front end: read once, and sent from memory.
-#
-# Place in the flow: :mod:`app` has their addresses. A browser keeps them and asks whether they are still the same, so that
-# a page that is loaded again costs a line for each file.
+# The front end. A browser keeps its files and asks whether they are still the same, so loading a page again costs a line for each.
 
 #: Where the files lie.
 STATIC = Path(__file__).with_name("static")
@@ -64,18 +62,13 @@ class FrontEnd:
     """All of the files."""
 
     def __init__(self, folder: Path = STATIC) -> None:
-        """Read them."""
         self._files = {path.name: _read(path) for path in folder.iterdir() if path.is_file()}
-
-    def __repr__(self) -> str:
-        return f"<FrontEnd: {len(self._files)} files>"
 
     async def page(self, request: Request) -> Response:
         """The page that all others are shown in."""
         return self._answer(request, "index.html")
 
     async def file(self, request: Request) -> Response:
-        """One file."""
         return self._answer(request, request.path_params["name"])
 
     def _answer(self, request: Request, name: str) -> Response:

@@ -85,9 +85,6 @@ class ShownCrawl:
         """Why its hosts cannot be listed."""
         self._samples: tuple[float, str, list[SampleRow]] = (-SAMPLED, "", [])
 
-    def __repr__(self) -> str:
-        return f"<ShownCrawl {self.key}>"
-
     async def standing(self, *, units: bool = False, agent: str = "", fresh: float = FRESH) -> CrawlStanding:
         """How it, or one of its agents, stands, as of `fresh` seconds ago at most. Raises as :meth:`CrawlWatch.look`."""
         async with self._asking:
@@ -166,7 +163,6 @@ class ShownCrawl:
         return found
 
     def close(self) -> None:
-        """Hang up."""
         if self._watch is not None:
             self._watch.close()
         if self._hosts is not None:
@@ -190,9 +186,6 @@ class Crawls:
         """Those whose hosts are listed, the one that was asked for last at the end."""
         self._shown: dict[str, ShownCrawl] = {}
         self._looked, self._looking = -LOOK_AROUND, asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"<Crawls: {len(self._shown)}>"
 
     async def all(self) -> Mapping[str, ShownCrawl]:
         """Those that are there now, by their keys; a new one is found within ten seconds."""
@@ -257,7 +250,6 @@ class Crawls:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
 
     def close(self) -> None:
-        """Hang up everywhere."""
         for shown in self._shown.values():
             shown.close()
         self._threads.shutdown(wait=False, cancel_futures=True)

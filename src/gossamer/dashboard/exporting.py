@@ -81,9 +81,6 @@ class Exporter:
         """By the file that they will be."""
         self._turn = threading.RLock()
 
-    def __repr__(self) -> str:
-        return f"<Exporter: {sum(one.is_alive for one in self._made.values())} at work>"
-
     def listed(self, directory: Path) -> Exports:
         """The exports of a crawl, and what can be made."""
         from gossamer.storage.tables.catalog import SHIPPED

@@ -1,8 +1,11 @@
-"""A new crawl by a form, which is made of the table of options: below the folders that the dashboard shows, and nowhere else.
+"""Crawls that a click begins: a new one by a form, and one at rest that goes on or goes back to a checkpoint.
 
-Place in the flow: :mod:`app` gives the form, and hands what a browser filled in to :func:`start`, which runs `gossamer crawl` with
-it. So whatever the command refuses, as a crawl without a contact, is refused here in its words. A form has no option that names
-files, code or secrets of this machine, or opens its network (decision 100).
+Place in the flow: :mod:`app` gives the form of a new crawl, which is made of the table of options, and hands what a browser
+filled in to :func:`start`. Each crawl is a process of its own, as if a person had typed `gossamer crawl` or `gossamer resume`: it
+outlives the dashboard, and everything that the command refuses is refused here in its words.
+
+Promises: no click names a file, code or secret of this machine, or opens its network (decision 100). New crawls lie below the
+folders that the dashboard shows, and nowhere else.
 """
 
 import contextlib
@@ -31,9 +34,7 @@ from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import GossamerError, UsageError
 from gossamer.values.url import scheme_of
 
-# Crawls that a click begins: a process of its own, as if a person had typed the command. It outlives the dashboard.
-#
-# Place in the flow: :mod:`jobs` resumes crawls so, :mod:`starting` starts new ones.
+# Processes that outlive the dashboard.
 
 #: Seconds that a crawl may take to listen, before the browser is told that it is on its way; and between two looks.
 BEGINNING, _LOOK = 15.0, 0.05
@@ -94,10 +95,7 @@ def said_since(console: Path, begun: int) -> str:
         return file.read(TAIL).decode("utf-8", "replace").strip()
 
 
-# Jobs from the browser: a crawl at rest goes on, or goes back to a checkpoint; and what the log of a crawl says last.
-#
-# Place in the flow: :mod:`app` asks here. A crawl that is resumed is a process of its own, as if a person had typed
-# `gossamer resume DIR`: it outlives the dashboard. No option is passed on, so that no click names a file or code.
+# Crawls at rest, and the ends of logs.
 
 #: Lines of the log that are shown.
 LINES = 200

@@ -1,6 +1,7 @@
-"""Answers about one crawl: what stands at the addresses below `/api/crawls/KEY`.
+"""Answers about one crawl: everything at the addresses below `/api/crawls/KEY`.
 
-Place in the flow: :mod:`app` has the list of addresses. Work that waits is done in threads (:mod:`crawls`).
+Place in the flow: :mod:`app` has the list of addresses. Work that waits is done in threads (:mod:`crawls`); answers to questions,
+pages that subjects add, and exports are made by processes of their own (:mod:`questions`, :mod:`exporting`).
 """
 
 import contextlib
@@ -57,8 +58,7 @@ async def tell_samples(request: Request, crawls: Crawls) -> dict[str, list[objec
 
 
 def _thinned(rows: list[SampleRow]) -> list[SampleRow]:
-    """As many as a plot has room for, the last among them."""
-    step = -(-len(rows) // POINTS)
+    step = -(-len(rows) // POINTS)  # the last row stays
     return rows[::-step][::-1] if step > 1 else rows
 
 
@@ -122,7 +122,6 @@ async def tell_layout(request: Request, crawls: Crawls) -> Layout:
 
 
 async def keep_layout(request: Request, crawls: Crawls) -> Layout:
-    """Keep where they stand."""
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
 
@@ -140,7 +139,6 @@ async def tell_log(request: Request, crawls: Crawls) -> jobs.LogTail:
 
 
 async def do_resume(request: Request, crawls: Crawls) -> jobs.JobDone:
-    """Let it go on."""
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(jobs.resume, shown.directory)
 
@@ -152,7 +150,6 @@ async def do_restore(request: Request, crawls: Crawls) -> jobs.JobDone:
 
 
 async def do_rewire(request: Request, crawls: Crawls) -> rewiring.Rewired:
-    """Change its graph."""
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(rewiring.rewire, shown.directory, await request.body())
 
@@ -197,9 +194,7 @@ def number_in(request: Request, name: str, usual: float, most: float, least: flo
     return number
 
 
-# Answers about one crawl that processes of their own make: to questions, and exports.
-#
-# Place in the flow: :mod:`app` has the list of addresses; those of :mod:`of_crawl` need no such process.
+# Answers that processes of their own make.
 
 
 class QuestionAnswers:
@@ -208,9 +203,6 @@ class QuestionAnswers:
     def __init__(self) -> None:
         self._console, self._triples, self._words = TableConsole(), TripleConsole(), SearchConsole()
         self._pages = Pages()
-
-    def __repr__(self) -> str:
-        return "<QuestionAnswers>"
 
     async def tell_tables(self, request: Request, crawls: Crawls) -> msgspec.Raw:
         """Tables that answer a question in SQL, or those of a report."""
@@ -223,7 +215,6 @@ class QuestionAnswers:
         return await self._triples.ask(shown.directory, request.query_params.get("query", ""))
 
     async def tell_words(self, request: Request, crawls: Crawls) -> msgspec.Raw:
-        """Documents that words find."""
         shown, asked = await crawls.named(request.path_params["key"]), request.query_params
         start = int(number_in(request, "start", 0, FARTHEST, least=0))
         most = int(number_in(request, "limit", HITS, MOST_HITS, least=1))
@@ -241,21 +232,16 @@ class ExportAnswers:
     def __init__(self) -> None:
         self.exporter = Exporter()
 
-    def __repr__(self) -> str:
-        return f"<ExportAnswers by {self.exporter!r}>"
-
     async def tell_exports(self, request: Request, crawls: Crawls) -> Exports:
         """Its exports, and what can be made."""
         shown = await crawls.named(request.path_params["key"])
         return await shown.run(self.exporter.listed, shown.directory)
 
     async def begin_export(self, request: Request, crawls: Crawls) -> Exports:
-        """Have one made."""
         shown = await crawls.named(request.path_params["key"])
         return await shown.run(self.exporter.begin, shown.directory, await request.body())
 
     async def remove_export(self, request: Request, crawls: Crawls) -> Exports:
-        """Remove one."""
         shown = await crawls.named(request.path_params["key"])
         return await shown.run(self.exporter.remove, shown.directory, await request.body())
 

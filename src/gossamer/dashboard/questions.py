@@ -1,7 +1,9 @@
-"""Questions about a crawl's tables from the browser, each answered in a process that is killed when it takes too long.
+"""Questions from the browser, each answered in a process that is killed when it takes too long: SQL, SPARQL, words, pages, replays.
 
-Place in the flow: :mod:`app` asks here. Saved questions lie in `$XDG_CONFIG_HOME/gossamer/reports.json`: they are the user's, and
-hold for all crawls.
+Place in the flow: :mod:`of_crawl` asks here. Saved questions lie in `$XDG_CONFIG_HOME/gossamer/reports.json`: they are the
+user's, and hold for all crawls. A replay shows a page as it looked, from the archive alone: `GET /api/crawls/KEY/replay` leads
+its reader to a signed address below :data:`REPLAY`, which :mod:`guarding` lets in by its signature. A policy forbids a replayed
+page everything but its own pictures and styles, and its sandbox has no script, form, window or origin.
 """
 
 import asyncio
@@ -177,9 +179,7 @@ def save_questions(path: Path, body: bytes) -> ReportNames:
     return names_of_reports(path)
 
 
-# Questions in SPARQL and searches from the browser, each answered in a process that is killed when it takes too long.
-#
-# Place in the flow: :mod:`app` asks here, as it asks :mod:`tables` for questions in SQL.
+# Questions in SPARQL, and searches.
 
 #: Seconds and bytes that an answer from the triples may take, and rows that are shown.
 TRIPLE_SECONDS, TRIPLE_MEMORY, WORD_ROWS = 30.0, 2 << 30, 1_000
@@ -289,11 +289,7 @@ class Pages:
         return msgspec.Raw(await self._answers.to(PageQuestion(str(directory), title)))
 
 
-# Replays of archived documents: a page as it looked, from the archive alone, which can do nothing.
-#
-# Place in the flow: `GET /api/crawls/KEY/replay` leads who may read to a signed address below :data:`REPLAY`, which
-# :mod:`guarding` lets in by its signature. What is sent from there has a policy that forbids everything but its own
-# pictures and styles, and a sandbox, in which there is no script, form, window or origin.
+# Replays of archived documents.
 
 #: Seconds and bytes that a page may take, and pages that are made ready at once: a crawl may run beside.
 REPLAY_SECONDS, REPLAY_MEMORY, REPLAYS_AT_ONCE = 10.0, 2 << 30, 2

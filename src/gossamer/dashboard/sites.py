@@ -75,9 +75,7 @@ def write_kept(path: Path, value: msgspec.Struct) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 
-# Where a person has put the units of a graph in its picture: remembered for this user, outside of every crawl.
-#
-# Place in the flow: :mod:`app` reads and writes a layout for the page of the topology.
+# Places of the units in the picture of a graph: remembered for this user, outside of every crawl.
 
 #: Units of a picture that are remembered, and how far from its middle one may lie.
 MOST_UNITS, FAR = 5_000, 1_000_000

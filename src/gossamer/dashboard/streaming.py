@@ -1,6 +1,9 @@
-"""Events for browsers: how a crawl stands, told again when it has changed. One poller for each crawl, however many listen.
+"""How crawls stand, told again and again: events for browsers, and figures for Prometheus.
 
-Place in the flow: :mod:`app` gives a browser the stream of a crawl. Who reads slowly misses some, and gets the newest.
+Place in the flow: :mod:`app` gives a browser the stream of a crawl. One poller looks at each crawl, however many browsers listen;
+a browser that reads slowly misses some events and gets the newest. `/metrics` has the figures in the text format 0.0.4. Their
+labels are the crawl's key, an outcome or the name of a data set: closed lists, so that no web site adds a time series or writes
+into one.
 """
 
 import asyncio
@@ -13,10 +16,7 @@ from gossamer.dashboard.crawls import ShownCrawl
 from gossamer.values.errors import GossamerError
 from gossamer.values.outcome import Outcome
 
-# Figures of crawls for Prometheus, as its text format 0.0.4 has them. Pure.
-#
-# Place in the flow: :mod:`app` serves it at `/metrics`. Labels are the crawl's key, an outcome or the name of a data set:
-# closed lists of ours, so that no web site adds a time series, or writes into one.
+# Figures for Prometheus.
 
 #: Field of a standing -> type, and the text of its help.
 FIGURES: dict[str, tuple[str, str]] = {
@@ -89,12 +89,8 @@ class Streams:
         self.count = 0
         """Streams that are open."""
 
-    def __repr__(self) -> str:
-        return f"<Streams: {self.count} of {len(self._topics)} crawls>"
-
     @property
     def is_full(self) -> bool:
-        """No more are opened."""
         return self.count >= MAX_STREAMS
 
     async def of(self, shown: ShownCrawl) -> AsyncIterator[bytes]:

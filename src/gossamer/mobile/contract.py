@@ -1,9 +1,10 @@
-"""The link between home and a runtime of mobile crawlers. Suite: `gossamer.testing.check_runtime_link`.
+"""The contracts of mobile crawlers: the link between home and a runtime, and the sources of pages that a runtime serves.
+Suites: `gossamer.testing.check_runtime_link`, `check_page_source`.
 
-Place in the flow: home sends a crawler's bytes through a link and takes its results back, batch by batch. A runtime elsewhere
-is one end (`services.runtimes`), the one at home is another (`mobile.home`). The crawler manager transfers crawlers and waits for
-those that return (Agarwal and others, 3.1). Nothing here reads a crawler or a batch: both are bytes, and their receiver judges
-them (`mobile.wire`).
+Place in the flow: home sends a crawler's bytes through a link and takes its results back, batch by batch. A runtime elsewhere is
+one end (:mod:`~gossamer.mobile.manager.remote_runtime`), the one at home is another (:mod:`~gossamer.mobile.home`). The crawler
+manager transfers crawlers and waits for those that return (Agarwal and others, 3.1). Nothing here reads a crawler or a batch:
+both are bytes, and their receiver judges them (:mod:`~gossamer.mobile.wire`).
 """
 
 from typing import Literal, Protocol
@@ -173,10 +174,7 @@ class RuntimeLink(Protocol):
         ...
 
 
-# Sources of pages that a runtime of mobile crawlers serves. Suite: `gossamer.testing.check_page_source`.
-#
-# Place in the flow: a runtime asks a source for one URL at a time, after its own rules
-# (hosts, refusals, robots.txt) let the URL pass. Files, a local server and a stored crawl are sources.
+# Sources of pages: files, a local server, a stored crawl. A runtime asks for one URL at a time, after its own rules let it pass.
 
 
 class Withheld(msgspec.Struct, frozen=True, gc=False):

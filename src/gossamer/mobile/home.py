@@ -49,12 +49,10 @@ class HomeRuntime:
         self._journeys: dict[str, _HomeJourney] = {}
 
     async def offer(self) -> RuntimeOffer:
-        """See the contract."""
         processors = tuple(OfferedProcessor(one.name, one.version) for one in self._installed)
         return RuntimeOffer(VERSIONS, self._hosts, processors, crawlers=1_000, software="home")
 
     async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
-        """See the contract."""
         digest = hashlib.sha256(crawler).digest()
         journey = self._journeys.get(checked_identity(identity))
         if journey is None:
@@ -65,12 +63,10 @@ class HomeRuntime:
         return journey.standing()
 
     async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
-        """See the contract."""
         journey = self._journeys.get(identity)
         return CrawlerStanding("unknown") if journey is None else await journey.batch(sequence, min(wait, MAX_WAIT))
 
     async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
-        """See the contract."""
         journey = self._journeys.get(identity)
         if journey is None:
             return CrawlerStanding("unknown")
@@ -78,7 +74,6 @@ class HomeRuntime:
         return journey.standing()
 
     async def cancel(self, identity: str) -> CrawlerStanding:
-        """See the contract."""
         journey = self._journeys.get(identity)
         if journey is None:
             return CrawlerStanding("unknown")

@@ -1,8 +1,11 @@
 """One document, read and judged as the stages of a crawl read and judge it: links found and filtered, gates asked.
 
-Place in the flow: :mod:`gossamer.mobile.running` hands a response in and gets the visit back. What the stages `process`, `links`
-and `filter` of a stationary crawl do with a page is done here by their own functions, in one place and without a graph, so that
-both come to the same links and the same verdicts (decision 81).
+Place in the flow: :mod:`gossamer.mobile.running` hands a response in and gets the visit back. The stages `process`, `links` and
+`filter` of a stationary crawl and this module call the same functions, so that both come to the same links and the same verdicts
+(decision 81).
+
+Promise: nothing that a crawler says is imported. It may name processors that other packages offer and the owner of the runtime
+allows; names come from the owner, and versions are compared.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -188,10 +191,7 @@ def _by_type(
     return found
 
 
-# Processors that crawlers may name: other packages offer them, and the owner of a runtime allows them by name.
-#
-# Place in the flow: a runtime asks here once, before the first crawler; :mod:`gossamer.mobile.judging` looks a crawler's
-# processors up in the answer. Nothing that a crawler says is imported: names come from the owner, versions are compared.
+# Processors that crawlers may name. A runtime looks for them once, before the first crawler.
 
 #: The group of entry points. Each leads to a class with a method `process` (`contracts.processing.Processor`) and the media types
 #: that it reads, in `types`; the version is that of its distribution.

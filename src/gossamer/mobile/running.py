@@ -1,8 +1,8 @@
 """The runner: takes a crawler and a source of pages, and yields what comes home (decision 81).
 
-Place in the flow: the command line runs crawlers here at home, and a runtime beside the data. The runner itself
-neither opens a file nor a socket. :class:`CrawlerRun` says which URL it wants and is told the answer, so that it runs in a process
-that has nothing but a pipe; :func:`run_crawler` is the loop over a source.
+Place in the flow: the command line runs crawlers here at home, and a runtime beside the data. The runner itself opens neither a
+file nor a socket. :class:`CrawlerRun` says which URL it wants, in the order of the crawler's traversal, and is told the answer,
+so it runs in a process that has nothing but a pipe; :func:`run_crawler` is the loop over a source.
 """
 
 import heapq
@@ -35,9 +35,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import Link, Response, Visit, sha1_base32
 
-# Which URL a crawler asks for next: URLs known, waiting and done, in the order of its traversal. Plain code.
-#
-# Place in the flow: :mod:`gossamer.mobile.running` adds what pages lead to, and takes the next task.
+# URLs that are known, waiting and done.
 
 #: The shipped traversals that never come to a URL twice, by the names that `--strategy` has for them.
 TRAVERSALS: dict[str, type[BreadthFirst | DepthFirst]] = {

@@ -206,9 +206,7 @@ def _read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
     return kind, frame
 
 
-# A crawler that somebody sends, from bytes to a value that may run, or a refusal by the names of `contracts.runtimes`.
-#
-# Place in the flow: every runtime asks here before it takes a crawler.
+# Crawlers that are received: a value that may run, or a refusal by the names of the contract. Every runtime asks here first.
 
 _IDENTITY = re.compile(IDENTITY_PATTERN)
 

@@ -1,7 +1,10 @@
 """The runtime's end of a crawler's process: starts it, answers its questions, takes its batches, and ends it.
 
 Place in the flow: a runtime runs one keeper in a thread for each crawler. It blocks there; :meth:`CrawlerKeeper.kill` ends it
-from any other thread.
+from any other thread. Runtime and process speak through a pipe: a length of four bytes, then msgpack.
+
+Promise: the runtime believes nothing that the process says. Lengths, types and URLs are checked, since the process reads pages of
+strangers by a program that another stranger sent.
 """
 
 import contextlib
@@ -29,10 +32,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import MAX_URL_BYTES, canonical, host_of
 from gossamer.values.visit import Response
 
-# What a runtime and the process of a crawler say to each other through the pipe: a length of four bytes, then msgpack.
-#
-# Place in the flow: both ends of :mod:`gossamer.mobile.confined`. The runtime believes nothing that the process says: lengths,
-# types and URLs are checked, since the process reads pages that strangers wrote by a program that another stranger sent.
+# Messages through the pipe.
 
 #: Bytes of a message from the process: a batch, and its head.
 MAX_MESSAGE = MAX_FRAME + 4_096

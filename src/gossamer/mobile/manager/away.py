@@ -1,7 +1,8 @@
 """The life of one crawler that is on its way: sent, asked for its batches, acknowledged, until it is home or lost.
 
-Place in the flow: the manager has one :class:`AwayCrawler` for each. It knows the link and the clock; what a batch does at home is
-the manager's. Every call of a link may be made again, so that whatever is killed, the journey goes on where the ledger says.
+Place in the flow: the manager has one :class:`AwayCrawler` for each. It knows the link and the clock; the manager deals with its
+batches at home. Every call of a link may be made again, so whatever is killed, the journey goes on where the ledger says. Before
+a crawler is sent, the manager asks for an estimate whether it is worth its bytes.
 """
 
 import asyncio
@@ -65,9 +66,6 @@ class AwayCrawler:
         self._take = take
         self._until = record.until
         self._pause = FIRST_PAUSE
-
-    def __repr__(self) -> str:
-        return f"<AwayCrawler {self.record.id} at {self.record.runtime}, batch {self.record.next}>"
 
     async def travel(self) -> CrawlerEnd:
         """Bring it home. Returns when that is done, or will not be."""
@@ -142,11 +140,8 @@ def _unpacked(frame: bytes) -> tuple[CrawlerBatch, int]:
     return batch, len(msgspec.msgpack.encode(batch))
 
 
-# Where a crawler is worth its bytes: an estimate of what it costs to send one, and to fetch instead. Pure.
-#
-# Place in the flow: the manager asks once for the URLs that wait, and fetches where that is estimated to be cheaper.
-# Fiedler and Hammer (2000, section 5) measure the two: a crawler pays for its program whatever it finds, a stationary crawl
-# for every page.
+# Costs of a crawler and of fetching instead. Fiedler and Hammer (2000, section 5) measure the two: a crawler pays for its program
+# whatever it finds, a stationary crawl for every page.
 
 #: Bytes of a page as a server sends it with gzip, and of request and heads around it, where nothing is known: medians of the
 #: documentation sites that `gossamer bench mobile` crawls.

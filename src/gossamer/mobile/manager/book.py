@@ -1,7 +1,7 @@
 """Outbox and inbox of the crawler manager, in the ledger: every crawler that is on its way, with the batch that is next.
 
-Place in the flow: the manager puts a crawler here before it is sent, and moves its next sequence on in the group that has the last
-of a batch. So a batch is committed once, whatever is killed, and a later process goes on with the crawlers that are away.
+Place in the flow: the manager puts a crawler here before it is sent, and moves its next sequence on in the group that has the
+last of a batch. So a batch is committed once, whatever is killed, and a later process goes on with the crawlers that are away.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,9 +64,6 @@ class CrawlerBook:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def __repr__(self) -> str:
-        return "<CrawlerBook>"
-
     def away(self) -> list[CrawlerRecord]:
         """All crawlers that are on their way."""
         return [_decode(value) for _, value in self._ledger.spaces.scan(CRAWLERS, None, _CRAWLER)]
@@ -107,11 +104,9 @@ class CrawlerBook:
         group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
 
 
-# Takes out of a ledger all that mobile crawlers have of a deleted URL, host or domain.
-#
-# Place in the flow: `gossamer delete` calls this before the ledger forgets the hosts themselves, while nobody is at work on
-# the crawl. It can be killed at any point and called again. A crawler that was sent to a host of which something goes
-# counts as lost: it would bring that home. What else it had with it waits for another one.
+# Deletions, before the ledger forgets the hosts themselves. They can be killed at any point and called again. A crawler that
+# was sent to a host of which something goes counts as lost, since it would bring that home; the rest of its URLs wait for
+# another one.
 
 #: Entries that go in one group.
 _AT_ONCE = 1_000

@@ -1,7 +1,14 @@
-"""What is lent: URLs that wait for a mobile crawler, and those that a crawler has with it. A space of the ledger.
+"""URLs that are lent: those that wait for a mobile crawler, and those that a crawler has with it. A space of the ledger.
 
-The key of an entry is the URL's and the crawler's, so that one that came home is found by two look-ups. How many there are is the
-counter `lent`: the crawl goes on while there are any.
+Place in the flow: :class:`LendingLedger` stands between the stages and the ledger, and no stage knows of it. It gives URLs of
+lent hosts to crawlers and queues all others as ever. Among several agents it stands behind the divided ledger, since all that is
+lent is ours. ::
+
+    commit, frontier ── push ──► `lending-ledger` ──► the ledger's queues, where we fetch
+                                        └───────────► lent URLs, where a crawler does
+
+The key of an entry is the URL's and the crawler's, so two look-ups find a URL that came home. The counter `lent` says how many
+there are: the crawl goes on while there are any.
 """
 
 import asyncio
@@ -212,13 +219,7 @@ def _key(identity: str, crawler: str) -> bytes:
     return url + (blake2b(crawler.encode(), digest_size=_CRAWLER_BYTES).digest() if crawler else bytes(_CRAWLER_BYTES))
 
 
-# The ledger of a crawl that sends crawlers: URLs of lent hosts are given to these, all others are queued as ever.
-#
-#     commit, frontier ── push ──► `lending-ledger` ──► the ledger's queues, where we fetch
-#                                         └───────────► what is lent, where a crawler does
-#
-# Place in the flow: the wiring puts it between the stages and the ledger; no stage knows of it. Among several agents it
-# stands behind the divided ledger: what is lent is ours.
+# The ledger in front of the ledger.
 
 
 class _Lending:

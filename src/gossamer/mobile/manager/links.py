@@ -37,9 +37,7 @@ class RuntimeLinks(Protocol):
 class Closable(Protocol):
     """A link that holds something."""
 
-    async def close(self) -> None:
-        """Give it back."""
-        ...
+    async def close(self) -> None: ...
 
 
 class RuntimesSheet(Sheet, frozen=True):
@@ -76,7 +74,6 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
             self.link(address, "")
 
     def link(self, address: str, host: str) -> RuntimeLink:
-        """See the contract."""
         if "://" in address:
             if address not in self._links:
                 self._links[address] = self._elsewhere(address)
@@ -113,5 +110,5 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
 
 
 def _only(sites: dict[str, ServedSite]) -> Callable[[str], ServedSite | None]:
-    """The site of a host, whatever its port."""
+    # A host is served on every port.
     return lambda name: sites.get(name) or sites.get(name.rpartition(":")[0])

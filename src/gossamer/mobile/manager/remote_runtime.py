@@ -76,11 +76,9 @@ class RemoteRuntime:
         self._multi: pycurl.AsyncCurlMulti | None = None
 
     async def offer(self) -> RuntimeOffer:
-        """See the contract."""
         return _read((await self._asked("GET", "/v1/offer"))[1], RuntimeOffer)
 
     async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
-        """See the contract."""
         if len(crawler) > MAX_CRAWLER:
             raise RuntimeRefused(
                 "too_large", f"the crawler has {len(crawler)} bytes; at most {MAX_CRAWLER} are accepted"
@@ -88,19 +86,16 @@ class RemoteRuntime:
         return _read((await self._asked("PUT", _crawler(identity), body=crawler))[1], CrawlerStanding)
 
     async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
-        """See the contract."""
         wait = min(max(0.0, wait), MAX_WAIT)
         path = f"{_crawler(identity)}/batches/{sequence:d}?wait={wait:g}"
         status, data = await self._asked("GET", path, wait=wait, most=MAX_FRAME)
         return data if status == 200 else _read(data, CrawlerStanding)
 
     async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
-        """See the contract."""
         path = f"{_crawler(identity)}/batches/{sequence:d}"
         return _read((await self._asked("DELETE", path))[1], CrawlerStanding)
 
     async def cancel(self, identity: str) -> CrawlerStanding:
-        """See the contract."""
         return _read((await self._asked("DELETE", _crawler(identity)))[1], CrawlerStanding)
 
     async def close(self) -> None:

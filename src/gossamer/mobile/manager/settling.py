@@ -1,7 +1,9 @@
-"""The rest of a batch, when its documents are committed: external URLs, counts, the next sequence, all in one group of the ledger.
+"""The two ends of a crawler's journey: a crawler made of the crawl's own options, and the rest of a batch that came home.
 
-Place in the flow: the manager calls it once for each batch. The commit's own rules say what is queued
-(:mod:`gossamer.storage.commit.queueing`), and the filters of the crawl what is followed.
+Place in the flow: the manager has URLs that wait, and asks here for the crawler that is to go after them. When the documents of a
+batch are committed, it has the rest settled: external URLs, counts and the next sequence, all in one group of the ledger. The
+commit's own rules say which links are queued (:mod:`gossamer.storage.commit.queueing`), and the filters of the crawl which are
+followed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -63,9 +65,6 @@ class Settling:
         self._external = external
         self._choosers = choosers
 
-    def __repr__(self) -> str:
-        return "<Settling>"
-
     def settle(self, record: CrawlerRecord, crawler: MobileCrawler, batch: CrawlerBatch) -> None:
         """Commit the rest of a batch whose documents are committed.
 
@@ -120,9 +119,7 @@ class Settling:
         self._book.end(record, "cut" if summary.ended == "limit" else "home", group)
 
 
-# Crawlers out of a crawl's own options: what all of them have in common, and what makes one of it. Pure.
-#
-# Place in the flow: the manager has URLs that wait, and asks here for the crawler that is to go after them.
+# Crawlers out of a crawl's options.
 
 CrawlScope = Literal["page", "prefix", "host", "domain", "any"]
 
@@ -195,5 +192,4 @@ def _around(template: CrawlerTemplate, hosts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _leads_out(template: CrawlerTemplate, hosts: Iterable[str]) -> bool:
-    """Whether the crawl may follow a link out of these hosts."""
     return template.scope in ("any", "domain") or not {host_of(seed) for seed in template.seeds} <= set(hosts)

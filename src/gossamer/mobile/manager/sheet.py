@@ -1,4 +1,7 @@
-"""The settings of the crawler manager."""
+"""The settings of the crawler manager, and what home keeps of a runtime elsewhere: its key and its pin.
+
+Place in the flow: links ask here when they are opened. Neither stands in `crawl.toml`: a key is a secret (design question 19).
+"""
 
 import os
 import stat
@@ -13,10 +16,7 @@ from gossamer.mobile.crawler import BringRules, BroughtPart
 from gossamer.mobile.manager.settling import CrawlerTemplate, CrawlScope
 from gossamer.values.errors import UsageError
 
-# What home has to know of a runtime elsewhere: the key that its owner gave us, and the pin of its own.
-#
-# Place in the flow: links ask here when they are opened. Neither stands in `crawl.toml`: a key is a secret (design question
-# 19).
+# Key and pin of a runtime.
 
 #: Variables of the environment, for crawls with one runtime.
 KEY, PIN = "GOSSAMER_RUNTIME_KEY", "GOSSAMER_RUNTIME_PIN"

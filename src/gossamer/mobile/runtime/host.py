@@ -56,12 +56,10 @@ class ResultShelf:
         """Bytes."""
 
     def has_room(self, length: int) -> bool:
-        """See the contract."""
         disk = os.statvfs(self._folder)
         return self.kept + length <= self._most and disk.f_bavail * disk.f_frsize >= self._floor + length
 
     def changed(self, length: int) -> None:
-        """See the contract."""
         self.kept += length
 
 
@@ -147,7 +145,6 @@ class RuntimeHost:
     # -- for links
 
     def offer(self, sender: str) -> RuntimeOffer:
-        """See `contracts.runtimes`."""
         sheet, rules = self._sheet, self._sheet.rules(sender)
         hosts = tuple(
             OfferedHost(one.host, (one.scheme,) if one.scheme else ("http", "https"))
@@ -325,8 +322,7 @@ class RuntimeHost:
 
     # -- news
 
-    def _changed(self) -> None:
-        """Something changed; from any thread."""
+    def _changed(self) -> None:  # from any thread
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._announced()))
 
@@ -343,15 +339,12 @@ class HostedLink:
         self._sender = sender
 
     async def offer(self) -> RuntimeOffer:
-        """See the contract."""
         return self._host.offer(self._sender)
 
     async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
-        """See the contract."""
         return (await self._host.take(self._sender, identity, crawler)).standing()
 
     async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
-        """See the contract."""
         journey = self._host.journey(self._sender, identity)
         if journey is None:
             return CrawlerStanding("unknown")
@@ -359,7 +352,6 @@ class HostedLink:
         return await asyncio.to_thread(journey.batch, sequence) or journey.standing()
 
     async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
-        """See the contract."""
         journey = self._host.journey(self._sender, identity)
         if journey is None:
             return CrawlerStanding("unknown")
@@ -370,7 +362,6 @@ class HostedLink:
         return journey.standing()
 
     async def cancel(self, identity: str) -> CrawlerStanding:
-        """See the contract."""
         journey = self._host.journey(self._sender, identity)
         if journey is None:
             return CrawlerStanding("unknown")

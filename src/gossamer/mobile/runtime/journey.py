@@ -82,7 +82,6 @@ class HostedJourney:
 
     @property
     def sender(self) -> str:
-        """Its sender."""
         return self._note.sender
 
     @property

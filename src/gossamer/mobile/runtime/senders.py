@@ -1,7 +1,9 @@
-"""Who may send crawlers: a name and a key for each sender. The file holds hashes, so that it opens nothing to its reader.
+"""The two keys of a runtime: each sender has one by which the runtime knows it, and the runtime one by which senders know it again.
 
-Place in the flow: `gossamer runtime admit` makes a key and shows it once; the web door
-(:mod:`gossamer.mobile.runtime.web`) asks here for each request.
+Place in the flow: `gossamer runtime admit` makes a sender's key and shows it once; the web door
+(:mod:`gossamer.mobile.runtime.web`) asks here for each request. The file holds hashes, so that it opens nothing to its reader.
+The web door speaks TLS with the runtime's own key, which is made at its first start with a certificate that it signs itself. The
+owner tells senders its fingerprint, and they take no other (decision 85); names and dates in the certificate say nothing.
 """
 
 import base64
@@ -23,10 +25,7 @@ from cryptography.x509.oid import NameOID
 
 from gossamer.values.errors import UsageError
 
-# The key by which senders know a runtime again: made at its first start, with a certificate that it signs itself.
-#
-# Place in the flow: the web door speaks TLS with it; the owner tells senders its fingerprint, and they take no other (decision
-# 85). Nobody else vouches for it, so that names and dates in the certificate say nothing.
+# The runtime's own key and certificate.
 
 _CERTIFICATE_FILE = "runtime.pem"
 _YEARS = 30

@@ -47,7 +47,6 @@ class RuntimeAddress(msgspec.Struct, frozen=True):
     has_tls: bool
 
     def url(self, port: int) -> str:
-        """As senders write it."""
         name = f"[{self.name}]" if ":" in self.name else self.name
         return f"{'https' if self.has_tls else 'http'}://{name}:{port}"
 

@@ -1,6 +1,7 @@
-"""What a runtime says of itself to its owner: a file in its folder, written once a second and when it ends.
+"""What a runtime tells its owner: how it stands, in a file that is written once a second, and what happened, in a log.
 
-Place in the flow: :mod:`gossamer.mobile.runtime.serving` writes it, `gossamer runtime status` reads it.
+Place in the flow: :mod:`gossamer.mobile.runtime.serving` writes the one; the host, its journeys and its web door tell the other.
+`gossamer runtime status` reads both. A line of the log has no characters that a terminal would obey.
 """
 
 import contextlib
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from gossamer.mobile.runtime.host import RuntimeHost
 
 
-# What happened at a runtime, for its owner: a JSON line for each event, without characters that a terminal would obey.
-#
-# Place in the flow: the host, its journeys and its web door tell here. `gossamer runtime status` shows the last lines.
+# The log: a JSON line for each event.
 
 #: Bytes of the log, and of the one before it that is kept: some hundred thousand events.
 MAX_BYTES = 16 << 20

@@ -125,7 +125,6 @@ class JourneyFolder:
             return None
 
     def forget(self, sequences: range) -> None:
-        """Delete these frames."""
         for sequence in sequences:
             (self.path / _BATCH.format(sequence)).unlink(missing_ok=True)
 

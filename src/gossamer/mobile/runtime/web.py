@@ -1,13 +1,17 @@
 """The contract of a runtime over HTTP: which request is which call, and how answers and refusals travel (docs/runtime.md).
 
-Place in the flow: inside the guard (:mod:`gossamer.mobile.runtime.web`), which says whose request it is.
-`services.runtimes` is the other end. ::
+Place in the flow: :class:`SenderGuard` says whose request it is before anything of the body is read.
+:mod:`~gossamer.mobile.manager.remote_runtime` is the other end. ::
 
     GET    /v1/offer                              offer
     PUT    /v1/crawlers/IDENTITY                  send; the body is the crawler
     GET    /v1/crawlers/IDENTITY/batches/N?wait=S batch; 200 with the frame, 202 with the standing
     DELETE /v1/crawlers/IDENTITY/batches/N        acknowledge
     DELETE /v1/crawlers/IDENTITY                  cancel
+
+Promises: a request without a key learns nothing here, and costs little: a head within a few seconds, one hash, and two lines of
+the log a minute for its address. The right key opens at any time. Behind a proxy all requests have one address, so no number of
+wrong keys may keep the right one out; and a key of 32 random bytes needs no lock against guessing.
 """
 
 import asyncio
@@ -29,13 +33,6 @@ from gossamer.mobile.contract import MAX_CRAWLER, MAX_WAIT, CrawlerStanding, Run
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
 from gossamer.mobile.runtime.senders import Senders
 from gossamer.mobile.runtime.standing import Diary
-
-# Who may ask a runtime for anything: decided before a body is read, and before anything else sees the request.
-#
-# Place in the flow: around the whole application (:mod:`gossamer.mobile.runtime.web`). A request without a key learns
-# nothing here, and costs little: a head within a few seconds, one hash, and two lines of the log a minute for its address.
-# The right key opens at any time. Behind a proxy all requests have one address, so no number of wrong keys may keep the
-# right one out; and a key of 32 random bytes needs no lock against guessing.
 
 #: Wrong keys from one address within a minute, after which more of them are told to wait until the minute is over.
 WRONG_KEYS, MINUTE = 10, 60.0

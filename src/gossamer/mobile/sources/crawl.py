@@ -1,6 +1,8 @@
-"""A runtime's sources, opened as the owner's sheet says; and what a crawler would reach there (docs/runtime.md).
+"""A runtime's sources, opened as the owner's sheet says, one of which is a stored crawl (docs/runtime.md).
 
-Place in the flow: `gossamer runtime` opens a :class:`Runtime` and gives each crawler the pages of :meth:`Runtime.pages`.
+Place in the flow: `gossamer runtime` opens a :class:`Runtime` and gives each crawler the pages of :meth:`Runtime.pages`. In a
+stored crawl a crawler meets the site as it was crawled, redirects and errors too, as far as they were archived, and without a
+request.
 """
 
 import threading
@@ -28,10 +30,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import site_of
 from gossamer.values.visit import Response
 
-# A stored crawl as a source of pages: a mobile crawler visits what was archived, without a request.
-#
-# Place in the flow: `gossamer runtime run` hands it to :mod:`gossamer.mobile.running`. A crawler meets the site as it was
-# crawled: redirects and errors too, as far as they were archived.
+# A stored crawl as a source.
 
 #: What a URL is answered with that is not in the archive: the crawl may have had no reason to fetch it.
 _MISSING = 404
@@ -145,7 +144,6 @@ class Runtime:
         return self._sites.get(host) or self._sites.get("")
 
     def close(self) -> None:
-        """Close every source."""
         for site in self._sites.values():
             site.source.close()
 

@@ -25,9 +25,7 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.url import path_of
 from gossamer.values.visit import Response
 
-# From the path of a URL to the names of a walk below a root. Pure: the first line of defence of files.
-#
-# Place in the flow: :mod:`gossamer.mobile.sources.files` walks the names that come from here, one directory at a time.
+# From the path of a URL to the names of a walk: the first line of defence.
 
 #: Bytes of one name, and names of one path: more than any file system that people serve has.
 MAX_NAME = 255
@@ -175,7 +173,6 @@ class FileSource:
             raise UsageError(f"{root}: cannot be served: {error.strerror or error}") from None
 
     def answer(self, url: str) -> Response | Withheld:
-        """See the contract."""
         names = names_of(url)
         if isinstance(names, Withheld):
             return names

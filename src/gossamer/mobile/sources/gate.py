@@ -212,27 +212,22 @@ class SharedRobots:
         self._lock = threading.Lock()
 
     def judge(self, task: Task, now: float) -> RobotsVerdict:
-        """See the contract."""
         with self._lock:
             return self._inner.judge(task, now)
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
-        """See the contract."""
         with self._lock:
             return self._inner.learned(site, response, now, addresses)
 
     def state(self, site: str) -> bytes:
-        """See the contract."""
         with self._lock:
             return self._inner.state(site)
 
     def restore(self, site: str, state: bytes) -> None:
-        """See the contract."""
         with self._lock:
             self._inner.restore(site, state)
 
     def forget(self, site: str) -> None:
-        """See the contract."""
         with self._lock:
             self._inner.forget(site)
 

@@ -1,7 +1,9 @@
-"""Stored records as a source: WARC and ARC files of anybody, and what a crawl of ours archived.
+"""Hosts that are not served from files: stored records, and a local server of the owner's.
 
-Place in the flow: :mod:`gossamer.mobile.sources.gate` asks here for hosts that are not served in another way. A site is met as
-it was recorded, with its redirects and errors; a URL that was not recorded is answered with 404.
+Place in the flow: :mod:`gossamer.mobile.sources.gate` asks here. Stored records are WARC and ARC files of any origin, and
+archives of our crawls: a site is met as it was recorded, with its redirects and errors, and a URL that was not recorded is
+answered with 404. A local server is asked through the protocol module of a crawl, with its deadlines and caps, at the one address
+that the owner named, whatever the URL says.
 """
 
 import asyncio
@@ -25,11 +27,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import endpoint_of, host_of, path_of, site_of
 from gossamer.values.visit import Response
 
-# A local server as a source: the owner's own, on this machine, asked for one page at a time.
-#
-# Place in the flow: :mod:`gossamer.mobile.sources.gate` asks here for hosts whose files are made by programs. Requests go
-# through the protocol module of a crawl, with its deadlines and caps, to the one address that the owner named, whatever the
-# URL says.
+# A local server.
 
 _LOCALHOST: Final = "127.0.0.1"
 
@@ -62,7 +60,6 @@ class ServerSource:
         self._runner: asyncio.Runner | None = None
 
     def answer(self, url: str) -> Response | Withheld:
-        """See the contract."""
         if site_of(url).partition("://")[2] != self._host:
             return Withheld("not_served")
         plain = f"http://{self._host}{path_of(url).partition('#')[0]}"
@@ -73,7 +70,6 @@ class ServerSource:
         return _named(response)
 
     def close(self) -> None:
-        """Close the connection."""
         if self._runner is not None:
             with contextlib.closing(self._runner) as runner:
                 runner.run(self._http.stop())
@@ -107,7 +103,6 @@ class CrawlSource:
         self._limit = limit
 
     def answer(self, url: str) -> Response | Withheld:
-        """See the contract."""
         plain = url.partition("#")[0]
         return _cut(self._archived(Task(plain, host_of(plain))), self._limit)
 
@@ -131,7 +126,6 @@ class WarcSource:
             raise UsageError(str(error)) from None
 
     def answer(self, url: str) -> Response | Withheld:
-        """See the contract."""
         plain = url.partition("#")[0]
         if self._index.place(plain) is None:
             return Response(Outcome.CLIENT_ERROR, _MISSING, error="it was not recorded")
@@ -153,7 +147,6 @@ class WarcSource:
         return _cut(answer, self._limit)
 
     def close(self) -> None:
-        """Close the index."""
         self._index.__exit__()
 
 
