@@ -31,10 +31,10 @@ from gossamer.parsing.parser import ProcessorSpec
 from gossamer.parsing.reading import (
     Details,
     Findings,
-    added,
     before,
     disowned,
     filled,
+    joined,
     read,
     refresh_of,
     with_target,
@@ -236,14 +236,13 @@ class Process(Filter[ProcessSheet]):
             return None
         dear: list[Processor] = []
         findings = read(document, processors, self.sheet.details, language=bool(self._languages), apart=dear)
-        if dear:
-            return self._read_rest(visit, findings, dear, found)
-        return self._finished(visit, findings, found)
+        if not dear:
+            return self._finished(visit, findings, found)
 
-    async def _read_rest(
-        self, visit: Visit, findings: Findings, processors: Sequence[Processor], found: tuple[Found, ...]
-    ) -> Visit:
-        return self._finished(visit, await self._completed(visit, findings, processors), found)
+        async def read_rest() -> Visit:
+            return self._finished(visit, await self._completed(visit, findings, dear), found)
+
+        return read_rest()
 
     async def _completed(self, visit: Visit, findings: Findings, processors: Sequence[Processor]) -> Findings:
         """The findings with those of processors that found the page too dear to be read here."""
@@ -330,7 +329,7 @@ class Process(Filter[ProcessSheet]):
         trouble = ""
         for _ in range(2):
             try:
-                findings = await self._parsers.read(
+                return await self._parsers.read(
                     visit,
                     processors,
                     self.sheet.agent,
@@ -342,8 +341,6 @@ class Process(Filter[ProcessSheet]):
             except ParserFailed as failure:
                 trouble = trouble or str(failure)
                 self.metrics.count(str(failure))
-            else:
-                return findings
         findings = Findings(base=visit.url, trouble=trouble)
         return joined(findings, await self._isolated(visit, processors, trouble)) if len(processors) > 1 else findings
 
@@ -437,19 +434,3 @@ def _languages(sheet: ProcessSheet) -> frozenset[str]:
                 f"setting 'languages': {tag!r} is not a language of ISO 639; write it as de, fr or pt-BR"
             )
     return frozenset(map(primary, sheet.languages))
-
-
-def joined(one: Findings, more: Findings) -> Findings:
-    """Both, with the page's own properties of the first."""
-    return msgspec.structs.replace(
-        one,
-        found=(*one.found, *more.found),
-        items=(*one.items, *more.items),
-        triples=(*one.triples, *more.triples),
-        orders=(*one.orders, *more.orders),
-        trouble=one.trouble or more.trouble,
-        errors=(*one.errors, *more.errors),
-        again=one.again if more.again is None else more.again,
-        counts=added(one.counts, more.counts),
-        rejected=added(one.rejected, more.rejected),
-    )

@@ -248,11 +248,27 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
         trouble=findings.trouble,
         errors=findings.errors,
         again=findings.again,
-        rejected=added(visit.rejected, findings.rejected),
+        rejected=_added(visit.rejected, findings.rejected),
     )
 
 
-def added(one: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+def joined(one: Findings, more: Findings) -> Findings:
+    """Both, with the page's own properties of the first."""
+    return msgspec.structs.replace(
+        one,
+        found=(*one.found, *more.found),
+        items=(*one.items, *more.items),
+        triples=(*one.triples, *more.triples),
+        orders=(*one.orders, *more.orders),
+        trouble=one.trouble or more.trouble,
+        errors=(*one.errors, *more.errors),
+        again=one.again if more.again is None else more.again,
+        counts=_added(one.counts, more.counts),
+        rejected=_added(one.rejected, more.rejected),
+    )
+
+
+def _added(one: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
     """The sums of two groups of counts."""
     return {name: one.get(name, 0) + more.get(name, 0) for name in (*one, *(more.keys() - one.keys()))}
 
