@@ -69,7 +69,7 @@ class Failure(msgspec.Struct, frozen=True, array_like=True):
     """Of the error, where it was `refused`."""
 
 
-class ParentGone(EOFError):
+class PeerGone(EOFError):
     """The other end of the pipe is closed: there is nothing more to do."""
 
 
@@ -86,19 +86,19 @@ class Frames:
         """Write a frame.
 
         Raises:
-            ParentGone: nothing reads it any more.
+            PeerGone: nothing reads it any more.
         """
         try:
             self._writer.write(sum(map(len, parts)).to_bytes(4) + b"".join(parts))
             self._writer.flush()
         except OSError as error:
-            raise ParentGone("the other end is gone") from error
+            raise PeerGone("the other end is gone") from error
 
     def take(self) -> bytes:
         """The next frame.
 
         Raises:
-            ParentGone: there is none, or it is cut.
+            PeerGone: there is none, or it is cut.
             ValueError: it is longer than it may be.
         """
         head = self._reader.read(4)
@@ -107,7 +107,7 @@ class Frames:
             raise ValueError(f"a message of {length} bytes")
         data = self._reader.read(length) if len(head) == 4 else b""
         if len(head) < 4 or len(data) < length:
-            raise ParentGone("the other end is gone")
+            raise PeerGone("the other end is gone")
         return data
 
 
@@ -121,7 +121,7 @@ class Caller:
         """Send an answer, or a part of one: bytes go as they are, anything else as MessagePack.
 
         Raises:
-            ParentGone: the parent has ended, or wants no more.
+            PeerGone: the parent has ended, or wants no more.
             ValueError: it is longer than a frame may be.
         """
         data = answer if isinstance(answer, bytes) else msgspec.msgpack.encode(answer)
@@ -133,7 +133,7 @@ class Caller:
         """Bytes that follow the request.
 
         Raises:
-            ParentGone: there are none.
+            PeerGone: there are none.
         """
         return self._frames.take()
 
@@ -153,7 +153,7 @@ def main() -> int:
     os.dup2(2, 1)  # nothing that is printed gets between the frames
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process by the pipe
     gc.set_threshold(_COLLECT_AFTER, 20, 20)
-    with contextlib.suppress(ParentGone):
+    with contextlib.suppress(PeerGone):
         use = msgspec.msgpack.decode(frames.take(), type=Use)
         os.nice(use.niceness)
         if failure := _served(use, frames):
@@ -163,7 +163,7 @@ def main() -> int:
 
 
 def _served(use: Use, frames: Frames) -> Failure | None:
-    """Answer requests until one fails. Raises ParentGone."""
+    """Answer requests until one fails. Raises PeerGone."""
     try:
         function = _found(use.function)
         _limit(use)
@@ -176,7 +176,7 @@ def _served(use: Use, frames: Frames) -> Failure | None:
             if answer is not None:
                 caller.send(answer)
             frames.put(END)
-    except ParentGone:
+    except PeerGone:
         raise
     except MemoryError:
         return Failure("memory", "it needs more memory than it may use")

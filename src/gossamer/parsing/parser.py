@@ -86,7 +86,7 @@ def _with_document(request: ParseRequest, caller: Caller) -> Visit:
     however large, and memory holds a piece.
 
     Raises:
-        ParentGone: the parent has ended.
+        PeerGone: the parent has ended.
     """
     document = BodyWriter(0, request.spool)
     while document.size < request.stored:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from gossamer.engine import processes
-from gossamer.engine.worker import Caller, Frames, ParentGone, Use
+from gossamer.engine.worker import Caller, Frames, PeerGone, Use
 from gossamer.engine.workers import Worker, WorkerFailed, answered, working
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError
@@ -126,7 +126,7 @@ def test_a_frame_that_says_to_be_too_long_is_refused_before_it_is_read() -> None
             Frames(taken, put, 1000).take()
         put.write(b"\0\0\0\7cut")
         put.close()
-        with pytest.raises(ParentGone):
+        with pytest.raises(PeerGone):
             Frames(taken, put, 1000).take()
 
 

@@ -143,8 +143,12 @@ from gossamer.engine.confinement import Walls, confine
 from gossamer.mobile.confined.keeper import *
 import msgspec
 pipe = socket.socket(fileno=0)
-reader = pipe.makefile("rb")
-setup = msgspec.msgpack.decode(taken(reader, 1 << 30), type=ConfinedSetup)
+reader, writer = pipe.makefile("rb"), pipe.makefile("wb")
+setup = msgspec.msgpack.decode(Frames(reader, writer).take(), type=ConfinedSetup)
+def put(pipe, message):
+    Frames(reader, writer).put(msgspec.msgpack.encode(message))
+def taken(reader, most):
+    return Frames(reader, writer, most).take()
 walls = confine(setup.memory, setup.seconds, setup.layers)
 put(pipe, WallsStand(walls))
 """

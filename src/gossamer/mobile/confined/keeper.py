@@ -15,14 +15,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Annotated, BinaryIO, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from gossamer.engine import processes
 from gossamer.engine.confinement import LAYERS, Layer, Walls
+from gossamer.engine.worker import Frames
 from gossamer.mobile.contract import MAX_FRAME, FailureReason
 from gossamer.mobile.running import Fetch
 from gossamer.values.body import pieces
@@ -102,31 +103,11 @@ class GaveUp(msgspec.Struct, frozen=True, array_like=True, tag="gave-up"):
 FromProcess = WallsStand | WantedPage | MadeBatch | GaveUp
 
 
-def put(pipe: socket.socket, message: object) -> None:
-    """Send a message, whole.
-
-    Raises:
-        OSError: the other end is gone.
-    """
-    data = msgspec.msgpack.encode(message)
-    pipe.sendall(len(data).to_bytes(4) + data)
-
-
-def taken(reader: BinaryIO, most: int) -> bytes:
-    """The bytes of the next message.
-
-    Raises:
-        EOFError: the other end is gone.
-        ValueError: it says that it sends more than `most` bytes.
-    """
-    head = reader.read(4)
-    length = int.from_bytes(head)
-    if len(head) == 4 and length > most:
-        raise ValueError(f"a message of {length} bytes")
-    data = reader.read(length) if len(head) == 4 else b""
-    if len(head) < 4 or len(data) < length:
-        raise EOFError("the other end is gone")
-    return data
+@contextlib.contextmanager
+def frames_of(pipe: socket.socket, longest: int) -> Iterator[Frames]:
+    """A pipe's messages in both directions, each as a frame of MessagePack."""
+    with pipe.makefile("rb") as reader, pipe.makefile("wb") as writer:
+        yield Frames(reader, writer, longest)
 
 
 #: Of the runtime's environment the process gets these alone: the rest may hold secrets.
@@ -267,15 +248,15 @@ class CrawlerKeeper:
 
     def _talked(self, pipe: socket.socket, fetch: Fetch, keep: Keep) -> MadeBatch | None:
         """Answer until the last batch; None where only the walls were wanted."""
-        put(pipe, self._setup)
-        with pipe.makefile("rb") as reader:
-            self._wait_for_walls(pipe, reader)
+        with frames_of(pipe, MAX_MESSAGE) as frames:
+            frames.put(msgspec.msgpack.encode(self._setup))
+            self._wait_for_walls(pipe, frames)
             if not self._setup.crawler:
                 return None
             while True:
-                message = _MESSAGES.decode(taken(reader, MAX_MESSAGE))
+                message = _MESSAGES.decode(frames.take())
                 if isinstance(message, WantedPage):
-                    put(pipe, _given(fetch(_task(message))))
+                    frames.put(msgspec.msgpack.encode(_given(fetch(_task(message)))))
                 elif isinstance(message, MadeBatch):
                     keep(message)
                     if message.is_last:
@@ -285,9 +266,9 @@ class CrawlerKeeper:
                 else:
                     raise _Stopped("crashed", "its process began twice")
 
-    def _wait_for_walls(self, pipe: socket.socket, reader: BinaryIO) -> None:
+    def _wait_for_walls(self, pipe: socket.socket, frames: Frames) -> None:
         pipe.settimeout(_START)
-        message = _MESSAGES.decode(taken(reader, MAX_MESSAGE))
+        message = _MESSAGES.decode(frames.take())
         pipe.settimeout(None)
         if isinstance(message, GaveUp):
             raise _Stopped(message.reason, message.told)

@@ -9,23 +9,23 @@ import hashlib
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
-from typing import BinaryIO
 
 import msgspec
 
 from gossamer.engine.confinement import confine
+from gossamer.engine.worker import Frames
 from gossamer.mobile.checking import CrawlerRefused
 from gossamer.mobile.confined.keeper import (
     ConfinedSetup,
+    FromProcess,
     GaveUp,
     GivenPage,
     MadeBatch,
     WallsStand,
     WantedPage,
-    put,
-    taken,
+    frames_of,
 )
 from gossamer.mobile.confined.rehearsal import import_everything
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler
@@ -37,6 +37,11 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response
 
+#: Bytes of a message from the runtime, which is trusted.
+_LONGEST = 1 << 31
+
+Put = Callable[[FromProcess], None]
+
 #: Late modules that are told of.
 _MOST_LATE = 20
 
@@ -47,55 +52,57 @@ _MOST_TOLD = 500
 def main() -> int:
     """Run the crawler that the first message brings; the status says nothing that the messages did not."""
     pipe = socket.socket(fileno=0)
-    with pipe, pipe.makefile("rb") as reader:
-        setup: ConfinedSetup = msgspec.msgpack.decode(taken(reader, 1 << 31), type=ConfinedSetup)
+    with pipe, frames_of(pipe, _LONGEST) as frames:
+        setup = msgspec.msgpack.decode(frames.take(), type=ConfinedSetup)
+
+        def put(message: FromProcess) -> None:
+            frames.put(msgspec.msgpack.encode(message))
+
         try:
             import_everything()
             installed = allowed_processors(setup.processors)
         except UsageError as error:
-            put(pipe, GaveUp("processors", str(error)[:_MOST_TOLD]))
+            put(GaveUp("processors", str(error)[:_MOST_TOLD]))
             return 1
         except Exception as error:
-            put(pipe, GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
+            put(GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
             return 1
         late = _LateImports()
         # What a page wants later must fail in the same way whether the walls have a gap or not.
         sys.meta_path.insert(0, late)
         walls = confine(setup.memory, setup.seconds, setup.layers)
         gc.freeze()  # modules and lists stay: to look through them again and again costs a page a tenth of its time
-        put(pipe, WallsStand(walls))
+        put(WallsStand(walls))
         if setup.crawler:
-            _run(pipe, reader, setup, installed, late)
+            _run(put, frames, setup, installed, late)
     return 0
 
 
-def _run(
-    pipe: socket.socket, reader: BinaryIO, setup: ConfinedSetup, installed: Installed, late: "_LateImports"
-) -> None:
+def _run(put: Put, frames: Frames, setup: ConfinedSetup, installed: Installed, late: "_LateImports") -> None:
     try:
-        for batch in _batches(pipe, reader, from_bytes(setup.crawler), installed, setup.cuts):
+        for batch in _batches(put, frames, from_bytes(setup.crawler), installed, setup.cuts):
             digest = hashlib.sha256(msgspec.msgpack.encode(batch)).digest()
-            put(pipe, MadeBatch(frame_of(batch), digest, batch.summary is not None, tuple(late.names[:_MOST_LATE])))
+            put(MadeBatch(frame_of(batch), digest, batch.summary is not None, tuple(late.names[:_MOST_LATE])))
     except MemoryError:
-        put(pipe, GaveUp("memory", "it takes more memory than a crawler may have"))
+        put(GaveUp("memory", "it takes more memory than a crawler may have"))
     except (BytesRefused, CrawlerRefused) as error:
-        put(pipe, GaveUp("invalid", str(error)[:_MOST_TOLD]))
+        put(GaveUp("invalid", str(error)[:_MOST_TOLD]))
     except UsageError as error:
-        put(pipe, GaveUp("processors", str(error)[:_MOST_TOLD]))
+        put(GaveUp("processors", str(error)[:_MOST_TOLD]))
     except (EOFError, OSError):
         return  # nobody is there any more
     except Exception as error:
-        put(pipe, GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
+        put(GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
 
 
 def _batches(
-    pipe: socket.socket, reader: BinaryIO, crawler: MobileCrawler, installed: Installed, cuts: tuple[int, ...]
+    put: Put, frames: Frames, crawler: MobileCrawler, installed: Installed, cuts: tuple[int, ...]
 ) -> Iterator[CrawlerBatch]:
     decoder = msgspec.msgpack.Decoder(GivenPage)
 
     def fetch(task: Task) -> Response:
-        put(pipe, WantedPage(task.url, task.depth, task.source, task.relation[:1_000]))
-        page = decoder.decode(taken(reader, 1 << 31))
+        put(WantedPage(task.url, task.depth, task.source, task.relation[:1_000]))
+        page = decoder.decode(frames.take())
         return Response(
             Outcome(page.outcome), page.status, headers=page.headers, body=page.body, cut=page.cut, error=page.error
         )
