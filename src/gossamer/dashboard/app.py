@@ -100,18 +100,18 @@ class ListedCrawl(msgspec.Struct, frozen=True):
     """A crawl in the list of all."""
 
     key: str
-    """What it is called in addresses."""
+    """Its key in addresses."""
     directory: str
     standing: CrawlStanding | None = None
-    """How it stands; none where nobody can say."""
+    """How it stands; None where that cannot be told."""
     trouble: str = ""
-    """Why nobody can."""
+    """The reason, where it cannot."""
     site: str = ""
     """The site that it belongs to; empty where the dashboard was started with it."""
 
 
 class Permissions(msgspec.Struct, frozen=True):
-    """What the asker may do."""
+    """The rights of the asker."""
 
     can_change: bool
 
@@ -282,7 +282,7 @@ async def _metrics(crawls: Crawls) -> str:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What cannot be done is said in words; nothing of ours breaks."""
+    """A request that cannot be carried out is answered in words."""
     status = 404 if isinstance(error, NoSuchCrawl) else 400 if isinstance(error, UsageError) else 409
     return Response(msgspec.json.encode({"error": str(error)}), status, media_type="application/json")
 

@@ -1,4 +1,4 @@
-"""What a person may have done to a crawl from the browser: control messages by the words of the commands, a closed list.
+"""Orders to a crawl from the browser: control messages by the words of the commands, a closed list.
 
 Place in the flow: :mod:`app` takes a word and a body; what it comes to is a message that `gossamer` would send too
 (:mod:`gossamer.crawls.control.messages`). Names of files, code and URLs to load are in none of them.

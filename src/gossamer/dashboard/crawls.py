@@ -71,7 +71,7 @@ class ShownCrawl:
         run_long: Callable[..., Any] | None = None,
         site: str = "",
     ) -> None:
-        """`run` does work in a thread; `run_long` does work of seconds where nobody waits for it behind others."""
+        """`run` does work in a thread; `run_long` does work of seconds, behind which no short work waits."""
         self.key = key
         self.directory = directory
         self.site = site
@@ -189,7 +189,7 @@ class Crawls:
 
     async def all(self) -> Mapping[str, ShownCrawl]:
         """Those that are there now, by their keys; a new one is found within ten seconds."""
-        # Who comes while somebody looks waits for what that one finds.
+        # A request that comes during a look waits for its result.
         async with self._looking:
             if time.monotonic() - self._looked >= LOOK_AROUND:
                 self._looked = time.monotonic()
@@ -269,6 +269,6 @@ def find_crawls(places: Sequence[Path]) -> list[Path]:
 
 
 def key_of(directory: Path) -> str:
-    """What a crawl is called in addresses: a part of its name, and enough of a hash of its place to be the only one."""
+    """The key of a crawl in addresses: a part of its name, and enough of a hash of its place to be the only one."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", directory.resolve().name).strip("-.")[:40]
     return f"{name or 'crawl'}-{hashlib.sha256(os.fsencode(os.path.realpath(directory))).hexdigest()[:8]}"

@@ -159,7 +159,6 @@ class Exporter:
 
 
 def folder_of(directory: Path) -> Path:
-    """Where exports of a crawl lie."""
     whole = directory.resolve()
     return whole.with_name(f"{whole.name}-exports")
 

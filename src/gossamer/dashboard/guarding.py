@@ -1,16 +1,16 @@
-"""Who may ask the dashboard for what: decided before anything else sees a request.
+"""The guard of the dashboard: decides who may ask for what, before anything else sees a request.
 
 Place in the flow: around the whole application (:mod:`app`). A browser carries the requests of every page that a person has open,
 so that being on this machine proves nothing:
 
-- The `Host` must be an address, `localhost`, or the name that the dashboard was given: a name of somebody else's that leads here
+- The `Host` must be an address, `localhost`, or the name that the dashboard was given: a foreign name that leads here
   (DNS rebinding) is refused.
 - What another origin sends is refused by `Origin` and `Sec-Fetch-Site`, before it is known whether it bears a key.
 - A key is taken from `Authorization: Bearer`, or from the address that the dashboard prints. The latter is answered with a cookie
   that no script can read and no other site can send (`HttpOnly`, `SameSite=Strict`), and with the address without the key. The
   cookie is no key: it is good for this process alone, since browsers show it to other ports of this machine.
-- A replayed page has no origin and sends no cookie: an address of a replay is let in by its signature, whoever asks
-  (:mod:`replays`).
+- A replayed page has no origin and sends no cookie: an address of a replay is let in by its signature alone
+  (:mod:`questions`).
 - What changes something needs the full key, and a body that is JSON, which no form of another site can send.
 """
 
@@ -35,14 +35,14 @@ from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.server import Guard, length_of, names_server, parted_host, refusal
 from gossamer.values.errors import UsageError
 
-# The two keys of a user's dashboards: one for everything, one for looking. They lie in a file that nobody else can read.
+# The two keys of a user's dashboards: one for everything, one for looking. They lie in a file that only the user can read.
 
 #: Random bytes of a key.
 LENGTH = 32
 
 
 class Access(enum.IntEnum):
-    """What somebody may do."""
+    """The rights of a request."""
 
     NOTHING = 0
     READ = 1
@@ -56,7 +56,7 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read: str
 
     def access(self, key: str) -> Access:
-        """What somebody may do who has this key; takes as long for a wrong one as for a right one."""
+        """The rights of a key; takes as long for a wrong one as for a right one."""
         given = key.encode("utf-8", "replace")
         is_full = hmac.compare_digest(given, self.full.encode())
         is_read = hmac.compare_digest(given, self.read.encode())
@@ -64,7 +64,7 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def keys_file() -> Path:
-    """Where the keys lie: `$XDG_STATE_HOME/gossamer/dashboard-keys.json`."""
+    """The file of the keys: `$XDG_STATE_HOME/gossamer/dashboard-keys.json`."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "gossamer" / "dashboard-keys.json"
 
@@ -121,7 +121,7 @@ MAX_TARGET = 16_384
 #: Browsers that are remembered at once; the one that came first is forgotten.
 MAX_SESSIONS = 256
 
-#: Said with every answer: nothing but our own files is loaded, no script stands in a page, nobody shows us in a frame.
+#: Said with every answer: nothing but our own files is loaded, no script stands in a page, no site shows us in a frame.
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -236,7 +236,7 @@ class DashboardGuard(Guard):
         return answer
 
     def _access(self, headers: Headers) -> tuple[Access, bool]:
-        """What somebody may do, and whether a cookie says so."""
+        """The rights of a request, and whether a cookie says so."""
         kind, _, key = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self._keys.access(key.strip()), False

@@ -50,7 +50,7 @@ TAIL = 1 << 18
 
 
 class Beginning(NamedTuple):
-    """What became of it so far."""
+    """Its state so far."""
 
     process: int
     is_listening: bool
@@ -89,7 +89,7 @@ def begin(words: Sequence[str], directory: Path, console: BinaryIO) -> Beginning
 
 
 def said_since(console: Path, begun: int) -> str:
-    """What a process said from a place of the file on."""
+    """The output of a process from a place of the file on."""
     with console.open("rb") as file:
         file.seek(begun)
         return file.read(TAIL).decode("utf-8", "replace").strip()
@@ -124,11 +124,11 @@ class LogTail(msgspec.Struct, frozen=True):
     visits: list[LogLine]
     """The newest first."""
     said: list[str]
-    """What a crawl that the dashboard resumed said to its person; the newest last."""
+    """The output of crawls that the dashboard resumed; the newest last."""
 
 
 class JobDone(msgspec.Struct, frozen=True):
-    """What was done, in words."""
+    """The deed, in words."""
 
     done: str
 
@@ -237,7 +237,7 @@ class StartForm(msgspec.Struct, frozen=True):
     """The form."""
 
     folders: list[str]
-    """Where a crawl can be started; empty where the dashboard shows single crawls alone."""
+    """The folders in which a crawl can be started; empty where the dashboard shows single crawls alone."""
     options: list[StartOption]
 
 
@@ -249,16 +249,16 @@ class NewCrawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         list[Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]], msgspec.Meta(min_length=1, max_length=1_000)
     ]
     name: Annotated[str, msgspec.Meta(max_length=100)] = ""
-    """What its directory is called; empty: as the command calls it."""
+    """The name of its directory; empty: the command chooses it."""
     options: dict[str, Value] = {}
 
 
 class StartedCrawl(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """The result."""
 
     done: str
     key: str
-    """What the crawl is called in addresses; empty where it left nothing."""
+    """The key of the crawl in addresses; empty where it left nothing."""
     command: str
     """The command that does the same."""
 

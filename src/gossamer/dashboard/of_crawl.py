@@ -84,7 +84,6 @@ async def tell_hosts(request: Request, crawls: Crawls) -> ListedHosts:
 
 
 async def tell_host(request: Request, crawls: Crawls) -> object:
-    """What is known of one host."""
     from gossamer.analysis.hosts import picture_of
 
     shown = await crawls.named(request.path_params["key"])
@@ -110,13 +109,13 @@ async def tell_unit(request: Request, crawls: Crawls) -> UnitInstances:
 
 
 async def tell_traps(request: Request, crawls: Crawls) -> Suspicions:
-    """What it has set aside, and why."""
+    """The URLs that it has set aside, and the reasons."""
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(suspicions_of, shown.directory)
 
 
 async def tell_layout(request: Request, crawls: Crawls) -> Layout:
-    """Where its units stand in the picture."""
+    """The places of its units in the picture."""
     shown = await crawls.named(request.path_params["key"])
     return await shown.run(read_layout, layouts_folder(), shown.key)
 

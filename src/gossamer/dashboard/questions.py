@@ -91,7 +91,7 @@ ColumnName = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class SavedPlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The plot that somebody chose for the answer to a question."""
+    """The plot that a person chose for the answer to a question."""
 
     kind: Literal["line", "bars", "none"]
     x: ColumnName = ""
@@ -101,7 +101,7 @@ class SavedPlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question that somebody kept."""
+    """A question that a person kept."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     sql: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_SQL)]
@@ -123,7 +123,7 @@ class ReportName(msgspec.Struct, frozen=True):
 
 
 class ReportNames(msgspec.Struct, frozen=True):
-    """What can be asked without writing SQL."""
+    """Questions that need no SQL to be written."""
 
     reports: list[ReportName]
     saved: list[SavedQuestion]
@@ -150,7 +150,7 @@ class TableConsole:
 
 
 def questions_file() -> Path:
-    """Where saved questions lie: `$XDG_CONFIG_HOME/gossamer/reports.json`."""
+    """The file of saved questions: `$XDG_CONFIG_HOME/gossamer/reports.json`."""
     return config_folder() / "reports.json"
 
 
@@ -255,7 +255,7 @@ def _several(asked: QueryParams, name: str) -> tuple[str, ...]:
 
 
 def answerable(directory: Path) -> Answerable:
-    """What can be asked of a crawl; looks at names of files alone."""
+    """The kinds of questions that a crawl can answer; looks at names of files alone."""
     return Answerable(_why_not(check_triples, directory), _why_not(check_index, directory))
 
 
@@ -297,11 +297,11 @@ REPLAY_SECONDS, REPLAY_MEMORY, REPLAYS_AT_ONCE = 10.0, 2 << 30, 2
 #: The advice to a person whose page could not be made ready.
 ADVICE = "look at the text of the page instead"
 
-#: Documents that are read at once: a page of pictures must leave threads to whoever watches a crawl.
+#: Documents that are read at once: a page of pictures must leave threads to browsers that watch a crawl.
 READ_AT_ONCE = 2
 
-#: Said with every answer. What a page asks for comes from no origin, so that pictures have to be open to every one; nobody
-#: can ask for them who was not given their addresses.
+#: Said with every answer. What a page asks for comes from no origin, so pictures are open to every origin; but
+#: only a reader who was given their addresses can ask for them.
 SANDBOX = {
     "Content-Security-Policy": (
         "sandbox; default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
@@ -343,7 +343,7 @@ class Replays:
         return RedirectResponse(address, HTTPStatus.SEE_OTHER)
 
     async def show(self, request: Request, crawls: Crawls) -> Response:
-        """What stands at an address, or in plain words why nothing does."""
+        """The document at an address, or in plain words the reason why there is none."""
         asked = self._addresses.read(request.scope["query_string"], self._clock())
         if asked is None:
             return PlainTextResponse("this address is no longer valid\n", HTTPStatus.FORBIDDEN, SANDBOX)

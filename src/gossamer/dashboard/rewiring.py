@@ -29,7 +29,7 @@ Names = dict[str, str | list[str]]
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What of an entry of a change file a form has; what it leaves out stays as it is."""
+    """The part of an entry of a change file that a form has; settings that it leaves out stay as they are."""
 
 
 class ConnectorForm(_Form, frozen=True):
@@ -67,7 +67,7 @@ class ChangeForm(_Form, frozen=True):
 
 
 class Rewiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a browser sends."""
+    """A change, as a browser sends it."""
 
     change: ChangeForm
     apply: bool = False
@@ -77,12 +77,12 @@ class Rewiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rewired(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """The result."""
 
     text: str
     """The change file, as `gossamer rewire` takes it."""
     told: str
-    """What it changes, in words."""
+    """The changes, in words."""
     is_done: bool
 
 
@@ -95,7 +95,7 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def names_offered() -> Offered:
-    """What ships, and what installed packages offer."""
+    """The names that ship, and those that installed packages offer."""
     known = catalog()
     return Offered(known.names("components"), known.names("providers"), [*SCHEMES, *_own_schemes()])
 

@@ -24,7 +24,7 @@ from gossamer.values.errors import UsageError
 
 
 class Listening(msgspec.Struct, frozen=True):
-    """Where a dashboard listens."""
+    """The address of a dashboard."""
 
     name: str = "127.0.0.1"
     port: int = 0
@@ -40,7 +40,7 @@ class Listening(msgspec.Struct, frozen=True):
 
 
 def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bool = False) -> Listening:
-    """Where to listen, as a person wrote it: empty, `PORT`, `HOST` or `HOST:PORT`.
+    """The address to listen at, as a person wrote it: empty, `PORT`, `HOST` or `HOST:PORT`.
 
     Raises:
         UsageError: it is no address, or one that others can reach, and neither TLS nor a word says that this is meant.

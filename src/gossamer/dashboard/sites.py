@@ -35,7 +35,7 @@ def config_folder() -> Path:
 
 
 def read_kept(path: Path, kind: type[T]) -> T:
-    """What a file holds; the value without any choice where there is no file.
+    """The value in a file; the value without any choice where there is no file.
 
     Raises:
         UsageError: the file cannot be read, holds something else, or belongs to another user.
@@ -88,7 +88,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 
 
 class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A picture as somebody left it."""
+    """A picture as a person left it."""
 
     places: Annotated[dict[Name, tuple[Place, Place]], msgspec.Meta(max_length=MOST_UNITS)] = {}
     """Unit -> x and y."""
@@ -97,7 +97,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def layouts_folder() -> Path:
-    """Where layouts lie: `$XDG_STATE_HOME/gossamer/layouts`."""
+    """The folder of layouts: `$XDG_STATE_HOME/gossamer/layouts`."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "gossamer" / "layouts"
 
@@ -188,7 +188,7 @@ class ListedSites(msgspec.Struct, frozen=True):
 
 
 def sites_file() -> Path:
-    """Where the list lies: `$XDG_CONFIG_HOME/gossamer/sites.json`."""
+    """The file of the list: `$XDG_CONFIG_HOME/gossamer/sites.json`."""
     return config_folder() / "sites.json"
 
 
@@ -254,7 +254,7 @@ def folders(path: Path) -> dict[Path, str]:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether a folder belongs to this user: nobody else's crawl may be begun by a click, since its file may name code."""
+    """Whether a folder belongs to this user. A click begins no crawl of another user, since its file may name code."""
     try:
         return folder.is_dir() and folder.stat().st_uid == os.getuid()
     except OSError:
@@ -350,7 +350,7 @@ def _look(site: Site) -> SiteElsewhere:
 
 
 def _answer(site: Site) -> bytes:
-    """What `api/crawls` says there. Raises OSError, HTTPException."""
+    """The answer of `api/crawls` there. Raises OSError, HTTPException."""
     parts, deadline = urlsplit(site.place), time.monotonic() + PATIENCE
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     line = kind(parts.hostname or "", parts.port, timeout=PATIENCE)

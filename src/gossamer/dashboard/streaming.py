@@ -70,7 +70,7 @@ def _family(name: str, kind: str, text: str, samples: Iterable[tuple[str, float]
         yield f"{name}{{{labels}}} {value}"
 
 
-#: Seconds between two looks at a crawl that somebody watches.
+#: Seconds between two looks at a crawl that a browser watches.
 INTERVAL = 2.0
 
 #: Seconds after which a comment shows a silent browser that we are there, and us that it is.
@@ -94,7 +94,7 @@ class Streams:
         return self.count >= MAX_STREAMS
 
     async def of(self, shown: ShownCrawl) -> AsyncIterator[bytes]:
-        """The events of a crawl, as `text/event-stream` has them; ends when nobody reads any more."""
+        """The events of a crawl, as `text/event-stream` has them; ends when its reader is gone."""
         topic = self._topics.setdefault(shown.key, _Topic())
         self.count += 1
         topic.listeners += 1

@@ -1,4 +1,4 @@
-"""What of a relevant document comes home, by the rules of a program. Pure; every part is bounded.
+"""The parts of a relevant document that come home, by the rules of a program. Pure; every part is bounded.
 
 Place in the flow: :mod:`gossamer.mobile.running` asks here for each relevant document, and puts the result into a batch.
 """
@@ -70,7 +70,7 @@ def brought(
 
 
 def headed(visit: Visit, digest: str, count: Count) -> BroughtPage:
-    """What is told of every relevant document, whatever else of it comes home."""
+    """Facts that come home of every relevant document."""
     response, task = visit.response, visit.task
     size = len(response.document)
     return BroughtPage(

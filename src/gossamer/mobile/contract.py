@@ -59,7 +59,7 @@ class OfferedProcessor(msgspec.Struct, frozen=True):
 
 
 class RuntimeOffer(msgspec.Struct, frozen=True):
-    """What a runtime is, and what it takes from this sender."""
+    """A runtime as it describes itself to a sender: its limits, and the crawlers that it takes."""
 
     versions: tuple[int, ...]
     """Versions of crawlers that it knows (`mobile.wire.agreed_version`)."""
@@ -135,7 +135,7 @@ class RuntimeLink(Protocol):
     """
 
     async def offer(self) -> RuntimeOffer:
-        """What the runtime is and takes.
+        """The description of the runtime.
 
         Raises:
             RuntimeUnavailable, RuntimeRefused: as they say; so do all of these.

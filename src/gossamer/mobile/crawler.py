@@ -59,8 +59,8 @@ _Expression = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
 _Selector = Annotated[str, Meta(min_length=1, max_length=500)]
 
 BroughtPart = Literal["whole", "text", "links", "items", "fingerprint"]
-"""What of a relevant page comes home: its bytes, its main text, its links, what processors took out of it, the fingerprint of
-its text."""
+"""The part of a relevant page that comes home: its bytes, its main text, its links, the items that processors took out of it, the
+fingerprint of its text."""
 
 
 class TravelLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -83,7 +83,7 @@ class TravelLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class BringRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What of a relevant page comes home, and what of an irrelevant one."""
+    """The parts that come home of relevant pages, and of irrelevant ones."""
 
     parts: Annotated[tuple[BroughtPart, ...], Meta(max_length=5)] = ("whole",)
     elements: Annotated[tuple[_Selector, ...], Meta(max_length=MAX_SELECTORS)] = ()
@@ -102,7 +102,7 @@ class NamedProcessor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
 
 
 class MobileProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a crawler does: where it starts, what it follows, which pages are relevant, what it brings."""
+    """The program of a crawler: its start, the links that it follows, the pages that are relevant, the parts that it brings."""
 
     seeds: Annotated[tuple[Url, ...], Meta(min_length=1, max_length=MAX_SEEDS)]
     name: Name = "crawler"
@@ -130,7 +130,7 @@ class MobileProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
 
 
 class CrawlerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a crawler knows when it starts."""
+    """The knowledge of a crawler when it starts."""
 
     depths: Annotated[tuple[Depth, ...], Meta(max_length=MAX_SEEDS)] = ()
     """Of each seed, counted as home counts; 0 where none is given."""
@@ -166,7 +166,7 @@ class BroughtLink(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class BroughtItem(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a processor took out of a page. The value is JSON text: nobody decodes what may be deep before home wants it."""
+    """An item that a processor took out of a page. The value is JSON text, which may be deep: only home decodes it."""
 
     kind: Short
     url: Annotated[str, Meta(max_length=MAX_URL_BYTES)]
@@ -224,7 +224,7 @@ class IrrelevantRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
 
 class JourneySummary(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a crawler did, in numbers."""
+    """The work of a crawler, in numbers."""
 
     ended: Literal["finished", "limit"] = "finished"
     limit: Short = ""
@@ -248,12 +248,12 @@ class JourneySummary(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unk
     rejected: Annotated[dict[Short, Count], Meta(max_length=1_000)] = {}
     """Links that were not followed, by rule."""
     dropped: Annotated[dict[Short, Count], Meta(max_length=1_000)] = {}
-    """What a bound cut off, by name."""
+    """The parts that a bound cut off, by name."""
     seconds: Annotated[float, Meta(ge=0)] = 0.0
 
 
 class CrawlerBatch(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What comes home at once: committed once, by crawler and sequence."""
+    """A part of the results that comes home at once: committed once, by crawler and sequence."""
 
     program: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
     """Digest of the program."""
@@ -277,5 +277,5 @@ class MobileCrawler(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     program: MobileProgram
     facts: CrawlerFacts = CrawlerFacts()
     id: Annotated[str, Meta(max_length=64)] = ""
-    """What home calls this crawler; empty where it has one alone."""
+    """The name of this crawler at home; empty where there is one alone."""
     results: tuple[CrawlerBatch, ...] = ()

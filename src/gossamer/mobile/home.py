@@ -1,7 +1,7 @@
-"""The runtime at home: crawlers run in this process, over a source of pages. Contract: `runtimes.RuntimeLink`.
+"""The runtime at home: crawlers run in this process, over a source of pages.
 
-Place in the flow: home always has a runtime (Agarwal and others, 3.1). Whoever sends crawlers elsewhere runs them here in the same
-words where no runtime stands. A crawler runs in a thread, and only as long as somebody wants its next batch, so that no more than
+Place in the flow: home always has a runtime (Agarwal and others, 3.1). The caller runs crawlers here by the same
+calls as elsewhere. A crawler runs in a thread, and only while its next batch is wanted, so that no more than
 :data:`MAX_HELD` batches of each wait in memory.
 """
 
@@ -31,7 +31,7 @@ MAX_HELD = 4
 
 
 class HomeRuntime:
-    """Runs crawlers in this process. Contract: `runtimes.RuntimeLink`; use it in one event loop."""
+    """Runs crawlers in this process. Contract: :class:`~gossamer.mobile.contract.RuntimeLink`; use it in one event loop."""
 
     def __init__(
         self, pages: Callable[[], Fetch], hosts: Sequence[OfferedHost] = (), installed: Installed | None = None

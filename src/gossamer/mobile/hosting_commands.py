@@ -1,4 +1,4 @@
-"""What `gossamer runtime` does as a server: begins, tells of itself, admits senders."""
+"""`gossamer runtime` as a server: begins, tells of itself, admits senders."""
 
 import time
 from pathlib import Path

@@ -132,7 +132,7 @@ class _Noting:
         self._outside: tuple[Link, ...] | None = None
 
     def noted(self) -> tuple[Link, ...] | None:
-        """What it has refused since this was asked last; None where it was asked about no page."""
+        """The refusals since the last call; None where it was asked about no page."""
         outside, self._outside = self._outside, None
         return outside
 
@@ -193,8 +193,8 @@ def _by_type(
 
 # Processors that crawlers may name. A runtime looks for them once, before the first crawler.
 
-#: The group of entry points. Each leads to a class with a method `process` (`contracts.processing.Processor`) and the media types
-#: that it reads, in `types`; the version is that of its distribution.
+#: The group of entry points. Each leads to a class with a method `process` (:class:`gossamer.parsing.contract.Processor`) and the
+#: media types that it reads, in `types`; the version is that of its distribution.
 GROUP = "gossamer.mobile_processors"
 
 

@@ -191,7 +191,7 @@ class CrawlerRun:
     # -- what is asked for
 
     def next(self) -> Task | None:
-        """What to fetch next; None where the journey is over: everything was asked for, or a limit ends it."""
+        """The next URL to fetch; None where the journey is over: everything was asked for, or a limit ends it."""
         if not self._limit:
             self._limit = self._reached()
         return None if self._limit else self._itinerary.next()
@@ -284,7 +284,7 @@ class CrawlerRun:
 
     def _page(self, visit: Visit, document: Document) -> BroughtPage:
         digest = sha1_base32(visit.response.document)
-        # A cut document is not the whole one, and an empty one is nobody's duplicate.
+        # A cut document is not the whole one, and an empty one is no duplicate.
         comparable = visit.response.outcome is Outcome.OK and len(visit.response.document) > 0
         first = self._firsts.setdefault(digest, visit.url) if comparable else visit.url
         if first != visit.url:

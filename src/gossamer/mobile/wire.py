@@ -229,7 +229,7 @@ def received(data: bytes, installed: Installed) -> MobileCrawler:
     """The crawler that bytes hold, checked; it has no results.
 
     Args:
-        data: as somebody sent it.
+        data: as it was sent.
         installed: processors that programs may name.
 
     Raises:

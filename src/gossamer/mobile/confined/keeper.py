@@ -130,7 +130,7 @@ _MESSAGES = msgspec.msgpack.Decoder(FromProcess)
 
 
 class ProcessLimits(msgspec.Struct, frozen=True):
-    """What the process of one crawler may take."""
+    """Limits of the process of one crawler."""
 
     memory: int = 512 << 20
     """Bytes beside those that any such process takes, some 100 MB."""
@@ -316,7 +316,7 @@ def _wait(process: int, seconds: float) -> bool:
 
 
 def _said(status: int) -> tuple[FailureReason, str] | None:
-    """What the status of a process says of its end."""
+    """The reason for the end of a process, by its status."""
     if status == -signal.SIGXCPU:
         return "cpu", "it took more processor time than a crawler may have"
     if status == -signal.SIGKILL:

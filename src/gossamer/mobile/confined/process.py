@@ -90,7 +90,7 @@ def _run(put: Put, frames: Frames, setup: ConfinedSetup, installed: Installed, l
     except UsageError as error:
         put(GaveUp("processors", str(error)[:_MOST_TOLD]))
     except (EOFError, OSError):
-        return  # nobody is there any more
+        return  # the other end is gone
     except Exception as error:
         put(GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
 

@@ -2,6 +2,6 @@
 others, 3.1).
 
 :mod:`manager` is the component, :mod:`away` the life of one crawler that is on its way, :mod:`book` the outbox and
-inbox in the ledger. What it decides is plain code: :mod:`making` makes crawlers, :mod:`sending` says where one is worth
-it, :mod:`intake` judges batches.
+inbox in the ledger. Its decisions are plain code: :mod:`settling` makes crawlers, :mod:`away` estimates whether one is worth
+its bytes, :mod:`intake` judges batches.
 """

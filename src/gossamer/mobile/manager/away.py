@@ -160,7 +160,7 @@ def is_worth_sending(program: int, pages: int | None, page: int = USUAL_PAGE) ->
 
     Args:
         program: bytes of the crawler as it is sent.
-        pages: how many pages there can be at most; None where nobody knows, and there may be many.
+        pages: how many pages there can be at most; None where that is unknown, and there may be many.
         page: bytes of a page as a server sends it, packed.
     """
     if pages is None:

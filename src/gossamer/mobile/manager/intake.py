@@ -1,4 +1,4 @@
-"""What a crawler brought, judged before anything of it is believed, and made into visits. Pure (design question 20).
+"""Batches of crawlers, judged before anything of them is believed, and made into visits. Pure (design question 20).
 
 Place in the flow: the manager has a batch from a runtime that a person configured, and whom nobody trusts beyond the hosts that
 were granted. A batch that breaks a rule is refused whole: an honest runtime makes none. What passes are visits like any other.
@@ -50,7 +50,7 @@ class BatchRefused(Exception):
 
 
 class KnownAtHome(msgspec.Struct, frozen=True):
-    """What the manager looks up while a batch is made into visits."""
+    """Look-ups of the manager while a batch is made into visits."""
 
     task: Callable[[str, str], Task | None]
     """URL and host -> the task that waits for it, if one does."""

@@ -131,7 +131,7 @@ class LentUrls(Provider[LentSheet]):
             put_lent(LentTask(task, crawler, is_done=True), group)
 
     def of_host(self, host: str) -> Iterator[LentTask]:
-        """What is lent of a host."""
+        """The lent URLs of a host."""
         for _, value in self.ledger.spaces.scan(LENT, host):
             yield _decode(value)
 
@@ -159,7 +159,7 @@ class LentUrls(Provider[LentSheet]):
     def recall(self, host: str, tasks: Sequence[LentTask], group: Group) -> None:
         """Stage that a host is fetched from here, for the rest of this run; `group` is the ledger's own or the one in front of it.
 
-        Documents of which parts came without their links are fetched again: nobody else would come to what lies behind them.
+        Documents of which parts came without their links are fetched again, since no other page may lead to the URLs behind them.
         """
         self._recalled.add(host)
         self.waiting.discard(host)

@@ -111,4 +111,5 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
 
 def _only(sites: dict[str, ServedSite]) -> Callable[[str], ServedSite | None]:
     # A host is served on every port.
+    # A host is served on every port.
     return lambda name: sites.get(name) or sites.get(name.rpartition(":")[0])

@@ -211,7 +211,7 @@ class Crawlers(Producer[CrawlersSheet]):
         return True
 
     def _pages_at_most(self, share: int | None, hosts: Sequence[str]) -> int | None:
-        """How many pages a crawler of these hosts can bring; None where nobody knows."""
+        """How many pages a crawler of these hosts can bring; None where that is unknown."""
         bounds = [bound for bound in (share, self._urls_of(hosts)) if bound is not None]
         if self.sheet.depth == 0 or self.sheet.scope == "page":
             bounds.append(sum(not one.crawler for host in hosts for one in self.lent.of_host(host)))
@@ -292,7 +292,7 @@ class Crawlers(Producer[CrawlersSheet]):
         return Settling(self.ledger, self.book, self.lent, external, choosers)
 
     def _wanted(self, visits: Iterable[Visit]) -> Iterable[Visit]:
-        """Those that nobody else has brought, or will: the first commit wins. None of a host that is blocked by now."""
+        """Those that no other crawler has brought, or will: the first commit wins. None of a host that is blocked by now."""
         for visit in visits:
             url, host = visit.url, visit.task.host
             record = visit.response.brought

@@ -1,6 +1,6 @@
 """Home's link to a runtime elsewhere: the contract over HTTP, to the one runtime whose key is known.
 
-Place in the flow: whoever sends crawlers asks here; `operations.hosting.web` is the other end, and says which request is which
+Place in the flow: the manager asks here; :mod:`gossamer.mobile.runtime.web` is the other end, and says which request is which
 call. The runtime is believed nothing: its key is compared before a byte is sent, no redirect is followed, and answers are
 bounded and checked.
 """
@@ -55,7 +55,7 @@ class _Refusal(msgspec.Struct):
 
 
 class RemoteRuntime:
-    """A runtime elsewhere. Contract: `runtimes.RuntimeLink`; use it in one event loop."""
+    """A runtime elsewhere. Contract: :class:`~gossamer.mobile.contract.RuntimeLink`; use it in one event loop."""
 
     def __init__(self, url: str, key: str, pin: str = "") -> None:
         """Connect to nothing yet.
@@ -150,7 +150,7 @@ class RemoteRuntime:
             pycurl.LOW_SPEED_TIME: int(wait) + PATIENCE,
         }
         if self._pin:
-            # The key stands for the runtime: nobody else vouches for its name, and its certificate says none.
+            # The key stands for the runtime: no authority vouches for its name, and its certificate says none.
             options |= {pycurl.PINNEDPUBLICKEY: self._pin, pycurl.SSL_VERIFYPEER: 0, pycurl.SSL_VERIFYHOST: 0}
         if body is not None:
             options |= {pycurl.POST: 1, pycurl.POSTFIELDSIZE_LARGE: len(body), pycurl.POSTFIELDS: body}

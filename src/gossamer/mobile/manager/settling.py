@@ -41,7 +41,7 @@ _MAX_OUTCOMES = 50
 
 
 class External(msgspec.Struct, frozen=True):
-    """Who has a say in external URLs."""
+    """The parts that have a say in external URLs."""
 
     filters: Sequence[UrlFilter]
     gates: Sequence[TaskFilter]
@@ -128,7 +128,7 @@ MAX_EXTERNAL = 100_000
 
 
 class CrawlerTemplate(msgspec.Struct, frozen=True):
-    """What crawlers of one crawl have in common."""
+    """The settings that crawlers of one crawl have in common."""
 
     scope: CrawlScope = "host"
     seeds: tuple[str, ...] = ()
@@ -184,7 +184,7 @@ def crawler_for(
 
 
 def _around(template: CrawlerTemplate, hosts: Sequence[str]) -> tuple[str, ...]:
-    """What the scope of the program is around: the seeds of its hosts, or its hosts where the crawl has no seed there."""
+    """The centre of the program's scope: the seeds of its hosts, or its hosts where the crawl has no seed there."""
     if template.scope in ("page", "prefix"):
         own = frozenset(hosts)
         return tuple(seed for seed in template.seeds if host_of(seed) in own)[:MAX_SEEDS]

@@ -23,7 +23,7 @@ KEY, PIN = "GOSSAMER_RUNTIME_KEY", "GOSSAMER_RUNTIME_PIN"
 
 
 class RuntimeKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of one runtime."""
+    """Key and pin of one runtime."""
 
     key: str
     pin: str = ""
@@ -129,7 +129,7 @@ class CrawlersSheet(Sheet, frozen=True):
     ] = 2
 
     def template(self) -> CrawlerTemplate:
-        """What all crawlers have in common."""
+        """The settings that all crawlers have in common."""
         return CrawlerTemplate(
             scope=self.scope,
             seeds=self.seeds,

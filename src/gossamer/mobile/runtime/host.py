@@ -1,7 +1,8 @@
 """The runtime's host: which crawlers are here, which of them run, and what their senders are told.
 
-Place in the flow: senders reach it by :meth:`RuntimeHost.link`, each by a link of its own (`contracts.runtimes.RuntimeLink`).
-The host runs in one event loop; journeys run in threads (:mod:`gossamer.mobile.runtime.journey`), their crawlers in processes.
+Place in the flow: senders reach it by :meth:`RuntimeHost.link`, each by a link of its own
+(:class:`~gossamer.mobile.contract.RuntimeLink`). The host runs in one event loop; journeys run in threads
+(:mod:`gossamer.mobile.runtime.journey`), their crawlers in processes.
 """
 
 import asyncio
@@ -81,7 +82,7 @@ class RuntimeHost:
         Args:
             sheet: the owner's.
             sources: opened by the same sheet.
-            folder: where crawlers are kept; nobody else uses it.
+            folder: of the crawlers; nothing else uses it.
             diary: is told what happens.
             installed: the processors of the sheet.
             limits: of processes, where they differ from those of the sheet: which walls are put up, and whether weak ones do.
@@ -134,7 +135,7 @@ class RuntimeHost:
         await self._announced()
 
     def link(self, sender: str) -> "HostedLink":
-        """What one sender sees."""
+        """The runtime as one sender sees it."""
         return HostedLink(self, sender)
 
     def notes(self) -> list[tuple[JourneyNote, bool]]:
@@ -332,7 +333,7 @@ class RuntimeHost:
 
 
 class HostedLink:
-    """One sender's link to the host. Contract: `runtimes.RuntimeLink`."""
+    """One sender's link to the host. Contract: :class:`~gossamer.mobile.contract.RuntimeLink`."""
 
     def __init__(self, host: RuntimeHost, sender: str) -> None:
         self._host = host

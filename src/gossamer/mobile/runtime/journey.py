@@ -1,7 +1,7 @@
 """One crawler at a runtime, from the moment when it is taken until it is forgotten; memory and disk say the same.
 
-Place in the flow: :mod:`gossamer.mobile.runtime.host` decides when it runs; then :meth:`HostedJourney.run` blocks in a
-thread. Whatever is promised to the sender is on the disk first (`contracts.runtimes`, promises 2 to 4). After a kill a crawler
+Place in the flow: :mod:`gossamer.mobile.runtime.host` decides when it runs; then :meth:`HostedJourney.run` blocks in a thread.
+Whatever is promised to the sender is on the disk first (:mod:`gossamer.mobile.contract`, promises 2 to 4). After a kill a crawler
 runs again from its beginning, and each batch that was made before has to come again with the same digest.
 """
 
@@ -115,7 +115,7 @@ class HostedJourney:
             return msgspec.structs.replace(self._note, digests=[], cuts=[], sizes=list(self._note.sizes))
 
     def standing(self) -> CrawlerStanding:
-        """What its sender is told."""
+        """Its standing, as its sender is told."""
         note = self._note
         state = note.state
         if not note.has_ended:
@@ -214,7 +214,7 @@ class HostedJourney:
         return self._settled(end)
 
     def _cuts(self) -> list[int]:
-        """After how many answers each batch was made that is kept or was; 0 where nobody noted it."""
+        """After how many answers each batch was made that is kept or was; 0 where that was not noted."""
         return [*self._note.cuts, *[0] * (len(self._note.digests) - len(self._note.cuts))]
 
     def _run(self, keeper: CrawlerKeeper, gate: GatedPages) -> ConfinedEnd:

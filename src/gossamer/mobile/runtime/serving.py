@@ -26,7 +26,7 @@ from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
-#: Where it listens if nobody says anything else.
+#: The address at which it listens by default.
 ADDRESS = "127.0.0.1:8643"
 
 #: Connections at once: senders, and those whom the guard turns away.
@@ -86,7 +86,7 @@ def checked_walls(limits: ProcessLimits) -> Walls:
     """The walls of crawlers on this machine.
 
     Raises:
-        UsageError: they have a gap, and nobody said that this is meant.
+        UsageError: they have a gap, and `--weak-isolation` was not given.
     """
     walls = walls_here(limits)
     if not (walls.is_whole or limits.is_weak):

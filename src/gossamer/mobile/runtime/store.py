@@ -145,7 +145,7 @@ def folder_of(root: Path, sender: str, identity: str) -> JourneyFolder:
 
 
 def kept_journeys(root: Path) -> Iterator[tuple[JourneyFolder, JourneyNote]]:
-    """Every crawler of a folder; what has no note that can be read is deleted, since nobody was promised anything.
+    """Every crawler of a folder; one without a note that can be read is deleted, since its sender was promised nothing.
 
     Raises:
         OSError: the folder cannot be read.

@@ -88,7 +88,7 @@ class SenderGuard(Guard):
 
 
 def _refused(status: int, told: str) -> Response:
-    # The connection is closed: a body that nobody wants is not read.
+    # The connection is closed, so that a body is not read in vain.
     return json_answer({"reason": "not_authorized", "told": told}, status, {"connection": "close"})
 
 

@@ -1,4 +1,4 @@
-"""What a mobile crawler without any wishes would reach at a runtime: home pages, sitemaps, and all that they link to.
+"""The pages that a mobile crawler without any wishes would reach at a runtime: home pages, sitemaps, and all that they link to.
 
 Place in the flow: `gossamer runtime check` shows it to an owner before anybody sends a crawler. The crawler here is one like any
 other, with the same runner and the same gate, so the answer is not a guess. Nothing is listed.
@@ -26,7 +26,7 @@ class RefusedExample(msgspec.Struct, frozen=True):
 
     url: str
     told: str
-    """What exactly stands in the way; empty where the reason says it all."""
+    """The obstacle; empty where the reason says it all."""
 
 
 class RefusedKind(msgspec.Struct, frozen=True):
@@ -39,10 +39,10 @@ class RefusedKind(msgspec.Struct, frozen=True):
 
 
 class RobotsReach(msgspec.Struct, frozen=True):
-    """What the robots.txt of one site does."""
+    """The effect of the robots.txt of one site."""
 
     state: str
-    """What came of reading it, in one word: `whole`, `missing`, ..."""
+    """The result of reading it, in one word: `whole`, `missing`, ..."""
     sitemaps: list[str]
 
 

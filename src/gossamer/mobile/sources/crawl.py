@@ -37,7 +37,9 @@ _MISSING = 404
 
 
 class ArchiveSource:
-    """Answers for URLs out of the archive of one crawl: the version that stands last. Contract: `mobile.running.Fetch`.
+    """Answers for URLs out of the archive of one crawl: the version that stands last.
+
+    Contract: :class:`~gossamer.mobile.running.Fetch`.
 
     Raises:
         UsageError: the crawl has no archive.
@@ -122,7 +124,7 @@ class Runtime:
         return ServedSite(_stored(Path(host.place), limit), turn=threading.Lock())
 
     def pages(self, hosts: Collection[str] | None = None, rest: Callable[[float], None] | None = None) -> GatedPages:
-        """What one crawler may have, with nothing used up; crawlers in other threads may ask at the same time.
+        """The pages for one crawler, with nothing used up; crawlers in other threads may ask at the same time.
 
         Args:
             hosts: the only ones that it may visit; None for all that are served.

@@ -31,7 +31,7 @@ from gossamer.values.visit import Response
 MAX_NAME = 255
 MAX_NAMES = 64
 
-#: Types of files that a web server runs instead of serving them: their source is nobody's business. A name counts if any part
+#: Types of files that a web server runs instead of serving them: their source is a secret. A name counts if any part
 #: behind a dot is one of these, whatever people, editors and version control have put behind it: `index.php.bak`, `index.php~`,
 #: `index.php_old`, `index.php,v`, `index.php copy`, `index.php2`.
 SERVER_SIDE = frozenset(
@@ -62,7 +62,7 @@ _CONTROLS: Final = re.compile(rb"[\x00-\x1f\x7f]")
 def names_of(url: str) -> tuple[str, ...] | Withheld:
     """The names of a URL's path in order, decoded once; the last one is empty where the path ends with a slash.
 
-    A path that does not name a place below the root, whoever reads it, is withheld as `unsafe_path`.
+    A path that some reader could take for a place outside the root is withheld as `unsafe_path`.
 
     Args:
         url: canonical, of http or https.
@@ -151,7 +151,7 @@ _KNOWN_TYPES = mimetypes.MimeTypes(filenames=()).types_map[True]
 
 
 class FileSource:
-    """Files below a root. Contract: `sourcing.PageSource`."""
+    """Files below a root. Contract: :class:`~gossamer.mobile.contract.PageSource`."""
 
     def __init__(self, root: Path, *, limit: int, ignores_htaccess: bool = False) -> None:
         """Look at the root once.
@@ -159,7 +159,7 @@ class FileSource:
         Args:
             root: a directory. It is opened anew for each URL, so that a deployment may replace it.
             limit: bytes of a document; a longer one is cut.
-            ignores_htaccess: serve directories with `.htaccess`, whose rules nobody here reads.
+            ignores_htaccess: serve directories with `.htaccess`, whose rules are not read here.
 
         Raises:
             UsageError: there is no such directory, or it may not be read.

@@ -1,7 +1,7 @@
 """The pages of one crawler: every URL passes the owner's sheet and the site's robots.txt before a source is asked (decision 82).
 
-Place in the flow: the runner asks here (`mobile.running.Fetch`). What is refused has a name, is counted, and is remembered with its
-first examples for the owner. The crawler itself learns only that the URL is blocked.
+Place in the flow: the runner asks here (:class:`~gossamer.mobile.running.Fetch`). What is refused has a name, is counted, and is
+remembered with its first examples for the owner. The crawler itself learns only that the URL is blocked.
 """
 
 import threading
@@ -59,7 +59,7 @@ class ServedSite(msgspec.Struct):
     scheme: str = ""
     """URLs of the other scheme are redirected to it; empty: both are served."""
     delay: float | None = None
-    """Seconds between two requests at least; None where nobody is asked, so that no pace is kept."""
+    """Seconds between two requests at least; None where no server is asked, so that no pace is kept."""
     free_at: float = 0.0
     """When it may be asked again, on the monotonic clock."""
     turn: AbstractContextManager[object] = nullcontext()
@@ -75,14 +75,14 @@ class RefusalTally(msgspec.Struct):
 
 
 class RobotsNote(msgspec.Struct, frozen=True):
-    """What a site's robots.txt came to."""
+    """The result of a site's robots.txt."""
 
     state: str
     sitemaps: tuple[str, ...] = ()
 
 
 class GatedPages:
-    """Answers for one crawler. Contract: `mobile.running.Fetch`."""
+    """Answers for one crawler. Contract: :class:`~gossamer.mobile.running.Fetch`."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class GatedPages:
         self._bytes = 0
         self.refused: dict[str, RefusalTally] = {}
         self.robots: dict[str, RobotsNote] = {}
-        """What was learned of robots.txt, by site; of the first :data:`MAX_SITES`."""
+        """The results of robots.txt, by site; of the first :data:`MAX_SITES`."""
 
     def __call__(self, task: Task) -> Response:
         """The answer for `task.url`; `blocked`, `robots_denied` or `robots_unreachable` where it is refused."""
@@ -162,7 +162,7 @@ class GatedPages:
         return answer
 
     def _in_turn(self, site: ServedSite, url: str, delay: float) -> Response | Withheld:
-        """Ask when it is free, and no other crawler asks. Nobody holds the turn while he waits."""
+        """Ask when it is free, and no other crawler asks. No crawler holds the turn while it waits."""
         while True:
             with site.turn:
                 wait = 0.0 if site.delay is None else site.free_at - self._clock.monotonic()
@@ -174,7 +174,7 @@ class GatedPages:
             self._rest(wait)
 
     def verdict(self, url: str) -> RobotsVerdict:
-        """What the robots.txt of a served URL's site says of it; reads that file first where it is not known."""
+        """The verdict of robots.txt on a served URL; reads that file first where it is not known."""
         task, name = Task(url, host_of(url)), site_of(url)
         for _ in range(_MAX_ASKED):
             verdict = self._robots.judge(task, self._clock.now())
@@ -186,7 +186,7 @@ class GatedPages:
         return RobotsVerdict(RobotsRuling.WAIT, "robots.txt leads nowhere")
 
     def _robots_answer(self, url: str) -> Response:
-        """The answer for a robots.txt. One that is withheld is there, and says what nobody here may read: it closes the site."""
+        """The answer for a robots.txt. One that is withheld may forbid anything, so it closes the site."""
         site = self._site(url)
         found = Withheld("not_served") if site is None else self._asked(site, url)
         if isinstance(found, Withheld):
@@ -233,7 +233,7 @@ class SharedRobots:
 
 
 def _blocked(why: Withheld) -> Response:
-    """What a crawler is told: nothing that it could use to explore what it may not have."""
+    """The answer to a crawler: nothing that it could use to explore what it may not have."""
     if why.reason == "robots_denied":
         return Response(Outcome.ROBOTS_DENIED)
     return Response(Outcome.ROBOTS_UNREACHABLE if why.reason == "robots_unreachable" else Outcome.BLOCKED)

@@ -1,6 +1,6 @@
 """The owner's sheet: what a runtime serves and what it refuses, out of `runtime.toml` and `--serve` options (docs/runtime.md).
 
-Place in the flow: the command line reads a sheet here, `operations.runtime` opens its sources, and
+Place in the flow: the command line reads a sheet here, :class:`~gossamer.mobile.sources.crawl.Runtime` opens its sources, and
 :mod:`gossamer.mobile.sources.gate` keeps to it.
 """
 
@@ -78,7 +78,7 @@ class OwnerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SenderRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one sender may do, where that is less than the sheet allows everybody with a key."""
+    """The rights of one sender, where they are less than the sheet gives every key."""
 
     hosts: tuple[str, ...] | None = None
     """Hosts that its crawlers may visit, as `serve` names them without a scheme; all that are served where it is left out."""
@@ -87,7 +87,7 @@ class SenderRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnerSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an owner allows."""
+    """The rights that an owner gives, and the limits."""
 
     serve: dict[str, str] = {}
     """Host -> folder or URL of a local server; `archive` -> crawl directory, WARC file or folder of them."""
@@ -114,11 +114,11 @@ class OwnerSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rules for some senders, by name."""
 
     def rules(self, sender: str) -> SenderRules:
-        """What a sender may do."""
+        """The rights of a sender."""
         return self.senders.get(sender, SenderRules())
 
     def hosts(self) -> tuple[ServedHost, ...]:
-        """What is served, in order.
+        """The hosts that are served, in order.
 
         Raises:
             UsageError: an entry cannot be read.
@@ -214,7 +214,7 @@ def _with_numbers(plain: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def _told(message: str) -> str:
-    """The message of msgspec, for somebody who wrote a file."""
+    """The message of msgspec, for the author of a file."""
     reason, _, where = message.partition(" - at `$")
     place = where.rstrip("`").lstrip(".")
     if match := _UNKNOWN.fullmatch(reason):

@@ -33,7 +33,7 @@ _LOCALHOST: Final = "127.0.0.1"
 
 
 class ServerSource:
-    """Answers of a local server. Contract: `sourcing.PageSource`. Not for use inside a running event loop."""
+    """A local server, as :class:`~gossamer.mobile.contract.PageSource`. Not for use inside a running event loop."""
 
     def __init__(self, origin: str, host: str, *, limit: int, scheme: str = "") -> None:
         """Open nothing yet.
@@ -90,7 +90,7 @@ _MISSING = 404
 
 
 class CrawlSource:
-    """What a crawl archived, behind a limit. Contract: `sourcing.PageSource`."""
+    """The archive of a crawl, behind a limit. Contract: :class:`~gossamer.mobile.contract.PageSource`."""
 
     def __init__(self, archived: Callable[[Task], Response], *, limit: int) -> None:
         """Open nothing.
@@ -111,7 +111,7 @@ class CrawlSource:
 
 
 class WarcSource:
-    """Records of WARC or ARC files. Contract: `sourcing.PageSource`.
+    """Records of WARC or ARC files. Contract: :class:`~gossamer.mobile.contract.PageSource`.
 
     Raises:
         UsageError: a file cannot be read.
