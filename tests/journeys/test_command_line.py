@@ -59,7 +59,7 @@ def test_a_report_says_what_another_order_would_have_cut_elsewhere(tmp_path: Pat
     with FakeWeb.tree(1, 2) as web:
         status, out, _ = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--max-pages", "1")
     assert status == 0
-    assert "cut:      2 by limit:max_pages; the order in which pages come decides which URLs are cut\n" in out
+    assert "cut:      2 by --max-pages; another order of the pages would leave out other URLs\n" in out
 
 
 def test_the_default_directory_is_named_after_host_and_date(tmp_path: Path) -> None:
@@ -331,6 +331,29 @@ def test_seeds_are_read_from_standard_input(tmp_path: Path) -> None:
     assert json.loads(out)["pages"] == 2
 
 
+@pytest.mark.parametrize(("fail_on", "expected"), [("any", 4), ("seeds", 0), ("none", 0)])
+def test_one_failing_page_fails_the_crawl_only_where_it_should(fail_on: str, expected: int, tmp_path: Path) -> None:
+    with FakeWeb({"/": '<a href="/bad">b</a>', "/bad": FakePage("oops", status=500)}) as web:
+        options = ("-o", str(tmp_path / "c"), "--linger", "0s", "--fail-on", fail_on)
+        status, out, err = gossamer("crawl", web.url("/"), *options)
+        assert status == expected
+        assert "queued:   1 URL failed so far, and can be tried again\n" in out
+        assert ("with --fail-on seeds it is 0" in out) == (fail_on == "any")
+        assert f"gossamer: the only URL that failed: {web.url('/bad')}\n" in err
+
+
+def test_no_document_is_a_failure_of_the_seeds(tmp_path: Path) -> None:
+    with FakeWeb({}) as web:
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--fail-on", "seeds")[0] == 4
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "d"), "--fail-on", "none")[0] == 0
+
+
+def test_a_dead_proxy_is_named_as_the_reason(tmp_path: Path) -> None:
+    with FakeWeb.tree(0, 0) as web:
+        _, _, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--proxy", "http://127.0.0.1:9")
+    assert "connect_failed; Failed to connect to 127.0.0.1:9 over proxy" in err
+
+
 def test_an_unreachable_seed_ends_at_once_with_4_and_no_directory(tmp_path: Path) -> None:
     with FakeWeb({}) as web:
         seed = web.url("/")
@@ -338,7 +361,7 @@ def test_an_unreachable_seed_ends_at_once_with_4_and_no_directory(tmp_path: Path
     assert status == 4
     assert json.loads(out)["state"] == "incomplete"
     assert not (tmp_path / "c").exists()
-    assert f"gossamer: seed {seed}: connect_failed\n" in err
+    assert f"gossamer: seed {seed}: its robots.txt did not come: connect_failed; Failed to connect to 127.0.0.1:" in err
     assert "is removed" in err
 
 

@@ -46,6 +46,10 @@ EPILOG = (
 )
 
 
+#: What makes a crawl end with exit status 4; the tables that could not be made always do.
+FAIL_ON = ("none", "seeds", "any")
+
+
 def told(command: F) -> F:
     """Options that say what is told."""
     for option in (
@@ -56,6 +60,13 @@ def told(command: F) -> F:
             "each connector.",
         ),
         click.option("--quiet", is_flag=True, help="Show no progress."),
+        click.option(
+            "--fail-on",
+            type=click.Choice(FAIL_ON),
+            default="any",
+            help="End with 4 if anything failed that a later try could fetch (any), only if no seed brought a document "
+            "(seeds), or never for failed fetches (none). [default: any]",
+        ),
         click.option("--json", "as_json", is_flag=True, help="Print only one line of JSON, at the end."),
     ):
         command = option(command)
@@ -105,6 +116,7 @@ def crawl(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    fail_on: str,
     dashboard: str | None,
     **given: Any,
 ) -> int:
@@ -131,7 +143,7 @@ def crawl(
         seeds = [*behind, *seed, *more, *read_seed_files(seed_files, hostless(wiring))]
         seeds = with_schemes(seeds, options, wiring, _say)
         job = _job(seeds, options, wiring, read_sets(sets))
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, dashboard=address)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, fail_on=fail_on, dashboard=address)
 
 
 @click.command(cls=OptionsInGroups, epilog=EPILOG)
@@ -147,6 +159,7 @@ def resume(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    fail_on: str,
     dashboard: str | None,
     **given: Any,
 ) -> int:
@@ -171,7 +184,7 @@ def resume(
     check_dashboard(address)
     with Leaving() as leaving:
         job = _job([], options, None, read_sets(sets))
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, dashboard=address)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, fail_on=fail_on, dashboard=address)
 
 
 def _job(
@@ -196,6 +209,7 @@ def run_job(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    fail_on: str = "any",
     dashboard: str | None = None,
 ) -> int:
     """Run a crawl and report how it went; returns its exit status. `dashboard` is where to show it; None: nowhere."""
@@ -206,15 +220,17 @@ def run_job(
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        summary = runner.run(run_interruptible(job, leaving, show=not (quiet or as_json), dashboard=dashboard))
+        shown = not (quiet or as_json)
+        summary = runner.run(run_interruptible(job, leaving, show=shown, fail_on=fail_on, dashboard=dashboard))
+    status = summary.status(fail_on)
     try:
         if as_json:
             say_json(summary)
         else:
-            _print_report(job, summary, verbose)
+            _print_report(job, summary, verbose, fail_on)
     except OSError as error:
-        return unwritten(error, summary.exit_code)
-    return summary.exit_code
+        return unwritten(error, status)
+    return status
 
 
 def _tell_urls(job: "AnyCrawl") -> None:
@@ -238,7 +254,7 @@ def _say(line: str) -> None:
 
 
 async def run_interruptible(
-    job: "AnyCrawl", leaving: Leaving, *, show: bool, dashboard: str | None = None
+    job: "AnyCrawl", leaving: Leaving, *, show: bool, fail_on: str = "any", dashboard: str | None = None
 ) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
 
@@ -266,7 +282,7 @@ async def run_interruptible(
     try:
         async with dashboard_beside(job, dashboard), progress_display(job) if show else contextlib.nullcontext():
             summary = await job.run()
-            leaving.status = summary.exit_code
+            leaving.status = summary.status(fail_on)
             return summary
     finally:
         for number in leaving.handled:
@@ -274,21 +290,25 @@ async def run_interruptible(
         leaving.take()
 
 
-def _print_undone(job: "AnyCrawl", summary: "Summary") -> None:
+def _print_undone(job: "AnyCrawl", summary: "Summary", fail_on: str) -> None:
     """What was not done, why, and the command that would do it; then the warnings once more."""
-    from gossamer.crawls.summary import option_name
+    from gossamer.crawls.summary import has_brought, option_name
 
     lost = summary.outcomes.get("gone_after_retries", 0)
     if lost:
         print(
-            f"lost:     {show_count(lost, 'URL')} failed in every try; `gossamer query` on the table pages lists them"
+            f"lost:     {show_count(lost, 'URL')} failed in every try; "
+            f"gossamer report {shlex.quote(summary.crawl)} errors lists them"
         )
     is_kept = Path(summary.crawl).exists()
     if summary.goal:
         print(f"until:    {summary.goal}")
     if summary.queued and is_kept:
-        why = f" ({option_name(summary.limit)} was reached)" if summary.limit else ""
-        print(f"queued:   {show_count(summary.queued, 'URL')} found and not fetched{why}")
+        if summary.state == "incomplete" and summary.waiting and not summary.limit:
+            print(f"queued:   {show_count(summary.queued, 'URL')} failed so far, and can be tried again")
+        else:
+            why = f" ({option_name(summary.limit)} was reached)" if summary.limit else ""
+            print(f"queued:   {show_count(summary.queued, 'URL')} still to be fetched{why}")
         more = f" {option_name(summary.limit)} MORE" if summary.limit and not summary.goal else ""
         print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
     if summary.set_aside and is_kept:
@@ -298,13 +318,18 @@ def _print_undone(job: "AnyCrawl", summary: "Summary") -> None:
         )
     for line in dict.fromkeys(job.warnings):
         print(f"warning:  {line}")
+    if summary.state == "incomplete" and fail_on == "any" and has_brought(summary) and not summary.failure:
+        print("status:   4, since a later try could fetch more; with --fail-on seeds it is 0 once documents came")
 
 
 def _by_rule(cuts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} by {name}" for name, count in cuts.items())
+    from gossamer.crawls.summary import option_name
+
+    shown = {name: option_name(name.removeprefix("limit:")) if name.startswith("limit:") else name for name in cuts}
+    return ", ".join(f"{count} by {shown[name]}" for name, count in cuts.items())
 
 
-def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
+def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool, fail_on: str) -> None:
     from gossamer.values.visit import CUTS_OF_PAGES
 
     outcomes = ", ".join(
@@ -333,14 +358,14 @@ def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool) -> None:
     # What a stop leaves queued is told below, and is not lost.
     cuts = {name: count for name, count in summary.cuts.items() if name not in ("stopped", "refused")}
     if in_order := {name: count for name, count in cuts.items() if name not in CUTS_OF_PAGES}:
-        print(f"cut:      {_by_rule(in_order)}; the order in which pages come decides which URLs are cut")
+        print(f"cut:      {_by_rule(in_order)}; another order of the pages would leave out other URLs")
     if of_pages := {name: count for name, count in cuts.items() if name in CUTS_OF_PAGES}:
         print(f"cut:      {_by_rule(of_pages)}; `rejected` in the log says of which pages")
     if refused := summary.cuts.get("refused"):
         print(
             f"refused:  {show_count(refused, 'URL')} of other agents, since no crawl can keep them; see docs/exchange.md"
         )
-    _print_undone(job, summary)
+    _print_undone(job, summary, fail_on)
     if verbose:
         for name, figures in job.connector_statistics.items():
             print(f"  {name:<12} {figures.passed:>9} passed, peak {figures.peak}, stalled {figures.stalled:.2f} s")

@@ -141,10 +141,17 @@ def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
             f"most at {hosts}" if hosts else "",
             f"slowest: {slowest}" if slowest else "",
         ],
-        [f"waits: {waits[0]}", *waits[1:]] if waits else ["waits: for nothing"],
+        [f"waits: {waits[0]}", *waits[1:]] if waits else [_for_answers(now)],
         [(hint, hint.partition(";")[0]), *(showing.shown_size(one) for one in now.sizes)],
     ]
     return [fitted(pieces, width) for pieces in lines]
+
+
+def _for_answers(now: "CrawlStanding") -> str:
+    """The words where no reason for a wait is known."""
+    from gossamer.engine.sheet import show_count
+
+    return f"waits: for {show_count(now.in_flight, 'answer')}" if now.in_flight else "waits: for nothing"
 
 
 def url_teller(job: "AnyCrawl") -> "Callable[[Record], None]":

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.standing import AgentStanding, CrawlStanding, ExchangeStanding, MasterStanding
     from gossamer.crawls.control.waits import DataSet, Wait
 
+#: Reasons of delays that `--delay` takes away.
+_SHORTENED = ("setting", "latency")
+
 #: Characters of a name in a list: a URL may have thousands.
 NAME = 60
 
@@ -67,13 +70,27 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
         "dns_failed": f"{hosts} without an address, next look-up{soon}{named}",
         "refusals": f"{hosts} asked for a pause, over{soon}{named}",
         "robots_unreachable": f"robots.txt of {hosts} out of reach, next try{soon}{named}",
-        "delay": f"{hosts} left alone between requests (delay by {wait.reason}), next request{soon}{named}",
+        "delay": _shown_delay(wait, urls, soon),
         "look_ups": f"{show_count(wait.hosts, 'name')} being looked up",
         "slow_pages": f"{show_count(wait.urls, 'slow page')} in flight for up to {show_seconds(wait.seconds)}{named}",
         "crawlers": f"{urls} lent to mobile crawlers, {wait.hosts} on their way",
         "set_aside": f"{urls} set aside as parts of traps (gossamer traps {shlex.quote(directory)})",
     }
     return texts.get(wait.why, wait.why)
+
+
+def _shown_delay(wait: "Wait", urls: str, soon: str) -> str:
+    """The usual pause between two requests to a host, and how an owner shortens it."""
+    wait_for = "waits" if wait.urls == 1 else "wait"
+    if wait.hosts > 1:
+        return f"{urls} {wait_for} for the delays of {show_count(wait.hosts, 'host')}, next request{soon}"
+    own = (
+        "; `--delay 0` if it is yours"
+        if wait.reason in _SHORTENED
+        else f", by {'robots.txt' if wait.reason == 'robots' else wait.reason}"
+    )
+    names = ", ".join(shortened(name, NAME) for name in wait.names)
+    return f"{urls} {wait_for} for the delay of {names} ({show_seconds(wait.seconds)}{own})"
 
 
 def shown_exchange(now: "ExchangeStanding") -> str:

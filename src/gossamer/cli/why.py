@@ -35,6 +35,17 @@ def why(directory: str, url: str, as_json: bool) -> None:
     say_json(story) if as_json else say_lines(story_lines(story))
 
 
+#: States of a site's robots.txt for people.
+_ROBOTS = {
+    "": "not asked for",
+    "new": "not asked for",
+    "qualified": "known",
+    "unreachable": "out of reach",
+    "disqualified": "out of reach for good",
+    "shared": "known from another crawl",
+}
+
+
 def story_lines(story: "Story") -> list[str]:
     """A story, for people."""
     lines = [f"{story.url}: {story.told}"]
@@ -43,7 +54,10 @@ def story_lines(story: "Story") -> list[str]:
         found = f"{story.relation} of {story.discovered_from}" if story.discovered_from else story.relation
         by = f", by {story.found_by}" if story.found_by else ""
         lines.append(f"discovered: {found}, depth {story.depth}{by}")
-    lines += [f"filter:     {one.filter} ({one.gate}): {one.verdict or 'passes'}" for one in story.filters]
+    refusing = [one for one in story.filters if one.verdict]
+    lines += [f"filter:     {one.filter} ({one.gate}): {one.verdict}" for one in refusing]
+    if story.filters and not refusing:
+        lines.append("filter:     no filter keeps it out")
     if story.blocked_by:
         lines.append(f"blocked:    by {story.blocked_by}")
     if story.robots is not None:
@@ -71,7 +85,7 @@ def story_lines(story: "Story") -> list[str]:
         lines.append(
             f"host:       {story.host['host']} ({story.host['ip']}), delay {story.host['delay']:.3g} s"
             f"{' (' + story.host['delay_reason'] + ')' if story.host['delay_reason'] else ''}, "
-            f"robots.txt {story.host['robots_state'] or 'not asked for'}"
+            f"robots.txt {_ROBOTS.get(story.host['robots_state'], story.host['robots_state'])}"
             + "".join(f", also called {name}" for name in story.host["aliases"])
         )
     return lines

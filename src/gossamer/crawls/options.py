@@ -582,7 +582,7 @@ HEADINGS = {
         "gossamer crawl --seeds seeds.txt --agents 4 --concurrency 256",
     ),
     "Output": Heading(
-        "as_json quiet dashboard", "verbose", "gossamer crawl https://example.org/ --json > summary.json"
+        "as_json quiet dashboard fail_on", "verbose", "gossamer crawl https://example.org/ --json > summary.json"
     ),
 }
 

@@ -1,5 +1,6 @@
 """The result of a crawl: the value that `--json` prints, `status` shows and the Python API returns."""
 
+import contextlib
 import itertools
 import re
 import resource
@@ -7,13 +8,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import msgspec
 
 from gossamer.engine.sheet import show_count
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.storage.logs import LOG_PATH
-from gossamer.values.outcome import Outcome
+from gossamer.values.outcome import TRAITS, Outcome
 from gossamer.values.visit import CUTS_OF_PAGES
 
 #: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
@@ -66,6 +68,11 @@ class Summary(msgspec.Struct, frozen=True):
     def with_failure(self, why: str) -> "Summary":
         """The same, where tables could not be made for this reason; a later run has to make them. Empty: they were made."""
         return msgspec.structs.replace(self, failure=why, state=with_failure(self.state, why))
+
+    def status(self, fail_on: str) -> int:
+        """The exit status where a person chose what counts as a failure: `none`, `seeds` or `any`."""
+        passes = fail_on == "none" or (fail_on == "seeds" and has_brought(self))
+        return 0 if passes and self.state == "incomplete" and not self.failure else self.exit_code
 
     @property
     def exit_code(self) -> int:
@@ -147,6 +154,12 @@ LOOKED_AT = 10_000
 #: Outcomes that bring a document, or say that the one we have is still the one, or that there is one nobody wants.
 _BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED, Outcome.IRRELEVANT)
 
+#: Outcomes that a later try may mend, or that no try has mended.
+_FAILED = frozenset(one for one in Outcome if TRAITS[one].is_transient) | {Outcome.GONE_AFTER_RETRIES}
+
+#: URLs that failed and are named.
+TOLD_URLS = 3
+
 #: Rules by which the user's own options keep a URL out: each is the name of its option, with what decided after a colon.
 _OPTIONS = frozenset({"only", "never", "filter"})
 
@@ -156,6 +169,11 @@ _LINE = re.compile(r"line (\d+)\)$")
 def has_documents(counters: Mapping[str, int]) -> bool:
     """Whether any document came: all of them come from seeds, directly or not, so without one no seed brought any."""
     return any(counters.get(f"outcome:{outcome}") for outcome in _BROUGHT)
+
+
+def has_brought(summary: Summary) -> bool:
+    """Whether a seed brought a document, directly or not."""
+    return any(summary.outcomes.get(outcome) for outcome in _BROUGHT)
 
 
 def option_name(setting: str) -> str:
@@ -176,10 +194,12 @@ class RunEnding:
 
     def lines(self, summary: Summary, *, is_kept: bool) -> Iterator[str]:
         """What is to be told of this end. `is_kept`: the directory stays, so that the crawl can go on."""
-        if summary.state == "incomplete" and not any(summary.outcomes.get(outcome) for outcome in _BROUGHT):
+        if summary.state == "incomplete" and not has_brought(summary):
             yield from self._seed_lines(summary)
         if self._has_lingered and is_kept and summary.waiting is not None:
             yield self._waiting_line(summary)
+        if summary.state == "incomplete" and is_kept and has_brought(summary) and (urls := self._failing()):
+            yield f"{'the only URL' if len(urls) == 1 else 'among the URLs'} that failed: {', '.join(urls)}"
 
     def _waiting_line(self, summary: Summary) -> str:
         waiting = summary.waiting
@@ -188,26 +208,23 @@ class RunEnding:
         return (
             f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
             f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
-            f"`gossamer resume {self._directory}` asks for what is due then"
+            f"`gossamer resume {self._directory}` asks for what is due then, by {show_count(summary.queued, 'request')}"
         )
 
     def _seed_lines(self, summary: Summary) -> Iterator[str]:
-        rows = self._rows_of_seeds()
+        rows, robots = self._rows_of_seeds()
         reasons = summary.waiting.hosts if summary.waiting is not None else {}
         for seed in self._seeds[:TOLD_SEEDS]:
             row = rows.get(seed)
-            why = (
-                _reason(row)
-                if row is not None
-                else next(
-                    (
-                        why
-                        for site, why in reasons.items()
-                        if seed.startswith(f"{site}/") or f"//{_host(site)}/" in seed
-                    ),
-                    "no answer before the end",
+            if row is None and (asked := robots.get(seed.partition("#")[0])) is not None:
+                why = f"its robots.txt did not come: {_reason(asked)}"
+            elif row is None:
+                met = (
+                    why for site, why in reasons.items() if seed.startswith(f"{site}/") or f"//{_host(site)}/" in seed
                 )
-            )
+                why = next(met, "no answer before the end")
+            else:
+                why = _reason(row)
             yield f"seed {seed}: {why}"
         if (more := len(self._seeds) - TOLD_SEEDS) > 0:
             # Seeds are fetched first: as many as were never asked for are queued still, or were kept out by a limit.
@@ -216,19 +233,31 @@ class RunEnding:
             told += [f"{waiting:,} more seeds were still queued"] if waiting else []
             yield f"... and {', and '.join(told)}"
 
-    def _rows_of_seeds(self) -> dict[str, Mapping[str, Any]]:
-        """The last row of the log for each seed."""
-        wanted = set(self._seeds[:TOLD_SEEDS])
-        found: dict[str, Mapping[str, Any]] = {}
-        try:
-            with (self._directory / LOG_PATH).open("rb") as log:
-                for line in itertools.islice(log, LOOKED_AT):
-                    row = msgspec.json.decode(line)
-                    if row["event"] == "page" and row["url"] in wanted:
-                        found[row["url"]] = row
-        except (OSError, msgspec.DecodeError):
-            return found
-        return found
+    def _rows_of_seeds(self) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
+        """The last row of the log for each seed, and for each seed the last row of its robots.txt."""
+        wanted = self._seeds[:TOLD_SEEDS]
+        rows = {"page": dict[str, Mapping[str, Any]](), "robots": dict[str, Mapping[str, Any]]()}
+        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
+            for line in itertools.islice(log, LOOKED_AT):
+                row = msgspec.json.decode(line)
+                if row["event"] in rows:
+                    rows[row["event"]][row["url"]] = row
+        robots = {seed: row for seed in wanted if (row := rows["robots"].get(urljoin(seed, "/robots.txt")))}
+        return {seed: row for seed in wanted if (row := rows["page"].get(seed))}, robots
+
+    def _failing(self) -> list[str]:
+        """Some URLs whose last answer in the log is a failure that a later try may mend, or one after all tries."""
+        last: dict[str, str] = {}
+        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
+            for line in itertools.islice(log, LOOKED_AT * 10):
+                row = msgspec.json.decode(line)
+                if row["event"] != "page":
+                    continue
+                if row["outcome"] in _FAILED:
+                    last[row["url"]] = row["outcome"]
+                else:
+                    last.pop(row["url"], None)
+        return list(itertools.islice(last, TOLD_URLS))
 
 
 def _host(site: str) -> str:

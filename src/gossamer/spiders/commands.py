@@ -58,6 +58,7 @@ def run(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    fail_on: str,
     **given: Any,
 ) -> int:
     """Crawl with the spider that FILE defines; NAME is its variable, if FILE has several spiders.
@@ -87,7 +88,7 @@ def run(
             seeds = more
         every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
         job = spider.job(seeds, every, settings=read_sets(sets), report=tell)
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose)
+        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, fail_on=fail_on)
 
 
 # `gossamer shell`: a Python prompt with one document, as a processor gets it; IPython where that is installed.

@@ -83,10 +83,10 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("unfinished", {"state": "incomplete", "process": 0}, "gossamer resume"),
     (
         "delay",
-        {"waits": [Wait("delay", hosts=1, names=["a.test"], reason="setting")]},
+        {"waits": [Wait("delay", hosts=1, names=["a.test"], seconds=5.0, reason="setting")]},
         "gossamer set 'my crawl' delay=auto",
     ),
-    ("delay", {"waits": [Wait("delay", hosts=1, names=["a.test"], reason="robots")]}, ""),
+    ("delay", {"waits": [Wait("delay", hosts=1, names=["a.test"], seconds=5.0, reason="robots")]}, ""),
     ("slowed", {"slowed": [SlowedHost("a.test", 60.0, "errors")]}, "gossamer report"),
     ("slow_hosts", {"slowest": [SlowHost("a.test", 8.0), SlowHost("b.test", 0.1)]}, "gossamer report 'my crawl' slow"),
     (

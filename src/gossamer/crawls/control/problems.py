@@ -285,9 +285,13 @@ def _waiting(now: "CrawlStanding") -> Iterator[Problem]:
 # -- the crawl could be faster
 
 
+#: Seconds of a usual delay from which on it is a problem: a crawl that asks each second is as it should be.
+LONG_PAUSE = 2.0
+
+
 def _delays(now: "CrawlStanding") -> Iterator[Problem]:
     wait = _wait(now, "delay")
-    if wait is None or not now.queued:
+    if wait is None or not now.queued or wait.seconds < LONG_PAUSE:
         return
     help_ = {
         "setting": _command(now, "set", "delay=auto"),
@@ -368,7 +372,8 @@ def _slots(now: "CrawlStanding") -> Iterator[Problem]:
 def _few_hosts(now: "CrawlStanding") -> Iterator[Problem]:
     """What makes most crawls of one site slow, and is meant so: told where nothing else is the reason."""
     is_free = now.in_flight < now.concurrency * FEW_SLOTS and now.busy < BUSY
-    if now.state == "running" and is_free and now.queued > now.concurrency and not now.waits:
+    waits = [wait for wait in now.waits if wait.why != "delay" or wait.seconds >= LONG_PAUSE]
+    if now.state == "running" and is_free and now.queued > now.concurrency and not waits:
         told = f"{now.in_flight:,} of {now.concurrency:,} slots in use, {now.queued:,} URLs queued"
         pace = ", ".join(f"{one.host} answers in {show_seconds(one.seconds)}" for one in now.slowest[:1])
         yield Problem(

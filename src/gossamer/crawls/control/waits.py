@@ -109,9 +109,6 @@ NAMED = 3
 #: Families of what was set aside that are looked at for their hosts: reading one takes some microseconds too.
 MOST_FAMILIES = 100
 
-#: Seconds of a usual delay from which on it is worth a word: a crawl that asks each second does not wait.
-WORTH_A_WORD = 2.0
-
 
 class Wait(msgspec.Struct, frozen=True):
     """One reason why something waits."""
@@ -128,7 +125,7 @@ class Wait(msgspec.Struct, frozen=True):
     """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first. Of `set_aside` hosts, or domains
     as `*.example.org`, with most of it."""
     seconds: float = 0.0
-    """Of `slow_pages`: for how long the slowest has been under way."""
+    """Of `slow_pages`: for how long the slowest has been under way. Of `delay`: the delay of the first host."""
     reason: str = ""
     """Of `delay`: why it is no shorter, in one word."""
     is_more: bool = False
@@ -143,7 +140,7 @@ def waits_of(crawl: "Crawl | AgentRun", *, set_aside: int, queued: int, in_fligh
         *_disk(crawl),
         *_network(crawl, now),
         *_retries(crawl.ledger.owed(MOST_COUNTED)),
-        *_hosts(crawl, now, is_idle=not in_flight),
+        *_hosts(crawl, now, 0 if in_flight else queued),
         *_look_ups(int(frontier.metrics.snapshot()["lookups"])),
         *_slow(crawl),
         *lent_waits(crawl.ledger.counters()),
@@ -177,13 +174,18 @@ def _retries(owed: Owed) -> Iterator[Wait]:
         yield Wait("retries", owed.urls, owed.hosts, owed.until, list(owed.names), is_more=is_more)
 
 
-def _hosts(crawl: "Crawl | AgentRun", now: float, *, is_idle: bool) -> list[Wait]:
-    held = (one for unit in crawl.providers(HostPoliteness) for one in unit.held())
-    return _gathered(held, now, with_delays=is_idle)
+def _hosts(crawl: "Crawl | AgentRun", now: float, queued: int) -> list[Wait]:
+    rules = list(crawl.providers(HostPoliteness))
+    waits = _gathered((one for unit in rules for one in unit.held()), now, queued)
+    for wait in waits:
+        if wait.why == "delay":
+            delay = max(unit.delay(wait.names[0]) for unit in rules)
+            return [*waits[:-1], msgspec.structs.replace(wait, seconds=round(delay, 3))]
+    return waits
 
 
-def _gathered(held: Iterable[Held], now: float, *, with_delays: bool = False) -> list[Wait]:
-    """Hosts by reason, the reasons that people should know of first."""
+def _gathered(held: Iterable[Held], now: float, queued: int = 0) -> list[Wait]:
+    """Hosts by reason, the reasons that people should know of first; `queued` URLs wait for usual delays, if any do."""
     sums: dict[str, list[Held]] = {}
     counts: dict[str, int] = {}
     for one in held:
@@ -200,11 +202,10 @@ def _gathered(held: Iterable[Held], now: float, *, with_delays: bool = False) ->
                 Wait(str(why), hosts=counts[why], until=now + first[0].seconds, names=[one.host for one in first])
             )
     usual = _first(one for few in sums.values() for one in few)
-    if with_delays and usual and usual[0].seconds >= WORTH_A_WORD:
+    if queued and usual:
         hosts, until = sum(counts[why] for why in sums), now + usual[0].seconds
-        found.append(
-            Wait("delay", hosts=hosts, until=until, names=[one.host for one in usual], reason=str(usual[0].why))
-        )
+        names = [one.host for one in usual]
+        found.append(Wait("delay", queued, hosts, until, names, reason=str(usual[0].why)))
     return found
 
 
