@@ -172,7 +172,7 @@ def test_parts_come_home_as_conversions_and_are_no_duplicates_of_wholes(tmp_path
             served,
             tmp_path / "parts",
             HomeRuntime(fetching(served, [])),
-            bring=("text", "links"),
+            mobile_content=("text", "links"),
             bring_elements=("title",),
             irrelevant="rows",
         )

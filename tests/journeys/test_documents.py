@@ -189,7 +189,7 @@ def test_links_of_pages_that_hang_parsers_are_followed_all_the_same(tmp_path: Pa
 def test_the_tables_say_what_a_full_crawl_knows_of_a_page(tmp_path: Path) -> None:
     body = f'<html lang=en><link rel=canonical href="/real"><p>{ENGLISH}</p><a href="/x">the <b>anchor</b></a>'
     with FakeWeb({"/": body, "/x": "x"}) as web:
-        crawl(web, tmp_path, details="full")
+        crawl(web, tmp_path, analysis="full")
         base = web.url("/")
     with Database(tmp_path / "crawl") as tables:
         asked = f"SELECT canonical_url, language, simhash IS NOT NULL FROM pages WHERE url = '{base}'"

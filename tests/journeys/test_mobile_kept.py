@@ -28,7 +28,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl that ended well, with texts, links and titles of relevant pages."""
     folder = tmp_path_factory.mktemp("sound") / "crawl"
     with FakeWeb(web()) as served:
-        parts = {"bring": ("text", "links"), "bring_elements": ("title",)}
+        parts = {"mobile_content": ("text", "links"), "mobile_elements": ("title",)}
         crawled(served, folder, HomeRuntime(fetching(served, [])), **parts)
     return folder
 

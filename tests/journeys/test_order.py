@@ -90,7 +90,7 @@ def test_a_topic_comes_first_and_tunnels_end(tmp_path: Path) -> None:
     }
     pages |= {"/far-3": page("gardens", "/far-4"), "/far-4": page("gardens", "/far-end"), "/far-end": page(TOPIC)}
     with FakeWeb(pages) as web:
-        summary = crawl(web, tmp_path / "focused", topic=(TOPIC,), tunnel=2)
+        summary = crawl(web, tmp_path / "focused", topic=(TOPIC,), irrelevant_hops=2)
         order = asked(web)
     places = [order.index(name) for name in good]
     assert max(places) <= 14, "links that speak of the topic come before all others"
@@ -104,7 +104,7 @@ def test_a_topic_comes_first_and_tunnels_end(tmp_path: Path) -> None:
 
 def test_a_tunnel_without_a_topic_is_refused(tmp_path: Path) -> None:
     with FakeWeb({"/": html("x", [])}) as web, pytest.raises(UsageError, match="--topic"):
-        crawl(web, tmp_path / "none", tunnel=5)
+        crawl(web, tmp_path / "none", irrelevant_hops=5)
 
 
 @pytest.mark.parametrize("seen", ["url-trie", "bloom-seen"])

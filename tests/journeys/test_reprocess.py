@@ -120,7 +120,7 @@ def likes(folder: Path, **more: object) -> str:
 def test_details_that_the_crawl_did_without_are_found_in_its_archive(tmp_path: Path) -> None:
     directory = likes(tmp_path)
     assert named(directory) == [(None, None, None, None), ("One", None, None, None), ("Two", None, None, None)]
-    again(directory, wiring=compile_wiring((), CrawlOptions(details="full"), crawl_wiring(directory)))
+    again(directory, wiring=compile_wiring((), CrawlOptions(analysis="full"), crawl_wiring(directory)))
     assert named(directory) == [(None, None, None, None), ("One", None, None, "en"), ("Two", "/one", None, "en")]
     again(directory)
     assert named(directory)[2] == ("Two", None, None, None), "what the wiring does not look for is not there"

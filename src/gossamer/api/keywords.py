@@ -32,11 +32,11 @@ class CrawlKeywords(TypedDict, total=False):
     exclude: Sequence[str]
     """Never follow URLs that match this RE2 pattern."""
 
-    normalise: Sequence[str]
+    normalize: Sequence[str]
     """Also treat URLs as equal if they differ only in this respect (sort-query, index-pages, slashes, www); a `no-`
     prefix turns a default rule off (no-sessions, no-tracking, ...). See docs/urls.md."""
 
-    noise: str
+    ads: str
     """Drop or keep links to advertisements and trackers, or drop those that a FILE lists."""
 
     traps: Literal["cut", "report"]
@@ -231,7 +231,7 @@ class CrawlKeywords(TypedDict, total=False):
     follow_nofollow: bool
     """Also follow links that pages mark as nofollow."""
 
-    details: Literal["plain", "full"]
+    analysis: Literal["plain", "full"]
     """With `full`, also find the language and the fingerprint of each text, and the texts of links; this takes about 1
     ms more per page."""
 
@@ -240,7 +240,7 @@ class CrawlKeywords(TypedDict, total=False):
     Language, fingerprints, processors and the index use this text."""
 
     near_duplicates: Literal["auto", "off", "report", "skip"]
-    """Report or skip pages with nearly the same text; `auto` reports them with --details full."""
+    """Report or skip pages with nearly the same text; `auto` reports them with --analysis full."""
 
     sinks: str
     """While the crawl runs, write rows to the databases that this TOML file names."""
@@ -283,7 +283,7 @@ class CrawlKeywords(TypedDict, total=False):
     relevance: str
     """Judge the relevance of pages with the installed part of this name, instead of by words."""
 
-    tunnel: int
+    irrelevant_hops: int
     """If the crawl has a topic, follow links through at most this many irrelevant pages in a row."""
 
     recrawl: str
@@ -323,10 +323,10 @@ class CrawlKeywords(TypedDict, total=False):
     """Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Without it,
     GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are the key and pin of the only runtime."""
 
-    bring: tuple[Literal["whole", "text", "links", "fingerprint"], ...]
+    mobile_content: tuple[Literal["whole", "text", "links", "fingerprint"], ...]
     """Let crawlers bring these parts of a relevant page: whole (default), text, links, fingerprint."""
 
-    bring_elements: Sequence[str]
+    mobile_elements: Sequence[str]
     """Let crawlers bring the elements that this CSS selector finds."""
 
     irrelevant: Literal["counts", "rows"]

@@ -33,7 +33,7 @@ from gossamer.crawls.options import all_options
 from gossamer.crawls.seeds import read_seeds
 from gossamer.crawls.summary import Summary
 from gossamer.documents.page import unknown_label
-from gossamer.engine.sheet import build, nearest, properties
+from gossamer.engine.sheet import build, nearest, properties, renamed
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
 from gossamer.spiders.logins import LogInTable
@@ -345,6 +345,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     Raises:
         SettingError: there is none of a name, and the nearest is named; or it takes no such value.
     """
+    options = renamed(options, properties(all_options()))
     known = {prop.name for prop in properties(all_options())} | {"wiring"}
     for name in options:
         if name not in known:

@@ -36,7 +36,7 @@ PER_HOST = 16
 PROFILES = {
     "plain": ("--no-warc", "--robots", "ignore"),
     "archive": (),
-    "everything": ("--details", "full"),
+    "everything": ("--analysis", "full"),
 }
 
 #: Tags whose links are followed, by every crawler.

@@ -163,7 +163,7 @@ class _Bench:
         """Send a crawler that brings those pages that are relevant."""
         with SlowLine(self._runtime, *line) as slow:
             runtime = f"{_HOST}=http://127.0.0.1:{slow.port}"
-            return self._crawled(slow, share, "--mobile", "--runtime", runtime, "--bring", part)
+            return self._crawled(slow, share, "--mobile", "--runtime", runtime, "--mobile-content", part)
 
     def _crawled(self, line: SlowLine, share: int, *options: str) -> CrawlOverLine:
         self._number += 1

@@ -166,7 +166,8 @@ def resume(
     """Go on with the crawl in DIR after a stop, a limit or a kill.
 
     It goes on with its configuration, changed by the options that are given here. It asks again for URLs that were in
-    flight when it ended, and for nothing that it has kept. This does the same as `gossamer crawl --resume -o DIR`.
+    flight when it ended, and for nothing that it has kept. This does the same as `gossamer crawl --resume -o DIR`. A crawl
+    that is only paused goes on with `gossamer continue DIR`.
 
     \b
     gossamer resume mycrawl

@@ -33,7 +33,11 @@ COMMANDS = {
         "Watch and steer",
     ),
     "pause": Command("gossamer.cli.steering:pause", "Pause a running crawl.", "Watch and steer"),
-    "continue": Command("gossamer.cli.steering:continue_", "Continue a paused crawl.", "Watch and steer"),
+    "continue": Command(
+        "gossamer.cli.steering:continue_",
+        "Let a paused crawl go on; `resume` is for one that has ended.",
+        "Watch and steer",
+    ),
     "stop": Command("gossamer.cli.steering:stop", "End a running crawl gracefully.", "Watch and steer"),
     "checkpoint": Command(
         "gossamer.cli.steering:checkpoint",
@@ -189,10 +193,15 @@ class _Commands(HelpInPortions, click.Group):
         write_groups(self.groups(ctx), ctx, formatter, "gossamer", "commands")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] == "help":
+            click.echo(ctx.get_help())
+            ctx.exit()
         if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in all_commands():
             from gossamer.engine.sheet import nearest
 
-            raise click.UsageError(f"there is no command {args[0]!r}{nearest(args[0], all_commands())}")
+            told = nearest(args[0], all_commands()).partition(" Known: ")[0]
+            told = told if told.startswith("; did you mean") else "; `gossamer --help all` lists them"
+            raise click.UsageError(f"there is no command {args[0]!r}{told}")
         return super().resolve_command(ctx, args)
 
 

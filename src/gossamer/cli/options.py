@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.cli.helping import Entry, Group, HelpInPortions, write_groups
 from gossamer.crawls.options import CrawlOptions, all_options, headings
-from gossamer.engine.sheet import Property, build, nearest, properties, written
+from gossamer.engine.sheet import Property, build, nearest, properties, renamed, written
 from gossamer.values.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -88,16 +88,35 @@ def options_named(names: Sequence[str]) -> Callable[[F], F]:
     return add
 
 
+class _Option(click.Option):
+    """An option of a crawl; its help shows its present name, and a name that it had works all the same."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The record without an old name."""
+        given = self.opts
+        self.opts = [name for name in given if not name.startswith("--") or name == option_name(self.name or "")]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = given
+
+
+def option_name(name: str) -> str:
+    """The option of a setting as people write it."""
+    return f"--{name.replace('_', '-')}"
+
+
 def _option(prop: Property) -> Callable[[F], F]:
-    names = [f"--{prop.name.replace('_', '-')}", prop.name]
+    names = [option_name(name) for name in (prop.name, prop.was) if name]
+    names.append(prop.name)
     if prop.name in _SHORT:
         names.insert(0, _SHORT[prop.name])
     shown = "" if prop.default in (None, "", (), False) else f" [default: {prop.default}]"
     text = f"{prop.doc}{shown}"
     if prop.type == "bool":
-        return click.option(*names, is_flag=True, default=None, help=text)
+        return click.option(*names, is_flag=True, default=None, help=text, cls=_Option)
     many = prop.type.startswith("tuple")
-    return click.option(*names, multiple=many, default=None, metavar=_metavar(prop), help=text)
+    return click.option(*names, multiple=many, default=None, metavar=_metavar(prop), help=text, cls=_Option)
 
 
 def _metavar(prop: Property) -> str:
@@ -125,6 +144,7 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
         raise UsageError("--user-agent: give a product token, as Gossamer/1.0, or leave the option out")
     values |= {name: value for name, value in given.items() if value is not None and value != ()}
     known = {p.name for p in properties(all_options())}
+    values = renamed(values, properties(all_options()))
     for name in values:
         if name == "keep_trying":
             raise UsageError("--keep-trying no longer exists; write --linger forever")

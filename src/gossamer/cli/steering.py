@@ -75,7 +75,7 @@ def pause(directory: str, unit: str | None, agent: str) -> None:
 )
 @click.option("--agent", default="", metavar="NAME", help="Let it go on in this one of several agents.")
 def continue_(directory: str, unit: str | None, agent: str) -> None:
-    """Let a paused crawl go on."""
+    """Let a paused crawl go on. One that has ended goes on with `gossamer resume DIR`."""
     _check_agent(unit, agent)
     _do(directory, Unsuspend(unit, agent) if unit else Continue())
 

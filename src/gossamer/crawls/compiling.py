@@ -153,12 +153,12 @@ def _agents(builder: Builder) -> None:
 
 
 def _normalise(builder: Builder) -> None:
-    builder.set("normalise", "links", {"normalise": normal_steps(builder.options.normalise)})
+    builder.set("normalize", "links", {"normalise": normal_steps(builder.options.normalize)})
 
 
 def _noise(builder: Builder) -> None:
-    word = builder.options.noise
-    builder.set("noise", "noise", {"drop": False} if word == "keep" else {"file": word})
+    word = builder.options.ads
+    builder.set("ads", "noise", {"drop": False} if word == "keep" else {"file": word})
 
 
 def _filter(builder: Builder) -> None:
@@ -284,8 +284,8 @@ def _permission(builder: Builder) -> None:
 RULES: dict[str, Callable[[Builder], None]] = {
     "concurrency": _concurrency,
     "agents": _agents,
-    "normalise": _normalise,
-    "noise": _noise,
+    "normalize": _normalise,
+    "ads": _noise,
     "filter": _filter,
     "until": _until,
     "traps": _traps,
@@ -306,7 +306,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
 
 
 def normal_steps(words: Sequence[str]) -> list[str]:
-    """What links are normalised by, from the words of `--normalise`.
+    """What links are normalised by, from the words of `--normalize`.
 
     Raises:
         SettingError: there is no such word.
@@ -314,7 +314,7 @@ def normal_steps(words: Sequence[str]) -> list[str]:
     try:
         return list(chosen(words))
     except ValueError as error:
-        raise SettingError(f"--normalise: {error}") from None
+        raise SettingError(f"--normalize: {error}") from None
 
 
 def normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:

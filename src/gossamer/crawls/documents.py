@@ -34,11 +34,11 @@ def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
         wiring = with_structured_data(wiring)
     compares = options.near_duplicates
     if compares == "auto":
-        compares = "report" if options.details == "full" else "off"
-    if options.details == "full" or compares != "off":
-        wiring = _set(wiring, "details", "process", {"details": "full"})
-    if options.details == "full":
-        wiring = _set(wiring, "details", "html", {"anchors": True})
+        compares = "report" if options.analysis == "full" else "off"
+    if options.analysis == "full" or compares != "off":
+        wiring = _set(wiring, "analysis", "process", {"details": "full"})
+    if options.analysis == "full":
+        wiring = _set(wiring, "analysis", "html", {"anchors": True})
     return wiring if compares == "off" else with_near_duplicates(wiring, skip=compares == "skip")
 
 

@@ -24,7 +24,7 @@ from gossamer.crawls.processes import Fleet
 from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.sheet import build, nearest, properties
+from gossamer.engine.sheet import build, nearest, properties, renamed
 from gossamer.engine.wiring import MAIN_PROCESS, TABLES, ChangedEntry, Difference, Wiring
 from gossamer.expressions.contract import GATES
 from gossamer.fetcher.proxies import absolute, addresses
@@ -116,7 +116,8 @@ def option_of(key: str) -> str:
     Raises:
         UsageError: there is none of that name.
     """
-    option, known = key.replace("-", "_"), [prop.name for prop in properties(all_options())]
+    known = [prop.name for prop in properties(all_options())]
+    [option] = renamed({key.replace("-", "_"): None}, properties(all_options()))
     if option not in known:
         raise UsageError(f"there is no option {key!r}{nearest(option, known)}; or write UNIT.SETTING")
     return option
@@ -173,11 +174,11 @@ def _retries(options: CrawlOptions, units: Units) -> Settings:
 
 
 def _normalise(options: CrawlOptions, units: Units) -> Settings:
-    return {"links": {"normalise": normal_steps(options.normalise)}}
+    return {"links": {"normalise": normal_steps(options.normalize)}}
 
 
 def _noise(options: CrawlOptions, units: Units) -> Settings:
-    word = options.noise
+    word = options.ads
     return {"noise": {"drop": word != "keep", "file": "" if word in ("drop", "keep") else word}}
 
 
@@ -256,8 +257,8 @@ def _agent(agent: str, units: Units) -> Settings:
 #: Option -> its settings, where they are more than :data:`~gossamer.crawls.compiling.SETTINGS` says.
 RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
     "retries": _retries,
-    "normalise": _normalise,
-    "noise": _noise,
+    "normalize": _normalise,
+    "ads": _noise,
     "traps": _traps,
     "filter": _filter,
     "until": _until,

@@ -85,16 +85,21 @@ class CrawlOptions(Sheet, frozen=True):
     ] = "host"
     include: Annotated[tuple[str, ...], setting("Follow only URLs that match this RE2 pattern (repeatable).")] = ()
     exclude: Annotated[tuple[str, ...], setting("Never follow URLs that match this RE2 pattern (repeatable).")] = ()
-    normalise: Annotated[
+    normalize: Annotated[
         tuple[str, ...],
         setting(
             "Also treat URLs as equal if they differ only in this respect (sort-query, index-pages, slashes, www); a `no-` "
             "prefix turns a default rule off (no-sessions, no-tracking, ...). See docs/urls.md (repeatable).",
+            was="normalise",
         ),
     ] = ()
-    noise: Annotated[
+    ads: Annotated[
         str,
-        setting("Drop or keep links to advertisements and trackers, or drop those that a FILE lists.", names="a file"),
+        setting(
+            "Drop or keep links to advertisements and trackers, or drop those that a FILE lists.",
+            names="a file",
+            was="noise",
+        ),
     ] = "drop"
     traps: Annotated[
         Literal["cut", "report"],
@@ -448,12 +453,13 @@ class CrawlOptions(Sheet, frozen=True):
         setting("Keep only pages in this language, as de; discard others (repeatable)."),
     ] = ()
     follow_nofollow: Annotated[bool, setting("Also follow links that pages mark as nofollow.")] = False
-    details: Annotated[
+    analysis: Annotated[
         Literal["plain", "full"],
         setting(
             "With `full`, also find the language and the fingerprint of each text, and the texts of links; this "
             "takes about 1 ms more per page.",
             restart=CHANGES_GRAPH,
+            was="details",
         ),
     ] = "plain"
     text: Annotated[
@@ -467,7 +473,7 @@ class CrawlOptions(Sheet, frozen=True):
     near_duplicates: Annotated[
         Literal["auto", "off", "report", "skip"],
         setting(
-            "Report or skip pages with nearly the same text; `auto` reports them with --details full.",
+            "Report or skip pages with nearly the same text; `auto` reports them with --analysis full.",
             restart=CHANGES_GRAPH,
         ),
     ] = "auto"
@@ -552,7 +558,7 @@ HEADINGS = {
     ),
     "Scope": Heading(
         "scope include exclude depth page_requisites",
-        "sitemaps only never filter language follow_nofollow normalise noise max_links traps release",
+        "sitemaps only never filter language follow_nofollow normalize ads max_links traps release",
         "gossamer crawl https://example.org/docs/ --scope prefix --depth 3 --exclude '\\?print='",
     ),
     "Limits": Heading(
@@ -573,7 +579,7 @@ HEADINGS = {
     ),
     "What is kept": Heading(
         "items mirror rdf",
-        "no_warc details text near_duplicates item_columns item_key item_formulas index sinks triple_store",
+        "no_warc analysis text near_duplicates item_columns item_key item_formulas index sinks triple_store",
         "gossamer crawl https://example.org/ --mirror site --items items.csv",
     ),
     "Many processes": Heading(

@@ -19,9 +19,11 @@ from gossamer.crawls.processes import check_bodies_cross, check_children_can_imp
 from gossamer.crawls.seeds import check_schemes, default_directory, free_name, read_seeds, users_of
 from gossamer.crawls.subscribing import with_subscribers, without_subscribers
 from gossamer.engine.catalog import Catalog
+from gossamer.engine.errors import SettingError
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.wiring import Wiring
+from gossamer.expressions.patterns import compile_pattern
 from gossamer.frontier.stages import SeedsSheet
 from gossamer.storage.tables.log import TableLogSheet
 from gossamer.storage.tables.places import TRIPLES
@@ -53,6 +55,7 @@ class CrawlPlan:
             wiring = wiring or kept_wiring(options.output)
         self._hostless = hostless(wiring)
         given = read_seeds(seeds, self._hostless)
+        _check_patterns(options)
         compiled = compile_with_crawlers(given, options, wiring, settings)
         self.directory = _directory(options, compiled)
         if options.release:
@@ -107,6 +110,20 @@ class CrawlPlan:
         if not self._options.resume:
             raise UsageError("--release fetches what an earlier run has set aside; give it to `gossamer resume DIR`")
         return with_released(wiring, self.directory, self._options.release)
+
+
+def _check_patterns(options: CrawlOptions) -> None:
+    """Refuse a pattern that is none before anything is said of the directory.
+
+    Raises:
+        SettingError: one of --include or --exclude.
+    """
+    for name in ("include", "exclude"):
+        for pattern in getattr(options, name):
+            try:
+                compile_pattern(pattern)
+            except ValueError as error:
+                raise SettingError(f"{name}: {error}") from None
 
 
 def _directory(options: CrawlOptions, wiring: Wiring) -> Path:

@@ -202,10 +202,10 @@ def _last_lines(path: Path) -> list[bytes]:
 
 
 #: Options of a crawl that goes on or replaces another, and those that say something only beside an option that names a file, as
-#: `item_key` does beside `items`, and `bring` beside `runtime`.
+#: `item_key` does beside `items`, and `mobile_content` beside `runtime`.
 NOT_OF_A_FORM = frozenset(
-    ("resume", "overwrite", "accept_loss", "release", "item_columns", "item_key", "item_formulas", "mobile", "bring",
-     "bring_elements", "irrelevant")
+    ("resume", "overwrite", "accept_loss", "release", "item_columns", "item_key", "item_formulas", "mobile", "mobile_content",
+     "mobile_elements", "irrelevant")
 )  # fmt: skip
 
 #: Schemes of seeds: those of servers. A `file:` seed would name files.

@@ -14,7 +14,7 @@ import codecs
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -135,7 +135,7 @@ class NoSettings(Sheet, frozen=True):
 
 
 def setting(
-    doc: str, *, unit: str = "", restart: str = "", secret: bool = False, names: str = "", **bounds: Any
+    doc: str, *, unit: str = "", restart: str = "", secret: bool = False, names: str = "", was: str = "", **bounds: Any
 ) -> msgspec.Meta:
     """What a field of a sheet says of itself.
 
@@ -146,10 +146,13 @@ def setting(
         secret: it may hold a password: who shows sheets does not show its value.
         names: what of this machine or its network a value can name, as `a file`, `code`, `a secret` or `a private network`; a
             browser may not give one.
+        was: a name that it had, which is still understood.
         bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
     """
     return msgspec.Meta(
-        description=doc, extra={"unit": unit, "restart": restart, "secret": secret, "names": names}, **bounds
+        description=doc,
+        extra={"unit": unit, "restart": restart, "secret": secret, "names": names, "was": was},
+        **bounds,
     )
 
 
@@ -171,6 +174,8 @@ class Property(msgspec.Struct, frozen=True):
     """Its value is not to be shown."""
     names: str = ""
     """What of this machine or its network a value can name, as `a file`; empty where it names nothing."""
+    was: str = ""
+    """A name that it had, which is still understood."""
 
     @property
     def kind(self) -> str:
@@ -284,6 +289,7 @@ def _properties(sheet: type) -> tuple[Property, ...]:
                 bounds=bounds,
                 secret=bool(extra.get("secret")),
                 names=str(extra.get("names", "")),
+                was=str(extra.get("was", "")),
             )
         )
     return tuple(found)
@@ -312,6 +318,7 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
         except msgspec.ValidationError:
             pass  # one without default is not set: told below
     known = {p.name: p for p in properties(sheet)}
+    values = renamed(values, known.values())
     plain: dict[str, Any] = {} if base is None else typing.cast("dict[str, Any]", msgspec.to_builtins(base))
     for name, value in values.items():
         if name not in known:
@@ -336,6 +343,12 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
             raise SettingError(f"setting {name!r}: unknown value {word!r}{nearest(word, known[name].words)}") from None
         value = HIDDEN if is_secret else repr(plain.get(name))
         raise SettingError(f"setting {name!r} cannot be {value}{_hint(known[name])}") from None
+
+
+def renamed(values: Mapping[str, Any], known: Iterable[Property]) -> dict[str, Any]:
+    """Values under the present names of their settings."""
+    now = {prop.was: prop.name for prop in known if prop.was}
+    return {now.get(name, name): value for name, value in values.items()}
 
 
 def _read(value: Any, prop: Property) -> Any:

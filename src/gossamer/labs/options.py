@@ -32,11 +32,12 @@ class FocusOptions(Sheet, frozen=True):
             names="code",
         ),
     ] = ""
-    tunnel: Annotated[
+    irrelevant_hops: Annotated[
         int,
         setting(
             "If the crawl has a topic, follow links through at most this many irrelevant pages in a row.",
             unit="pages",
+            was="tunnel",
             restart=CHANGES_GRAPH,
             ge=0,
             le=200,

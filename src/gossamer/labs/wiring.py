@@ -32,8 +32,8 @@ def wire(builder: Builder) -> None:
         builder.wiring = with_trie(builder.wiring)
     topic = part_of(builder.options, FocusOptions)
     if not (topic.topic or topic.topic_page or topic.relevance):
-        if topic.tunnel != FocusOptions().tunnel:
-            raise UsageError("--tunnel needs a topic; also give --topic, --topic-page or --relevance")
+        if topic.irrelevant_hops != FocusOptions().irrelevant_hops:
+            raise UsageError("--irrelevant-hops needs a topic; also give --topic, --topic-page or --relevance")
         return
     words: dict[str, Any] = {
         "words": list(topic.topic),
@@ -41,7 +41,7 @@ def wire(builder: Builder) -> None:
     }
     settings = {} if topic.relevance else words
     use = topic.relevance or "relevance-words"
-    builder.wiring = with_focus(builder.wiring, use, settings, {"tunnel": topic.tunnel})
+    builder.wiring = with_focus(builder.wiring, use, settings, {"tunnel": topic.irrelevant_hops})
     builder.set_where_present("html", {"anchors": True})
 
 

@@ -35,16 +35,21 @@ class MobileOptions(Sheet, frozen=True):
             names="a file",
         ),
     ] = ""
-    bring: Annotated[
+    mobile_content: Annotated[
         tuple[Literal["whole", "text", "links", "fingerprint"], ...],
         setting(
             "Let crawlers bring these parts of a relevant page: whole (default), text, links, fingerprint.",
             restart=CHANGES_GRAPH,
+            was="bring",
         ),
     ] = ()
-    bring_elements: Annotated[
+    mobile_elements: Annotated[
         tuple[str, ...],
-        setting("Let crawlers bring the elements that this CSS selector finds (repeatable).", restart=CHANGES_GRAPH),
+        setting(
+            "Let crawlers bring the elements that this CSS selector finds (repeatable).",
+            was="bring_elements",
+            restart=CHANGES_GRAPH,
+        ),
     ] = ()
     irrelevant: Annotated[
         Literal["counts", "rows"],

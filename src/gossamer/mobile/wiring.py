@@ -37,8 +37,8 @@ _GATES = ("follow", "expand", "store")
 
 #: Options that say something of pages at a runtime that no program can say, with the reason; docs/mobile.md lists them.
 _UNSAYABLE: Mapping[str, str] = {
-    "normalise": "crawlers know only the usual normal form",
-    "noise": "crawlers always leave out the usual noise",
+    "normalize": "crawlers know only the usual normal form",
+    "ads": "crawlers always leave out the usual noise",
     "max_links": "crawlers always keep the usual number of links",
     "max_page_size": "the owner of a runtime says how large a page may be",
     "sitemaps": "home does not read the robots.txt of hosts with a runtime; give their sitemaps as seeds",
@@ -157,9 +157,9 @@ def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]
         settings["depth"] = options.depth
     if options.max_pages_per_host is not None:
         settings["urls"] = options.max_pages_per_host
-    if mobile.bring or mobile.bring_elements:
-        settings["parts"] = list(mobile.bring)
-        settings["elements"] = list(mobile.bring_elements)
+    if mobile.mobile_content or mobile.mobile_elements:
+        settings["parts"] = list(mobile.mobile_content)
+        settings["elements"] = list(mobile.mobile_elements)
     sheet = build(CrawlersSheet, settings)
     try:
         check_crawler(crawler_for(sheet.template(), [Task(seed, host_of(seed)) for seed in seeds[:1]], ""))

@@ -1,4 +1,4 @@
-"""Filter by a list of advertisers and trackers: `--noise` (row S14).
+"""Filter by a list of advertisers and trackers: `--ads` (row S14).
 
 Place in the flow: links ─► **filter** ─► URL-seen. A link costs one look-up by its host; a host is looked for among the names of
 the list once. Lists come in three forms, which may be mixed:

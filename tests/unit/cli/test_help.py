@@ -2,15 +2,22 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import click
 import pytest
 
 from gossamer.cli.helping import HelpInPortions
 from gossamer.cli.main import all_commands, commands, find_command, main
+from gossamer.cli.options import read_options
+from gossamer.crawls.live import option_of
+from gossamer.crawls.options import all_options
+from gossamer.engine.sheet import Property, build, properties
 
 #: Two screens of a terminal.
 TWO_SCREENS = 100
+
+OLD_NAMES = [prop for prop in properties(all_options()) if prop.was]
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -18,6 +25,11 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     out, err = capsys.readouterr()
     assert err == ""
     return out
+
+
+def above() -> click.Context:
+    """The context that a command has in use: it says how help is asked for."""
+    return click.Context(commands, info_name="gossamer", **commands.context_settings)
 
 
 def options_in(text: str) -> set[str]:
@@ -34,7 +46,7 @@ def test_everything_is_there_for_the_asking(capsys: pytest.CaptureFixture[str]) 
     shown = options_in(told(capsys, "crawl", "--help", "all"))
     known = {name for param in find_command("crawl").params for name in param.opts if name.startswith("--")}
     hidden = {name for param in find_command("crawl").params if getattr(param, "hidden", False) for name in param.opts}
-    assert known - hidden <= shown
+    assert known - hidden - {f"--{prop.was.replace('_', '-')}" for prop in OLD_NAMES} <= shown
     names = re.findall(r"^ {2}([a-z-]+) {2}", told(capsys, "--help", "all"), re.MULTILINE)
     assert set(all_commands()) <= set(names)
 
@@ -55,7 +67,7 @@ def test_an_unknown_group_is_one_line_that_names_the_groups(capsys: pytest.Captu
 
 
 def test_gossamer_alone_prints_its_help_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys) == told(capsys, "--help")
+    assert told(capsys) == told(capsys, "--help") == told(capsys, "help")
 
 
 def grouped() -> list[tuple[str, str]]:
@@ -76,5 +88,25 @@ def test_each_group_has_an_example_whose_options_are_there(heading: str, example
         assert arguments.pop(0) in command.list_commands(click.Context(command))
         return
     assert program == "gossamer"
-    with command.make_context(name, arguments, resilient_parsing=False):
-        pass
+    command.make_context(name, arguments, parent=above())
+
+
+#: A value that each of them takes.
+VALUES = {"normalize": "www", "ads": "keep", "analysis": "full", "irrelevant_hops": "3", "mobile_content": "text"}
+VALUES |= {"mobile_elements": "h1"}
+
+
+@pytest.mark.parametrize("prop", OLD_NAMES, ids=lambda prop: prop.was)
+def test_an_old_name_of_an_option_is_understood_and_not_shown(
+    prop: Property, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = VALUES[prop.name]
+    context = find_command("crawl").make_context("crawl", [f"--{prop.was.replace('_', '-')}", value], parent=above())
+    assert context.params[prop.name] in (value, (value,))
+    assert f"--{prop.was.replace('_', '-')} " not in told(capsys, "crawl", "--help", "all")
+    config = tmp_path / "c.toml"
+    config.write_text(f"{prop.was} = {[value] if prop.type.startswith('tuple') else value!r}\n")
+    expected = getattr(build(all_options(), {prop.name: value}), prop.name)
+    assert getattr(read_options({}, str(config)), prop.name) == expected
+    assert getattr(build(all_options(), {prop.was: value}), prop.name) == expected
+    assert option_of(prop.was) == prop.name

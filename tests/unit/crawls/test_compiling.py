@@ -18,8 +18,8 @@ SEEDS = ["http://a.test/"]
 #: A value for each option that changes the wiring, and what it changes of it: settings of units, or the use of one.
 CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "concurrency": (7, {"frontier.concurrency": 7}),
-    "normalise": (["no-sessions"], {"links.normalise": list(chosen(["no-sessions"]))}),
-    "noise": ("keep", {"noise.drop": False}),
+    "normalize": (["no-sessions"], {"links.normalise": list(chosen(["no-sessions"]))}),
+    "ads": ("keep", {"noise.drop": False}),
     "filter": (["follow: depth <= 3"], {"expressions.follow": ("depth <= 3",)}),
     "until": ("title = x", {"expressions.until": "title = x"}),
     "traps": ("report", {"traps.cut": False}),
@@ -39,7 +39,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "page_requisites": (True, {"html.requisites": True, "css.requisites": True, "scope.requisites": True}),
     "language": (["de"], {"process.languages": ["de"]}),
     "follow_nofollow": (True, {"process.obey_nofollow": False, "nofollow.follow": True}),
-    "details": ("full", {"process.details": "full", "html.anchors": True, "near-duplicates": "near-duplicates"}),
+    "analysis": ("full", {"process.details": "full", "html.anchors": True, "near-duplicates": "near-duplicates"}),
     "text": ("all", {"process.text": "all"}),
     "near_duplicates": ("skip", {"process.details": "full", "near-duplicates.skip": True}),
     "user_agent": ("Mine/1", {"http.user_agent": "Mine/1", "robots.agent": "Mine", "dns.only_loopback": False}),

@@ -11,7 +11,7 @@ from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
-from gossamer.engine.errors import FlowError
+from gossamer.engine.errors import FlowError, SettingError
 from gossamer.engine.sheet import NoSettings
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
@@ -57,6 +57,12 @@ def test_a_crawl_without_seeds_is_refused(tmp_path: Path) -> None:
 def test_accepting_a_loss_is_for_a_crawl_that_goes_on(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--accept-loss goes on with a crawl"):
         Crawl(["http://a.test/"], CrawlOptions(output=str(tmp_path / "crawl"), accept_loss=True))
+
+
+def test_a_wrong_pattern_is_told_before_the_directory_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(SettingError, match=r"include: '\(' is not an RE2 pattern"):
+        Crawl(["http://a.test/"], CrawlOptions(output=str(tmp_path), include=("(",)))
 
 
 def test_a_directory_is_named_after_the_first_seed_and_the_day() -> None:

@@ -29,7 +29,7 @@ def without(roles: dict[str, object], *gone: str) -> dict[str, object]:
     "options",
     [
         CrawlOptions(),
-        CrawlOptions(rdf=True, details="full", near_duplicates="skip", page_requisites=True),
+        CrawlOptions(rdf=True, analysis="full", near_duplicates="skip", page_requisites=True),
         build(all_options(), {"recrawl": "every=1h", "strategy": "opic", "robots_cache": "shared"}),
         build(all_options(), {"strategy": "random-walk", "topic": ["whales"], "no_warc": True}),
     ],

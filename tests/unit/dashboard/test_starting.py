@@ -13,7 +13,7 @@ from gossamer.values.errors import UsageError
 
 #: Options whose values are texts of the person's own, and name nothing of this machine. A new one is judged before it comes here.
 TEXTS = {
-    "include", "exclude", "normalise", "filter", "only", "never", "until", "topic", "recrawl", "recrawl_rate", "interval",
+    "include", "exclude", "normalize", "filter", "only", "never", "until", "topic", "recrawl", "recrawl_rate", "interval",
     "user_agent", "contact", "header", "header_for", "language", "place", "agent_place",
 }  # fmt: skip
 

@@ -13,8 +13,8 @@ from gossamer.values.errors import UsageError
 
 #: Each option that no crawler can obey, with some value.
 REFUSED: dict[str, Any] = {
-    "normalise": ("www",),
-    "noise": "none",
+    "normalize": ("www",),
+    "ads": "none",
     "max_links": 7,
     "max_page_size": 1_000,
     "sitemaps": True,

@@ -2,7 +2,7 @@
 
 Place in the flow: the committer shows it every visit. It reports, and folds nothing: which spelling of a host is met first is a
 matter of timing, and a crawl that folded hosts while it runs would not be the same twice. A person who has read the report folds
-them from the start, by the setting `links.aliases` or `--normalise www`. Plain code without I/O and clock.
+them from the start, by the setting `links.aliases` or `--normalize www`. Plain code without I/O and clock.
 
 The results of comparisons are kept in the ledger with the host of the shorter name. The pages that were shown are not: after a
 restart the ledger itself says of a page whose bytes are known which URL showed them first.

@@ -70,7 +70,7 @@ class PageRow(
     language: Annotated[
         str,
         column(
-            "Language as an ISO 639-1 code: of the text with `--details full`, otherwise as the page declares it.",
+            "Language as an ISO 639-1 code: of the text with `--analysis full`, otherwise as the page declares it.",
             lambda t: t.visit.language,
             is_made=True,
         ),
