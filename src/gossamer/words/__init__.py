@@ -17,6 +17,7 @@ from gossamer.engine.subjects import Command, Subject
 SUBJECT = Subject(
     name="words",
     title="Words",
+    example="gossamer crawl https://example.org/ --llms-txt",
     options="gossamer.words.options:WordsOptions",
     wire="gossamer.words.options:wire",
     commands={

@@ -179,7 +179,7 @@ class Tools:
     async def _run_job(self, job: Job, granted: tuple[int, float], depth: int) -> None:
         try:
             self._crawls[job.name] = self._folder / job.name
-            more = ("--depth", str(depth), "--index", "--details", "full")
+            more = ("--depth", str(depth), "--index", "--analysis", "full")
             job.told = await self._run_crawl(job.name, job.url, job.pages, granted, *more)
             job.state = "finished"
         except GossamerError as error:
