@@ -162,10 +162,11 @@ class HostTurns:
 
     def begin_round(self, slots: int) -> None:
         """Let hosts that were not asked take turns again, now that so many slots are free for hosts of any kind."""
-        names, self._held_back, self._only_spent = self._held_back, [], None
-        names += [self._passed_over.popleft() for _ in range(min(len(self._passed_over), slots))]
-        for name in names:
+        held_back, self._held_back, self._only_spent = self._held_back, [], None
+        for name in held_back:
             self.put(name)
+        for _ in range(min(len(self._passed_over), slots)):
+            self.put(self._passed_over.popleft())
 
     def passes_over(self, host: FrontierHost) -> bool:
         """Whether a host whose turn has come, and which left the schedule, is asked only after the next round began."""

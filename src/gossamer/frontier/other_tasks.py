@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from gossamer.frontier.traps.contract import Traps, placed
-from gossamer.storage.ledger.contract import Depths
 from gossamer.values.task import Family, SetAside, Task
 
 if TYPE_CHECKING:
@@ -48,26 +47,25 @@ class DepthReopening:
         self._in_flight = 0
 
     @property
-    def _depths(self) -> Depths:
-        return self._frontier.ledger.depths
-
-    @property
     def is_under_way(self) -> bool:
         """Whether pages have yet to be announced again."""
-        return bool(self._waiting or self._in_flight or self._depths.is_owing)
+        return bool(self._waiting or self._in_flight or self._frontier.ledger.depths.is_owing)
 
     @property
     def is_searching(self) -> bool:
         """Whether the next look at the ledger need not wait for anything."""
-        return not self._waiting and not self._in_flight and self._depths.is_owing
+        return not (self._waiting or self._in_flight) and self._frontier.ledger.depths.is_owing
 
     def take(self, most: int) -> list[Task]:
         """At most so many pages; none while there is nothing to announce, or the search for them has to go on."""
         if self.is_searching:
-            self._waiting.extend(self._depths.owing(TAKEN))
+            depths = self._frontier.ledger.depths
+            self._waiting.extend(depths.owing(TAKEN))
             if not self._waiting:
-                self._depths.announced()
-        taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+                depths.announced()
+        taken: list[Task] = []
+        while self._waiting and len(taken) < most:
+            taken.append(self._waiting.popleft())
         self._in_flight += len(taken)
         return taken
 
@@ -75,7 +73,7 @@ class DepthReopening:
         """Note that the links of one page are queued."""
         self._in_flight -= 1
         if not self._in_flight and not self._waiting:
-            self._depths.announced()
+            self._frontier.ledger.depths.announced()
 
 
 class TrapProbes:

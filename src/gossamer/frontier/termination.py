@@ -91,7 +91,8 @@ class Termination:
 
     def _next_visit(self) -> float:
         """The time at which a known page is due for another visit, in seconds since the epoch; infinite where none will be."""
-        return min((revisits.next_due() for revisits in self._frontier.revisits.get("due", ())), default=inf)
+        known = self._frontier.revisits.get("due", ())
+        return min(revisits.next_due() for revisits in known) if known else inf
 
     @property
     def _comes_back(self) -> bool:
