@@ -12,7 +12,7 @@ from gossamer.fetcher.http_options import HttpSheet
 from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.frontier.robots.provider import RobotsSheet
 
-#: Letters of the user agent and the contact that are shown: more is nobody's name.
+#: Letters of the user agent and the contact that are shown: no name is longer.
 _LONGEST = 500
 
 

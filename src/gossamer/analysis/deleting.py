@@ -43,7 +43,7 @@ from gossamer.values.url import canonical
 #: Records that stand before the one of an answer and belong to it: the request, and what is known beside it.
 _BESIDE = 2
 
-#: What takes the place of a line of a log, with blanks up to its end.
+#: Stands in the place of a line of a log, with blanks up to its end.
 _NO_LINE = b'{"event":"deleted"}'
 
 #: Columns of the log that name a URL whose line goes, beside those of the tables.

@@ -1,4 +1,4 @@
-"""What follows a crawl is fed while the crawl runs.
+"""Followers of a crawl are fed while the crawl runs.
 
 Place in the flow: :mod:`gossamer.crawls.followers` has a worker call :func:`follow_crawl` for each thing beside a crawl, and closes
 its input when everything is committed. Then the worker takes all that is committed by then, and answers with notes for a person.
@@ -13,7 +13,7 @@ from gossamer.query.following import Follower, ItemFileFollower, PackageFollower
 from gossamer.storage.tables.feeds import FollowerNote, FollowerOrder
 from gossamer.storage.tables.places import following
 
-#: Seconds between two looks for somebody who waits, and for the end.
+#: Seconds between two looks for requests that wait, and for the end.
 INTERVAL = 1.0
 
 #: Such looks from one commit of the search index to the next: a commit writes and merges segments, whatever is in it.
@@ -53,8 +53,8 @@ def _packages(directory: Path, rest: Rest, name: str) -> Follower:
     return PackageFollower(directory)
 
 
-#: What follows crawls, by the first word of its name; the rest, after a hyphen, says which. Each has a process of its own, so that
-#: a slow one holds up no other.
+#: Followers of crawls, by the first word of their names; the rest, after a hyphen, says which. Each has a process of its own,
+#: so that a slow one holds up no other.
 FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
     "items": _items,
     "triples": _triples,
@@ -66,7 +66,7 @@ FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
 
 
 def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[FollowerNote]:
-    """Feed what follows a crawl until there is nobody to wait for, then once more.
+    """Feed a follower of a crawl until the crawl has ended, then once more.
 
     Args:
         directory: the crawl directory.

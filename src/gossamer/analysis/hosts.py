@@ -51,7 +51,7 @@ class SiteRobots(msgspec.Struct, frozen=True):
     versions: list[RobotsVersion]
     """The newest first; fifty at most."""
     text: str
-    """What the last good answer held; empty where there is none, or the archive cannot be read."""
+    """Body of the last good answer; empty where there is none, or the archive cannot be read."""
 
 
 class HostPicture(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class HostPicture(msgspec.Struct, frozen=True):
 
 
 class _Logged(msgspec.Struct, frozen=True):
-    """What is read of a line of the log."""
+    """The fields that are read of a line of the log."""
 
     url: str
     host: str
@@ -75,7 +75,7 @@ class _Logged(msgspec.Struct, frozen=True):
 
 
 def picture_of(directory: Path, name: str) -> HostPicture:
-    """What a crawl, which may be at work, knows of a host.
+    """The knowledge of a crawl, which may be at work, of a host.
 
     Raises:
         UsageError: it is not the name of a host, or there is no crawl.

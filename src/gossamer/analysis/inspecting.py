@@ -1,4 +1,7 @@
-"""Documents without a crawl: what the process and link stages make of one, put together for `gossamer inspect`."""
+"""Documents without a crawl: the process and link stages, put together to read one document.
+
+Place in the flow: `gossamer inspect` and `gossamer rdf` read files and fetched pages here, as a crawl with every detail on would.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Self
@@ -45,7 +48,7 @@ class DocumentFingerprints(msgspec.Struct, frozen=True):
 
 
 class Inspection(msgspec.Struct, frozen=True):
-    """What `gossamer inspect` prints of one document, in this order."""
+    """The output of `gossamer inspect` for one document, in this order."""
 
     url: str
     outcome: str
@@ -60,7 +63,7 @@ class Inspection(msgspec.Struct, frozen=True):
     title: str
     language: str
     robots: tuple[str, ...]
-    """What the page says to robots, in meta tags and header fields."""
+    """Directives of the page to robots, in meta tags and header fields."""
     canonical: str
     base: str
     links: list[LinkSeen]
@@ -70,9 +73,9 @@ class Inspection(msgspec.Struct, frozen=True):
     """Characters of its prose."""
     fingerprints: DocumentFingerprints
     structured_data: list[MetaItem | Thing]
-    """What `meta` elements say, then what RDFa, JSON-LD and microdata say of each subject."""
+    """Data of `meta` elements, then of RDFa, JSON-LD and microdata by subject."""
     structured_data_left_out: dict[str, int]
-    """What of it was not understood, was over a limit, or was dropped by the filter, by kind."""
+    """Pieces of it that were not understood, were over a limit, or were dropped by the filter, by kind."""
     trouble: str
     error: str
 
@@ -101,7 +104,7 @@ class Inspecting:
         await self._process.stop()
 
     async def inspect(self, url: str, response: Response, base: str = "") -> Inspection:
-        """What is seen in an answer.
+        """Read an answer.
 
         Args:
             url: canonical URL of the document.

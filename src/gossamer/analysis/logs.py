@@ -33,7 +33,7 @@ Entry = dict[str, Any]
 
 
 class LogChoice(msgspec.Struct, frozen=True):
-    """The entries that somebody wants to see; nothing given leaves nothing out."""
+    """The entries that are asked for; nothing given leaves nothing out."""
 
     agents: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -73,9 +73,6 @@ class CrawlLog:
         self._files = [_GrowingFile(self.directory / NOTES_LOG), _GrowingFile(self.directory / STEERING_LOG)]
         self._files += self._logs(known)
 
-    def __repr__(self) -> str:
-        return f"<CrawlLog of {self.directory}>"
-
     def _members(self) -> list[str]:
         return [member(text).agent for text in members_of(self.directory)]
 
@@ -87,7 +84,7 @@ class CrawlLog:
 
     @property
     def is_at_work(self) -> bool:
-        """Somebody runs the crawl, or an agent of it works on alone."""
+        """The crawl runs, or an agent of it works on alone."""
         return any(holder_of(lock) for lock in (self.directory / STATE_DIRECTORY).glob("*/lock"))
 
     def read(self) -> Iterator[Entry]:

@@ -1,4 +1,7 @@
-"""Which file of a mirror a document becomes. Pure: URLs in, names out, the same for the same URLs.
+"""Names and links of a mirror. Pure: URLs in, names and changed links out, the same for the same URLs.
+
+Place in the flow: :mod:`gossamer.analysis.mirror_writing` names the file of each document here and changes its links;
+:mod:`gossamer.analysis.replaying` changes links in the same way.
 
 A name is made of the URL: host, path, query, an extension by which a browser that opens the file knows what it is. URLs are
 strangers' words: a name holds nothing that leads out of the folder, that a file system refuses, or that two files share, even where
@@ -12,11 +15,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
+from gossamer.engine.sheet import build
+from gossamer.engine.wiring import Wiring
 from gossamer.parsing.html import MAX_WITHIN, PLACES, REFRESH
+from gossamer.parsing.links import JoinCache, LinksSheet, normaliser, resolve_links, with_queries
 from gossamer.parsing.other_links import css_places
 from gossamer.parsing.requisites import CANDIDATE, REQUISITES, waiting
 from gossamer.values.relations import CSS_URL
 from gossamer.values.url import endpoint_of, path_of, scheme_of
+from gossamer.values.visit import Found
 
 #: Bytes of one part of a name, of a query in it, and of a whole name. File systems take 255 and 4,096.
 MAX_PART = 120
@@ -192,7 +199,7 @@ for _tag, _place in PLACES.items():
 for _tag, _places in REQUISITES.items():
     _LINKS.setdefault(_tag, set()).update(_places)
 
-#: What would keep a browser from using a file that was rewritten, or that lies on a disk.
+#: Attributes that would keep a browser from using a file that was rewritten, or that lies on a disk.
 _IN_THE_WAY = ("integrity", "crossorigin", "nonce")
 
 
@@ -287,3 +294,28 @@ def _changed_set(value: str, change: Change) -> str:
             new = url if url.startswith("data:") else change(url, CSS_URL)
             written.append(f"{new} {described}".strip())
     return ", ".join(written)
+
+
+class LinkTargets:
+    """Says which URL a link of an archived document leads to, by the rules by which its crawl followed links."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        """`wiring` is the crawl's own."""
+        plan = wiring.components.get("links")
+        settings = plan.settings if plan is not None and plan.use == "links" else {}
+        self._normalise = normaliser(build(LinksSheet, settings))
+        self._cache = JoinCache()
+
+    def target(self, href: str, relation: str, *, url: str, base: str, charset: str) -> str:
+        """The canonical URL; empty where the crawl could not follow the link.
+
+        Args:
+            href: the link as it is written.
+            relation: the kind of link, as `img src`.
+            url: the document that holds it, canonical.
+            base: the URL that its links are relative to.
+            charset: the document's encoding; empty for UTF-8.
+        """
+        found = with_queries((Found(href, relation),), base, charset)
+        links, _ = resolve_links(found, base, url, self._cache, 1, self._normalise)
+        return links[0].url if links else ""

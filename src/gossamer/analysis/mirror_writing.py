@@ -12,8 +12,15 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.analysis.link_targets import LinkTargets
-from gossamer.analysis.mirror import Change, as_reference, changed_css, changed_html, mirror_names, resolved_names
+from gossamer.analysis.mirror import (
+    Change,
+    LinkTargets,
+    as_reference,
+    changed_css,
+    changed_html,
+    mirror_names,
+    resolved_names,
+)
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
 from gossamer.documents.content_coding import undone
@@ -46,7 +53,7 @@ _MOST_CHANGED = MAX_READ
 
 
 class Mirrored(msgspec.Struct, frozen=True):
-    """What became of a mirror."""
+    """Counts of a mirror that was written."""
 
     files: int
     unchanged: int
@@ -131,7 +138,7 @@ class _Mirror:
         return Mirrored(len(files), self._unchanged, missing)
 
     def _write_entrance(self, names: Mapping[str, str]) -> None:
-        """`index.html` leads to the first seed: nobody has to know the name of its file."""
+        """`index.html` leads to the first seed: a reader need not know the name of its file."""
         first = next((self._names[seed] for seed in self._seeds if seed in self._names), next(iter(names.values())))
         target = as_reference("index.html", first)
         refresh = f'<meta http-equiv="refresh" content="0; url={target}">'

@@ -1,7 +1,7 @@
 """The part of a crawl's wiring that is run again over its archive: the stages between fetch and commit, cut at both ends.
 
-Place in the flow: :mod:`reprocess` plans what this makes, with a producer of archived visits before it and a consumer of rows
-behind.
+Place in the flow: :mod:`gossamer.analysis.reprocess` plans this wiring, with a producer of archived visits before it and a consumer
+of rows behind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ REMEMBERING = frozenset({"content-seen", "url-seen"})
 #: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
 FINGERPRINTS = 1_000_000
 
-#: What says of an answer whether it was the last of its page, by its name in the catalog.
+#: The provider that says of an answer whether it was the last of its page, by its name in the catalog.
 RULINGS = "archived-rulings"
 
 
@@ -74,7 +74,7 @@ def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPla
 
 
 def _at_rest(plan: ProviderPlan) -> ProviderPlan:
-    """What stands for a provider while nothing is fetched and the ledger belongs to the crawl; most stand for themselves."""
+    """The stand-in for a provider while nothing is fetched and the ledger belongs to the crawl; most stand for themselves."""
     if plan.use == "politeness":
         return ProviderPlan(RULINGS)
     if plan.use != "ledger-fingerprints":

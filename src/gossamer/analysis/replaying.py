@@ -1,10 +1,13 @@
-"""Archived pages that are made ready to be shown, each in a process that can be killed.
+"""Archived pages that are made ready to be shown, and the short-lived addresses at which they are.
 
-Place in the flow: the dashboard has a worker (:mod:`gossamer.engine.workers`) make each page and sheet of a replay ready
-(:mod:`gossamer.dashboard.questions`). Pictures need no parser: :func:`replayed` hands them over in the dashboard's own process.
+Place in the flow: the dashboard has a worker (:mod:`gossamer.engine.workers`), which can be killed, make each page and sheet of a
+replay ready (:mod:`gossamer.dashboard.questions`). Pictures need no parser: :func:`replayed` hands them over in the dashboard's
+own process.
 
-What a page could fetch, run or send is forbidden by the policy that the dashboard sends with it. Here every link is led into the
-archive, and what a policy does not cover is taken out: links that browsers look up ahead, and places that a click would lead to.
+Promises: a replayed page reaches nothing but the archive. The policy that the dashboard sends with it forbids it to fetch, run or
+send anything else; here every link is led into the archive, and links go that a policy does not cover: those that browsers look up
+ahead, and places that a click would lead to. A replayed page has no origin, so that a browser sends no cookie with its requests:
+its addresses themselves say what may be seen, are signed, and are good for as long as the page.
 """
 
 import hashlib
@@ -18,8 +21,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from gossamer.analysis.link_targets import LinkTargets
-from gossamer.analysis.mirror import changed_css, changed_html
+from gossamer.analysis.mirror import LinkTargets, changed_css, changed_html
 from gossamer.crawls.directory import read_wiring
 from gossamer.documents import charset
 from gossamer.documents.document import Document
@@ -34,12 +36,6 @@ from gossamer.values.task import Task
 from gossamer.values.url import canonical
 from gossamer.values.visit import HTML_TYPES, Response, Visit
 
-# Addresses of archived documents in a replay: short-lived, and good for nobody who was not given them. Pure.
-#
-# Place in the flow: a replayed page has no origin, so that a browser sends no cookie with what the page asks for. Its addresses
-# themselves say what may be seen: the dashboard signs those that it gives out, and those that stand in a page that it gives out
-# (:mod:`gossamer.analysis.replaying`). What a page leads to is good for as long as the page, and no longer.
-
 #: Where replays are.
 REPLAY = "/replay"
 
@@ -48,7 +44,7 @@ LASTS = 3_600
 
 
 class ReplayAsked(msgspec.Struct, frozen=True):
-    """What one address shows."""
+    """The document that one address shows."""
 
     crawl: str
     """The key of the crawl."""
@@ -68,15 +64,12 @@ class ReplayAddresses:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def __repr__(self) -> str:
-        return "<ReplayAddresses>"
-
     def of(self, asked: ReplayAsked) -> str:
         """The address: a path with its query."""
         return f"{REPLAY}?{urlencode({**msgspec.to_builtins(asked), 'sign': self._sign(asked)})}"
 
     def read(self, query: bytes, now: float) -> ReplayAsked | None:
-        """What an address shows; None where we did not make it, or its time is over.
+        """The document that an address shows; None where we did not make it, or its time is over.
 
         Args:
             query: its query.
@@ -131,7 +124,7 @@ _UNTOUCHED = ("data:", "javascript:", "mailto:", "tel:")
 
 
 class ReplayQuestion(msgspec.Struct, frozen=True):
-    """What is to be shown."""
+    """A page that is to be shown."""
 
     directory: str
     """Of the crawl."""
@@ -141,7 +134,7 @@ class ReplayQuestion(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """What a browser gets."""
+    """An answer to a browser."""
 
     media_type: str
     """As it is sent; empty where `target` says where to go on."""
@@ -157,7 +150,7 @@ class NeedsParsing(Exception):
 def replayed(
     directory: Path, asked: ReplayAsked, addresses: ReplayAddresses, *, may_parse: bool, is_picture: bool = False
 ) -> Replayed:
-    """What stands at an address.
+    """The answer to an address.
 
     Args:
         directory: the crawl's.

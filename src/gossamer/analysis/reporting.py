@@ -21,7 +21,7 @@ TRAPS = ReportSpec(
 #: Every report, by name, in the order in which they are told.
 REPORTS = {**SPECS, TRAPS.name: TRAPS}
 
-#: Reports whose first section lists what somebody may want to mend.
+#: Reports whose first section lists troubles of the site.
 TROUBLES = tuple(name for name, spec in REPORTS.items() if spec.is_trouble)
 
 #: Every report at once.

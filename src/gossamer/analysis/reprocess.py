@@ -1,9 +1,10 @@
-"""Processors over the stored archive, without a request (row R11): the stages between fetch and commit, run again.
+"""Processors over the stored archive, without a request: the stages between fetch and commit, run again.
 
-The wiring of the crawl, or another one, is cut at both ends: a producer that reads visits out of the archive stands where fetch
-was, a consumer that writes rows where commit was. What remembers other pages (content-seen, URL-seen) is left out: what it
-decided is in the tables. Near-duplicates are compared anew, in the order of the archive, since texts may be read otherwise.
-Then the tables are switched to the new rows at once (:mod:`gossamer.query.table_rewrites`).
+Place in the flow: `gossamer reprocess` and the Python interface call :func:`reprocess`. The wiring of the crawl, or another one, is
+cut at both ends (:mod:`gossamer.analysis.replayed_wiring`): a producer that reads visits out of the archive stands where fetch was,
+a consumer that writes rows where commit was. Stages that remember other pages (content-seen, URL-seen) are left out: what they
+decided is in the tables. Near-duplicates are compared anew, in the order of the archive, since texts may be read otherwise. Then
+the tables are switched to the new rows at once (:mod:`gossamer.query.table_rewrites`).
 """
 
 import contextlib
@@ -60,7 +61,7 @@ FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file,
 
 
 class Reprocessed(msgspec.Struct, frozen=True):
-    """What a run over the archive did."""
+    """Counts of a run over the archive."""
 
     crawl: str
     documents: int
@@ -98,7 +99,7 @@ def reprocess(
         report: takes what goes wrong with what follows the crawl.
 
     Raises:
-        UsageError: there is no crawl, or no such processor; or the crawl has handlers, and nobody brings them.
+        UsageError: there is no crawl, or no such processor; or the crawl has handlers, and they are not given.
         WiringError: the wiring has no stages to run.
     """
     wiring, catalog = wiring or crawl_wiring(directory), catalog or shipped_catalog()
@@ -157,9 +158,6 @@ class Reprocessing:
         self.wiring = between(with_processors(wiring, processors, catalog))
         plan(self.wiring, catalog)
 
-    def __repr__(self) -> str:
-        return f"<Reprocessing {self.directory}>"
-
     async def run(self) -> Reprocessed:
         """Read, process, replace.
 
@@ -194,7 +192,7 @@ class Reprocessing:
         return [name for name in replaceable(self.directory) if name in self._asked]
 
     async def _follow(self) -> None:
-        """What follows the crawl is made again out of the new rows; that of a crawl that runs does so itself."""
+        """Followers of the crawl are made again out of the new rows; those of a crawl that runs do so themselves."""
         following = Following(self.directory, CrawlOptions(), self._report, triples="triples" in self._asked)
         following.register()
         await following.start(once=True)
@@ -288,7 +286,6 @@ class ArchivedRulings(Provider[NoSettings]):
     """Knows a failure that was tried again by its outcome: the last try is called otherwise. Implements `spiders.Rulings`."""
 
     def expected(self, answer: Answer) -> RetryDecision:
-        """See the contract."""
         is_last = answer.outcome not in TRANSIENT or answer.outcome is Outcome.GONE_AFTER_RETRIES
         return DONE if is_last else RetryDecision(Disposition.RETRY)
 

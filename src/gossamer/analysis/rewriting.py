@@ -169,7 +169,7 @@ class Rewriting(ABC):
 
     @abstractmethod
     def told(self) -> Any:
-        """What was done, for the person."""
+        """The counts, for the person."""
 
     # -- the order
 
@@ -283,7 +283,7 @@ class Rewriting(ABC):
         return {file: end for ledger in self.ledgers for file, end in ledger.committed_ends().items()}
 
     def archive(self) -> Iterator[tuple[str, Iterator[Span]]]:
-        """The committed records of each file of the archive. Raises CrawlDirectoryError where one is damaged."""
+        """The committed records of each file of the archive. Raises CrawlDirectoryError: one is damaged."""
         for file, end in sorted(self.ends().items()):
             if file.startswith(f"{WARC_DIRECTORY}/"):
                 yield file, self._records(self.directory / file, end)

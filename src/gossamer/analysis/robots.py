@@ -1,4 +1,7 @@
-"""Robots verdicts without a crawl: the gate and the protocol module, put together to ask a few sites."""
+"""Robots verdicts without a crawl: the gate and the protocol module, put together to ask a few sites.
+
+Place in the flow: `gossamer robots` asks here.
+"""
 
 from collections.abc import Sequence
 from typing import Self

@@ -29,7 +29,7 @@ SECTION = 200
 
 
 class TableQuestion(msgspec.Struct, frozen=True):
-    """What is asked: a statement, or a report."""
+    """A question: a statement, or a report."""
 
     directory: str
     """Of the crawl."""

@@ -34,7 +34,7 @@ ROTATE_BYTES = 1 << 30
 #: Bytes that are copied at once.
 _PIECE = 1 << 20
 
-#: What a capture says of itself, in the order of the last names of :data:`SCANNED`.
+#: Fields of a capture, in the order of the last names of :data:`SCANNED`.
 _FIELDS = (
     "warc-target-uri",
     "warc-date",
@@ -46,7 +46,7 @@ _FIELDS = (
 
 
 class Trimmed(msgspec.Struct, frozen=True):
-    """What a trim did."""
+    """Counts of a trim."""
 
     versions: int
     visits: int
@@ -273,7 +273,7 @@ class _Moves:
             names.append(len(self._names) - 1)
 
     def place(self, record: Location) -> Location | None:
-        """Where a record lies from now on; None where it stays."""
+        """The place of a record from now on; None where it stays."""
         old, new, names = self._by_file.get(record.file, (array("Q"), array("Q"), array("L")))
         at = bisect_left(old, record.offset)
         if at == len(old) or old[at] != record.offset:

@@ -35,15 +35,15 @@ MOST = 50
 
 
 class Verified(msgspec.Struct):
-    """What was found."""
+    """Findings about a crawl."""
 
     crawl: str
     findings: list[str] = []
-    """What is wrong; the first :data:`MOST` of it."""
+    """Damages; the first :data:`MOST` of them."""
     more: int = 0
     """Further findings."""
     notes: list[str] = []
-    """What is no damage, and yet to be known."""
+    """Things to know that are no damage."""
     files: int = 0
     """Files of which something was committed."""
     records: int = 0
@@ -151,7 +151,7 @@ def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> Non
 
 
 class _Places:
-    """Where the captures of the archive lie."""
+    """The places of the captures of the archive."""
 
     def __init__(self) -> None:
         self._offsets: dict[str, array[int]] = {}
@@ -215,7 +215,7 @@ def _check_rows(directory: Path, ledger: RocksLedger, places: _Places, ends: Map
         if place is None:
             continue
         if not (directory / place.file).exists():
-            # A file that somebody still counts as written was told of already.
+            # A file that a ledger still counts as written was told of already.
             gone[place.file] += place.file not in ends
             continue
         if not places.has(place.file, place.offset, place.length):
@@ -236,7 +236,7 @@ def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
-    """Each line is an event, or a row. What it names may be lost, where a crawl went on without: it tells what was."""
+    """Each line is an event, or a row. The record that it names may be lost, where a crawl went on without."""
     with suppress(FileNotFoundError):  # rows that are tables meanwhile
         for number, _, _ in unreadable_lines(directory / file, end):
             told.find(f"{file}, line {number} is not {'an event' if file.startswith(LOG_FOLDER) else 'a row'}")

@@ -15,7 +15,7 @@ from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.tables.places import CRAWL_FILE
 
-#: Seconds for an answer: whoever watches would rather say that there is none than wait for long.
+#: Seconds for an answer: a watcher would rather say that there is none than wait for long.
 PATIENCE = 5.0
 
 
@@ -37,9 +37,6 @@ class CrawlWatch:
         self._patience = patience
         self._control: Control | None = None
         self._resting: tuple[object, CrawlStanding] | None = None
-
-    def __repr__(self) -> str:
-        return f"<CrawlWatch of {self.directory}>"
 
     def look(self, *, units: bool = False, agent: str = "") -> CrawlStanding:
         """How the crawl stands now; with `units` also what every unit of a running one has counted.

@@ -11,7 +11,7 @@ import click
 
 from gossamer.cli.output import tell_damage
 from gossamer.cli.telling import tell, tell_plain
-from gossamer.query.engine import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS, WORDS_FORMS
+from gossamer.query.contract import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS, WORDS_FORMS
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from gossamer.dashboard.questions import KeptQuestions, ReportNames
 from gossamer.dashboard.rewiring import Offered, Rewired, Rewiring
 from gossamer.dashboard.sites import KeptSites, Layout, ListedSites
 from gossamer.query.archived import ArchivedView
+from gossamer.query.contract import Answerable, TripleAnswer
 from gossamer.query.host_list import COLUMNS, MOST
-from gossamer.query.questions import Answerable, TripleAnswer
 from gossamer.storage.tables.row_tables import SAMPLES
 
 _REF = "#/components/schemas/{name}"

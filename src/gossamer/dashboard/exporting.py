@@ -19,7 +19,7 @@ from typing import Annotated
 import msgspec
 
 from gossamer.engine import processes
-from gossamer.query.engine import EXPORT_FORMS, TABLE_FORMS
+from gossamer.query.contract import EXPORT_FORMS, TABLE_FORMS
 from gossamer.values.errors import UsageError
 
 #: Exports that are made at once; each may take a core.

@@ -29,8 +29,8 @@ from gossamer.dashboard.questions import (
     answerable,
 )
 from gossamer.dashboard.sites import Layout, layouts_folder, read_layout, write_layout
+from gossamer.query.contract import Answerable
 from gossamer.query.host_list import MOST
-from gossamer.query.questions import Answerable
 from gossamer.storage.tables.row_tables import SampleRow
 from gossamer.values.errors import GossamerError, UsageError
 

@@ -27,8 +27,7 @@ from gossamer.dashboard.pages import PageQuestion, page_names
 from gossamer.dashboard.sites import config_folder, read_kept, write_kept
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import WorkerFailed, answered
-from gossamer.query.engine import check_index, check_triples
-from gossamer.query.questions import Answerable, SearchQuestion, TripleQuestion
+from gossamer.query.contract import Answerable, SearchQuestion, TripleQuestion, check_index, check_triples
 from gossamer.values.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:

@@ -1,6 +1,8 @@
-"""Documents by URL: found in the index, in runs that are not merged yet, and in row logs that have no run yet.
+"""Documents by URL, and the index by which they are found.
 
-Place in the flow: `gossamer cat` and :mod:`gossamer.analysis.reprocess` read here; it works while the crawl runs.
+Place in the flow: `gossamer cat` and :mod:`gossamer.analysis.reprocess` find documents here, in the index, in runs that are not
+merged yet, and in row logs that have no run yet; it works while the crawl runs. :mod:`gossamer.query.convert` has the index made
+again from the archive where it is lost or cut: of committed records alone, and of none that cannot be read.
 """
 
 import contextlib
@@ -23,7 +25,7 @@ from gossamer.values.visit import Location
 
 
 class ArchivedDocument(msgspec.Struct, frozen=True):
-    """What the archive keeps of one fetch."""
+    """The records of one fetch in the archive."""
 
     record: ArchivedRecord
     """The response or revisit record of the fetch itself."""
@@ -124,11 +126,7 @@ def _digits(date: str) -> str:
     return "".join(letter for letter in date[:19] if letter.isdigit())
 
 
-# The index made again from the archive, where it is lost or cut: committed records alone, and none that cannot be read.
-#
-# Place in the flow: :mod:`gossamer.query.convert` calls :func:`runs_of` when what it noted of the index
-# (:mod:`gossamer.storage.tables.manifest`) and what is there differ. It reads all of the archive, and holds the lines of
-# one part of it at a time.
+# The index made again. It reads all of the archive, and holds the lines of one part of it at a time.
 
 #: Lines that are sorted at once: 30 MB of them.
 _LINES = 100_000
@@ -194,13 +192,13 @@ def _is_kept(span: Span, beside: bytes) -> bool:
 
 
 def _told(beside: bytes, name: bytes) -> str:
-    """What the record beside an answer says under a name; empty where it says nothing."""
+    """A field of the record beside an answer; empty where it has none."""
     lines = (line for line in beside.split(b"\r\n") if line.startswith(name + b":"))
     return next(lines, b"").partition(b":")[2].strip().decode("utf-8", "replace")
 
 
 def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "") -> Capture:
-    """What an index line is made from, read out of a record of the archive that holds an answer.
+    """The source of an index line, read out of a record of the archive that holds an answer.
 
     Args:
         span: the record.

@@ -1,6 +1,8 @@
-"""An archived document as a person reads it: text, header fields and record, in bounded pieces, as text and nothing else.
+"""Archived documents: as visits that were just fetched, as texts, and as a person reads them.
 
-Place in the flow: the dashboard shows it beside the story of a URL. `gossamer cat` writes documents out whole.
+Place in the flow: :mod:`gossamer.analysis.reprocess` sends visits out of the archive through processors again, and the search index
+takes their texts. The dashboard shows text, header fields and record beside the story of a URL, in bounded pieces, as text and
+nothing else. `gossamer cat` writes documents out whole.
 """
 
 from collections.abc import Mapping
@@ -26,10 +28,6 @@ from gossamer.values.request_identity import Redirects, Requested
 from gossamer.values.task import Task
 from gossamer.values.url import canonical
 from gossamer.values.visit import HTML_TYPES, Location, MobileOrigin, Response, Visit
-
-# Visits out of the archive, as they were when they had just been fetched, and their texts.
-#
-# Place in the flow: :mod:`gossamer.analysis.reprocess` sends them through processors again; the search index takes their texts.
 
 _PLAIN = Requested()
 
@@ -63,7 +61,7 @@ def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
 
 
 def _request(row: Mapping[str, Any]) -> Requested | None:
-    """What was asked for beside the URL, as far as handlers see it: what was sent is in the archive alone."""
+    """The request beside the URL, as far as handlers see it: the archive alone has the bytes that were sent."""
     mark, label, data = row.get("request") or "", row.get("label") or "", row.get("data")
     redirects: Redirects = "keep" if row.get("redirects") == "keep" else "follow"
     made = Requested(
@@ -135,7 +133,7 @@ def _beginning(text: bytes) -> str:
     return text[: 4 * MAX_TEXT + 4].decode("utf-8", "replace")
 
 
-#: Characters of a text or a source that are shown at most: more than anybody reads in a window.
+#: Characters of a text or a source that are shown at most: more than a person reads in a window.
 SHOWN = 200_000
 
 #: Bytes that are decoded for them: a character takes four at most.
@@ -160,7 +158,7 @@ class ArchivedView(msgspec.Struct, frozen=True):
     charset: str
     """Empty where the document is no text."""
     text: str
-    """What a page says to its readers; empty of what is no HTML."""
+    """The text of a page for its readers; empty for other documents."""
     source: str
     """The document itself as text; empty where it is none."""
     is_cut: bool
@@ -178,7 +176,7 @@ class ArchivedView(msgspec.Struct, frozen=True):
 
 
 def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
-    """What the archive of a crawl, which may be at work, has of a URL.
+    """The versions of a URL in the archive of a crawl, which may be at work.
 
     Args:
         directory: the crawl's.
@@ -202,7 +200,7 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
 
 
 def reader_of(directory: Path) -> ArchiveReader:
-    """What reads the archive of a crawl, which may be at work.
+    """A reader of the archive of a crawl, which may be at work.
 
     Raises:
         UsageError: there is no crawl.

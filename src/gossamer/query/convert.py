@@ -49,13 +49,13 @@ _LARGE = 8 << 20
 
 
 class Converted(msgspec.Struct, frozen=True):
-    """What :func:`convert` did."""
+    """Counts of :func:`convert`."""
 
     segments: int = 0
     captures: int = 0
     """Lines of the index, where it was written."""
     remade: str = ""
-    """What was wrong with the index, where it was made again from the archive."""
+    """The damage of the index, where it was made again from the archive."""
     unreadable: int = 0
     """Gaps of the archive that were met meanwhile: what lay there is not in the index."""
     busy: bool = False
@@ -63,7 +63,7 @@ class Converted(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """What had to be made again, in words; empty where nothing had."""
+        """The parts that had to be made again, in words; empty where none had."""
         if not self.remade:
             return ""
         gaps = f", without {self.unreadable} damaged places of it" if self.unreadable else ""
@@ -137,7 +137,7 @@ def _convert_one(directory: Path, segment: Segment, tables: Mapping[str, TableSp
 
 
 def _remove_converted(directory: Path) -> None:
-    """Let go of segments that are tables now, and of files that newer ones replace, unless somebody reads."""
+    """Let go of segments that are tables now, and of files that newer ones replace, unless another program reads."""
     with removing(directory) as alone:
         if not alone:
             return
@@ -146,7 +146,7 @@ def _remove_converted(directory: Path) -> None:
                 segment.path.unlink()
         stands = manifest(directory)
         if stands.gone:
-            # The rows of these are in newer files: nobody misses them.
+            # The rows of these are in newer files.
             write_notes(directory, with_tables(notes_of(directory), dict.fromkeys(stands.gone)))
         for name in stands.gone:
             (directory / TABLES / name).unlink(missing_ok=True)
@@ -158,7 +158,7 @@ def _remove_converted(directory: Path) -> None:
 def write_index(directory: Path) -> Converted:
     """Merge all runs into the index, or make it again from the archive where it or a run is lost or cut.
 
-    Runs go when the index holds them and nobody reads. Call it while `converting`.
+    Runs go when the index holds them and no program reads. Call it while `converting`.
     """
     notes = notes_of(directory)
     runs, index = sorted(directory.glob("state/*/index/*.cdxj")), directory / INDEX

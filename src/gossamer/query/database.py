@@ -1,9 +1,9 @@
 """SQL over a crawl: tables, and rows that are not tables yet, while the crawl runs or after.
 
-Place in the flow: `gossamer query` and :mod:`export` ask here. A :class:`Database` looks at the directory once, so a question
-sees one state: Parquet files by name, and of row logs the whole lines that were there. All files stand, as links or
-copies under names of ours, in one folder; then DuckDB is shut off from every other file and from the network, its settings are
-locked, and only statements that ask are taken. Rows are strangers' words: they are bound to columns, never to SQL.
+Place in the flow: `gossamer query`, exports and reports ask here. A :class:`Database` looks at the directory once, so a question
+sees one state: Parquet files by name, and of row logs the whole lines that were there. All files stand, as links or copies under
+names of ours, in one folder; then DuckDB is shut off from every other file and from the network, its settings are locked, and only
+statements that ask are taken. Rows are strangers' words: they are bound to columns, never to SQL.
 """
 
 import contextlib
@@ -19,7 +19,6 @@ from gossamer.engine.sheet import nearest
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
 from gossamer.query.item_tables import asks_for_items, make_item_views
-from gossamer.query.latest_visits import find_superseded, is_noted, note_once
 from gossamer.query.schema import (
     EVERY,
     FIRST_COPIES,
@@ -31,6 +30,7 @@ from gossamer.query.schema import (
     tables_of,
     with_copies,
 )
+from gossamer.query.versions import find_superseded, is_noted, note_once
 from gossamer.query.views import DERIVED, MACROS, VIEWS
 from gossamer.storage.recovery import crawl_id
 from gossamer.storage.tables.manifest import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
@@ -39,7 +39,7 @@ from gossamer.storage.tables.row_tables import COPIES
 from gossamer.storage.tables.segments import segments
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
-#: What a question may take of memory; beyond, it spills to the disk.
+#: Memory that a question may take; beyond, it spills to the disk.
 MEMORY = "1GB"
 
 #: The table of one row that names the crawl.
@@ -50,7 +50,7 @@ PAGES = "pages"
 
 _NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
 
-#: Rows that are held at once between DuckDB and whoever prints them.
+#: Rows that are held at once between DuckDB and the printer.
 ROWS_AT_ONCE = 1_000
 
 
@@ -86,7 +86,7 @@ class Database:
         """Files whose rows are in no answer, since they are not what they were."""
         self._item_views: list[str] | None = None
         self._names: dict[str, str] = {}
-        """What DuckDB calls a file -> what it is called in the crawl directory."""
+        """Name of a file for DuckDB -> its name in the crawl directory."""
         self._directory = directory
         self._pages: list[Path] = []
         """The Parquet files of `pages`."""
@@ -154,7 +154,7 @@ class Database:
         self.tables += [*self._latest, *self._views, *self._derived]
 
     def _settle(self, question: str) -> None:
-        """Make what a question names and nobody asked for before: views of latest visits, and what needs these."""
+        """Make views that a question names for the first time: those of latest visits, and those that need these."""
         asked = set(_names_in(question, self.tables))
         if not asked or asked & {*self._latest, *self._views, *self._derived}:
             self._make_latest()
@@ -194,7 +194,7 @@ class Database:
         self._create(name, sql)
 
     def _sound(self, directory: Path, files: Sequence[Path]) -> list[Path]:
-        """Those that can be read. What nobody noted, in a crawl of an older version, is known by its ends alone."""
+        """Those that can be read. A file without a note, in a crawl of an older version, is known by its ends alone."""
         left_out = {damage.file for damage in self.damaged}
         found = []
         for path in files:

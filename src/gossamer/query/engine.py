@@ -1,7 +1,7 @@
 """DuckDB as this package uses it: how it is opened, how row logs and Parquet are named to it, and how tables are written.
 
-It is imported as `_duckdb`, the module that all of it is in: `duckdb` around it adds data frames and other guests, for 60 ms of
-CPU at the end of every crawl.
+Place in the flow: everything of this room that asks or writes tables opens its connection here. It is imported as `_duckdb`, the
+module that all of it is in: `duckdb` around it adds data frames and other guests, for 60 ms of CPU at the end of every crawl.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,13 @@ import _duckdb
 from gossamer.engine.files import scratch, too_little_memory
 from gossamer.query.schema import empty, select_from_log
 from gossamer.storage.tables.contract import TableSpec
-from gossamer.storage.tables.places import INDEX_DIRECTORY, TRIPLES, has_rows
 from gossamer.values.errors import UsageError
 
 Connection = _duckdb.DuckDBPyConnection
 Error = _duckdb.Error
 StatementType = _duckdb.StatementType
 
-#: What DuckDB may take while it converts; beyond, it spills to the disk.
+#: Memory that DuckDB may take while it converts; beyond, it spills to the disk.
 MEMORY = "256MB"
 
 #: Rows of a Parquet file that are packed together. DuckDB's own 122,880 cost the converter 40 MB more.
@@ -45,7 +44,7 @@ def select_table(table: TableSpec | None, files: Sequence[Path], logs: Sequence[
     """SQL that reads a table out of Parquet files and row logs, with the columns that it has to have.
 
     Args:
-        table: None where nobody said what it is; its columns are those of its files then.
+        table: None where no declaration says its columns; they are those of its files then.
         files: Parquet files, at least one where `table` is None.
         logs: row logs.
     """
@@ -111,77 +110,8 @@ class ParquetWriter:
         self.prepare(sql, target).replace(target)
 
     def prepare(self, sql: str, target: Path) -> Path:
-        """The answer beside the file `target`, under the name that is returned: whoever calls puts it into its place."""
+        """The answer beside the file `target`, under the name that is returned: the caller puts it into its place."""
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f"{target.name}.new")
         self._connection.execute(f"COPY ({sql}) TO '{self.link(target.parent) / fresh.name}' ({PARQUET})")
         return fresh
-
-
-# Which derived stores a crawl has, by the names of its files: no library of such a store is loaded to say so.
-#
-# Place in the flow: commands, the processes that answer, and the dashboard ask here before they open the index or the triples.
-
-#: The file beside those of tantivy that notes the format of an index.
-INDEX_FORMAT_FILE = "gossamer.json"
-
-
-def index_path(directory: Path) -> Path:
-    """Where the index of a crawl lies."""
-    return directory / INDEX_DIRECTORY
-
-
-def has_index(directory: Path) -> bool:
-    """Whether a crawl has an index, of whatever version."""
-    return (index_path(directory) / INDEX_FORMAT_FILE).exists()
-
-
-def check_index(directory: Path) -> None:
-    """Refuse a crawl that keeps no index.
-
-    Raises:
-        UsageError: it does not.
-    """
-    if not has_index(directory):
-        raise UsageError(f"{directory} has no index; make one with: gossamer index {directory}")
-
-
-def check_triples(directory: Path) -> None:
-    """Refuse a crawl that keeps no triples.
-
-    Raises:
-        UsageError: it does not.
-    """
-    if not ((directory / TRIPLES).is_dir() or has_rows(directory, "triples")):
-        raise UsageError(
-            f"{directory} keeps no triples; crawl with --rdf, or make them of what it archived: "
-            f"gossamer reprocess {directory} --rdf"
-        )
-
-
-# The forms in which a crawl is exported: their names, and how files of them end.
-#
-# Place in the flow: `gossamer export` and the dashboard's form take these and no others.
-
-#: Forms of the triples of a crawl (`--rdf`), and how their files end.
-TRIPLE_FORMS = {"nquads": ".nq", "turtle": ".ttl", "jsonld": ".jsonld", "rdfxml": ".rdf"}
-
-#: Forms that write one table.
-TABLE_FORMS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
-
-#: The copy to browse, which is a folder.
-FOLDER_FORM = "folder"
-
-#: Forms of words (:mod:`gossamer.words`); Markdown is a folder.
-WORDS_FORMS = {"markdown": "", "chunks": ".jsonl"}
-
-#: All of them, and how their files end.
-EXPORT_FORMS = {
-    "wacz": ".wacz",
-    **TABLE_FORMS,
-    "cdxj": ".cdxj",
-    "urls": ".txt",
-    FOLDER_FORM: "",
-    **WORDS_FORMS,
-    **TRIPLE_FORMS,
-}

@@ -1,8 +1,12 @@
 """The feed of a table: every committed row once and in order, out of row logs and of the Parquet that they become.
 
-Place in the flow: processes other than the agent read here, while the crawl runs and after (:mod:`following`). A segment
-and its Parquet file have the same rows in the same order, so a mark holds for both. Of the run that still writes, only what
-the agent has published as committed is read: a row that is undone by a kill was never seen here.
+Place in the flow: processes other than the agent read here, while the crawl runs and after (:mod:`gossamer.query.following`). A
+segment and its Parquet file have the same rows in the same order, so a mark holds for both. Of the run that still writes, only rows
+are read that the agent has published as committed: a row that is undone by a kill was never seen here.
+
+Row logs whose columns are texts are read without DuckDB, which takes about 3 us a row to parse a frame, to unnest it and to hand
+the rows to Python; here it is a third of that, for feeds of millions of short rows, such as triples. The rows are those of
+:func:`gossamer.query.schema.select_from_log`, which a test compares.
 """
 
 import itertools
@@ -23,15 +27,11 @@ from gossamer.storage.tables.feeds import CountingConsumer, FeedBatch, FeedConsu
 from gossamer.storage.tables.places import reading, run_of_name, table_files
 from gossamer.storage.tables.segments import CommittedMark, Segment, committed, open_runs, segments
 
-# Rows of a row log whose columns are texts, read without DuckDB: for feeds of millions of short rows, such as triples.
-#
-# Place in the flow: a feed (:mod:`gossamer.query.feeds`) reads logs here where it can. DuckDB takes about 3 us a row to parse a
-# frame, to unnest it and to hand the rows to Python; here it is a third of that. The rows are those of
-# :func:`gossamer.query.schema.select_from_log`, which a test compares.
+# Row logs of texts.
 
 TextRow = tuple[object, ...]
 
-#: What reads one column: from a decoded line, and from how many rows it has.
+#: Reads one column, from a decoded line and the number of its rows.
 _Read = Callable[[Any, int], Sequence[str | None]]
 
 
@@ -50,9 +50,6 @@ class TextRows:
         self._decode = msgspec.json.Decoder(line).decode
         self._readers = [_reader(one) for one in chosen]
         self._first = next((one.name for one in table.columns if one.is_many), "")
-
-    def __repr__(self) -> str:
-        return f"<TextRows of {len(self._readers)} columns>"
 
     def of(self, path: Path, start: int, end: int) -> Iterator[tuple[list[TextRow], int]]:
         """The rows of each line of a log from byte `start` to byte `end`, with the line's length.
@@ -122,7 +119,7 @@ _ROWS_READ = 1_000
 #: Characters after which a batch is given whatever a consumer would hold: memory follows neither pages nor their values.
 _MOST_CHARACTERS = 32_000_000
 
-#: Parquet files are called after their segment; others were made by `reprocess`, or by somebody else, and come first.
+#: Parquet files are called after their segment; others were made by `reprocess`, or by other programs, and come first.
 _MADE = re.compile(r"(?P<agent>[a-z0-9-]+)-(?P<run>\d{14,}-[0-9a-f]{8})-(?P<serial>\d{6})\.parquet")
 
 
@@ -145,7 +142,7 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """What is committed of a table at one instant."""
+    """The committed files of a table at one instant."""
 
     generation: int
     parts: list[_Part]
@@ -160,9 +157,6 @@ class Feed:
         self._table = table
         self._known: dict[tuple[str, str, int], tuple[int, int]] = {}
         """File -> rows that were read of it, and the byte behind them: what grows is not read again from its beginning."""
-
-    def __repr__(self) -> str:
-        return f"<Feed {self._table} of {self._directory}>"
 
     def give(self, consumer: FeedConsumer, sight: Sight | None = None) -> int:
         """Give a consumer all that is committed and that it has not taken yet; returns the number of rows.
@@ -218,7 +212,7 @@ class Feed:
         return counted
 
     def _waiting(self, consumer: FeedConsumer | CountingConsumer, sight: Sight) -> tuple[FeedMark, list[_Part]]:
-        """Where a consumer is, and the files that may have rows for it; one of another generation begins anew."""
+        """The mark of a consumer, and the files that may have rows for it; one of another generation begins anew."""
         mark = consumer.mark()
         if mark.generation != sight.generation:
             consumer.rebuild(sight.generation)
@@ -226,7 +220,7 @@ class Feed:
         return mark, [part for part in sight.parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
 
     def look(self) -> Sight:
-        """What is committed now. Whoever holds :func:`places.reading` can :meth:`give` it later, without what comes meanwhile."""
+        """The files that are committed now. While `reading`, they can be given later, without rows that come meanwhile."""
         # Segments first, then who may write, then how far: a run is cut back before the next one is marked as open.
         logs = [one for one in segments(self._directory) if one.table == self._table]
         still_open = open_runs(self._directory)
@@ -293,7 +287,7 @@ def _is_ahead(part: _Part, mark: FeedMark) -> bool:
 
 
 def _committed_end(segment: Segment, told: CommittedMark) -> int | None:
-    """Where what is committed ends in a segment of the run that writes; None where all of it is."""
+    """The end of the committed rows in a segment of the run that writes; None where all of it is committed."""
     serial, end = told.ends.get(segment.table, (0, 0)) if told.run == segment.run else (0, 0)
     return None if segment.serial < serial else end if segment.serial == serial else 0
 

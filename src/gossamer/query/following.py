@@ -1,7 +1,8 @@
-"""What follows a crawl, and how it is fed: while the crawl runs, and once more when it has ended.
+"""Followers of a crawl, and how they are fed: while the crawl runs, and once more when it has ended.
 
-Place in the flow: the process of a follower (:mod:`gossamer.analysis.following`) calls :func:`feed_until`. Who wants to be fed
-beside a crawl is a :class:`Follower`.
+Place in the flow: the process of a follower (:mod:`gossamer.analysis.following`) calls :func:`feed_until` with a :class:`Follower`:
+of item files, of consumers of installed packages, or of the search index and databases, whose consumers are tried again when they
+fail.
 """
 
 import time
@@ -20,7 +21,7 @@ from gossamer.storage.tables.feeds import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import PACKAGE_FOLLOWERS, reading
 from gossamer.values.errors import GossamerError
 
-#: The entry point group by which installed packages offer consumers. What is offered is called with the crawl directory, and
+#: The entry point group by which installed packages offer consumers. An offer is called with the crawl directory, and
 #: gives a consumer. A crawl has those that its `state/followers/` names: one empty file each, which the package makes.
 GROUP = "gossamer.followers"
 
@@ -34,19 +35,19 @@ Rest = Callable[[], bool]
 class Follower:
     """One thing that follows a crawl."""
 
-    #: Rests between two looks at the feeds, where nobody waits.
+    #: Rests between two looks at the feeds, where no request waits.
     rests = 1
 
     def consumers(self) -> Sequence[FeedConsumer]:
-        """What is fed next: in this order, and seen in the opposite one, so that no feed is ahead of those before it."""
+        """The consumers to feed next: in this order, and seen in the opposite one, so that no feed is ahead of those before it."""
         return ()
 
     def is_awaited(self) -> bool:
-        """Somebody waits for what is committed by now."""
+        """A request waits for the rows that are committed by now."""
         return False
 
     def look(self) -> None:
-        """The feeds are looked at next: who waits by now will be served."""
+        """The feeds are looked at next: requests that wait by now will be served."""
 
     def has_looked(self) -> None:
         """Everything has what was committed at the last :meth:`look`."""
@@ -59,7 +60,7 @@ class Follower:
         """Everything is given: write what is written at the end."""
 
     def told(self) -> list[FollowerNote]:
-        """What a person has to know at the end."""
+        """Notes for a person at the end."""
         return []
 
     def close(self) -> None:
@@ -100,7 +101,7 @@ class PackageFollower(Follower):
         """Find them.
 
         Raises:
-            UnknownName: nobody offers what the crawl names, or that cannot be loaded.
+            UnknownName: no package offers the name, or the offer cannot be loaded.
         """
         names = sorted(path.name for path in directory.glob(f"{PACKAGE_FOLLOWERS}/*"))
         self._consumers = [_offered(name)(directory) for name in names]
@@ -190,11 +191,8 @@ def _rested(follower: Follower, rest: Rest) -> bool:
     return False
 
 
-# A follower whose consumers are tried again when they fail: databases that start anew, disks that were full.
-#
-# Place in the flow: the process of a follower (:mod:`gossamer.analysis.following`) makes one of the search index, and one
-# of each sink. A consumer that fails is closed, and opened again after a pause that grows; the others are fed meanwhile.
-# What it could not take stays in the tables, and the next run gives it.
+# Consumers that are tried again. One that fails is closed, and opened again after a pause that grows; the others are fed meanwhile.
+# Rows that it could not take stay in the tables, and the next run gives them.
 
 #: Seconds that a consumer which fails is left out, at most: the number of looks doubles with each failure.
 _LONGEST_PAUSE = 30
@@ -286,13 +284,12 @@ class RetryingFollower(Follower):
         return [trial.consumer for trial in self._tried if trial.consumer is not None]
 
     def failed(self, consumer: FeedConsumer, error: Exception) -> None:
-        """See the class above it."""
         for trial in self._tried:
             if trial.consumer is consumer:
                 trial.fail(error)
 
     def has_looked(self) -> None:
-        """Who was fed and did not fail has everything."""
+        """Consumers that were fed and did not fail have everything."""
         for trial in self._tried:
             if trial.consumer is not None:
                 trial.succeed()

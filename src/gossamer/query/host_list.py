@@ -1,6 +1,6 @@
 """The hosts of a crawl as a list that is searched, sorted and shown page by page, however many there are.
 
-Place in the flow: the dashboard keeps one for each crawl whose hosts somebody looks at. The list is a table in the memory of its
+Place in the flow: the dashboard keeps one for each crawl whose hosts a person looks at. The list is a table in the memory of its
 process. It follows the feeds of `pages` and `host_notes`, so that new rows alone bring it up to date. It says what the table
 `hosts` says, which counts all pages anew for each question.
 """
@@ -33,7 +33,7 @@ MOST = 500
 #: Characters of a host's name at most (RFC 1035).
 LONGEST_NAME = 253
 
-#: What DuckDB may take for a list; a million hosts need about a fifth of it. Beyond, it spills to the disk.
+#: Memory that DuckDB may take for a list; a million hosts need about a fifth of it. Beyond, it spills to the disk.
 MEMORY = "512MB"
 
 #: Bits of a whole number without its sign.
@@ -50,7 +50,7 @@ _NUMBERS = {
     "last_seen": "epoch_us(last_seen)",
 }
 
-#: What is counted of pages (`p_`), and the newest note of a host (`n_`), until they are shown.
+#: Counts of pages (`p_`), and the newest note of a host (`n_`), until they are shown.
 _TABLES = """
 CREATE TABLE hosts (host VARCHAR, p_pages BIGINT, p_errors BIGINT, p_ip VARCHAR, p_seen TIMESTAMP, n_at TIMESTAMP,
     n_pages BIGINT, n_errors BIGINT, n_ip VARCHAR, n_seen TIMESTAMP, robots_state VARCHAR, delay DOUBLE);
@@ -136,9 +136,6 @@ class HostList:
         self._feeds = Feed(self._directory, "pages"), Feed(self._directory, "host_notes")
         self.made_at = 0.0
         """Seconds since the epoch; 0 before the first :meth:`refresh`."""
-
-    def __repr__(self) -> str:
-        return f"<HostList of {self._directory}>"
 
     def close(self) -> None:
         """Let go of everything; a refresh that is under way ends as one that failed."""
@@ -284,7 +281,7 @@ def _sorted(reader: Connection, text: str, sort: str, descending: bool) -> Any:
 
 
 def _places(keys: Any) -> Any:
-    """Where whole numbers stand in order, equal ones as they came.
+    """The places of whole numbers in order, equal ones as they came.
 
     Key and place in one number are sorted in a quarter of the time that a stable sort of keys takes: 26 against 107 ms of CPU for
     a million.

@@ -1,9 +1,9 @@
-"""Item files: what processors take out of pages, in a file beside the crawl.
+"""Item files: the items that processors take out of pages, in a file beside the crawl.
 
 Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.storage.tables.feeds`). A note in the crawl directory says how
-far the file is whole; what a kill leaves behind that is cut off when the file is opened again, and its rows come once more.
+far the file is whole; bytes behind that, which a kill left, are cut off when it is opened again, and their rows come once more.
 JSON lines and CSV grow while the crawl runs. Of the other forms the rows are kept beside the note, and the file is written when
-the crawl stops.
+the crawl stops. A small database beside the note has the keys of items that no two rows may share.
 """
 
 import hashlib
@@ -19,11 +19,8 @@ from gossamer.query.item_rows import ItemLayout, ItemValues, csv_text, fields_in
 from gossamer.storage.tables.feeds import FeedBatch, FeedMark
 from gossamer.storage.tables.places import ITEM_FILE_NOTES
 
-# The keys that the items of a file have, so that no two rows share one: a small database beside the file's note.
-#
-# Place in the flow: :mod:`item_files` asks here which items of a batch are new. A key is kept with the place in the file
-# where its batch ends. Keys of a batch that was not finished, since the process was killed, lie behind the end that the
-# note says, and are dropped.
+# Keys are kept with the place in the file where their batch ends. Keys of a batch that a kill cut short lie behind the end
+# that the note says, and are dropped.
 
 #: Bytes of a key's digest: two different keys among a billion share one with a chance of 1 : 10^20.
 _DIGEST = 16
@@ -34,9 +31,6 @@ class ItemKeys:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-
-    def __repr__(self) -> str:
-        return f"<ItemKeys {self._path}>"
 
     def drop_behind(self, end: int) -> None:
         """Forget the keys of batches that end behind this place of the file."""
@@ -86,7 +80,7 @@ class ItemFileNote(msgspec.Struct, frozen=True):
     fields: tuple[str, ...] | None = None
     """Names of the items' fields that are columns of a CSV file; None before its first row."""
     layout: ItemLayout = ItemLayout()
-    """What is written of which items."""
+    """The items and fields that are written."""
     doubles: int = 0
     """Items that were left out, since an earlier one has their key."""
     version: int = 0
@@ -94,13 +88,13 @@ class ItemFileNote(msgspec.Struct, frozen=True):
 
 
 def note_path(directory: Path, file: Path) -> Path:
-    """Where the note of an item file lies."""
+    """The path of the note of an item file."""
     name = hashlib.sha256(str(file.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return directory / ITEM_FILE_NOTES / f"{name}.json"
 
 
 def known_layout(directory: Path, file: Path) -> ItemLayout | None:
-    """What the crawl writes to a file; None where it does not write to it."""
+    """The layout of a file that the crawl writes; None where it does not write to it."""
     try:
         return _read(note_path(directory, file)).layout
     except FileNotFoundError:
@@ -170,18 +164,15 @@ class ItemFile:
         return ItemFileNote(self._note.file, mark=mark, layout=self._note.layout, version=_VERSION)
 
     def mark(self) -> FeedMark:
-        """See the contract."""
         return self._note.mark
 
     def rebuild(self, generation: int) -> None:
-        """See the contract."""
         self._keep(self._beginning(FeedMark(generation)))
         if self._rows.exists():
             os.truncate(self._rows, 0)
         self._keys.drop_behind(0)
 
     def take(self, batch: FeedBatch) -> None:
-        """See the contract."""
         found = items_of(batch.columns, batch.rows, self._note.layout)
         items, keys = self._without_doubles(found)
         fields = self._note.fields
@@ -227,7 +218,6 @@ class ItemFile:
         return json_text(items, layout)
 
     def finish(self) -> list[str]:
-        """See the contract."""
         told = []
         if self._note.doubles:
             key = ", ".join(self._note.layout.key)

@@ -1,7 +1,7 @@
-"""Items as rows of a file: which fields are columns, what a cell holds, and what a line of JSON says. Pure.
+"""Items as rows of a file: which fields are columns, the values of cells, and lines of JSON. Pure.
 
-Place in the flow: :mod:`item_files` keeps what these functions make of the rows of the feed, :mod:`item_tables` writes Parquet and
-spreadsheets by the same columns. An item is its fields; three more values say where it comes from.
+Place in the flow: :mod:`gossamer.query.item_files` keeps rows of the feed in these forms, :mod:`gossamer.query.item_tables` writes
+Parquet and spreadsheets by the same columns. An item is its fields; three more values say where it comes from.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ import msgspec
 from gossamer.query.printing import csv_cell, csv_line, json_line
 from gossamer.values.errors import UsageError
 
-#: What every row says beside the item's fields, and what it is called where the item has a field of that name.
+#: Columns of every row beside the item's fields, and their names where the item has a field of that name.
 ORIGIN = {"kind": "item_kind", "url": "page_url", "visit": "item_visit"}
 
 #: The last column of a file whose columns are settled: as JSON, the fields that no other column holds.
@@ -27,12 +27,12 @@ VALUE = "value"
 #: Columns that a file has at most: the names come from pages.
 MOST_COLUMNS = 200
 
-#: Characters of a column's name, at most. Longer ones are no fields that anybody meant.
+#: Characters of a column's name, at most. Longer ones are no fields that an author meant.
 _LONGEST_NAME = 200
 
 
 class ItemLayout(msgspec.Struct, frozen=True):
-    """What is written of which items. It belongs to the file, and stays as it is when a crawl goes on."""
+    """The items and fields that are written. It belongs to the file, and stays as it is when a crawl goes on."""
 
     kind: str = ""
     """Only items of this kind; empty for all."""
@@ -61,7 +61,7 @@ class ItemValues(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def origin(self) -> tuple[str, str, str]:
-        """Where it comes from, in the order of :data:`ORIGIN`."""
+        """Kind, URL and visit, in the order of :data:`ORIGIN`."""
         return (self.kind, self.url, self.visit)
 
 
@@ -128,7 +128,7 @@ def as_object(item: ItemValues, layout: ItemLayout) -> dict[str, Any]:
 
 
 def key_of(item: ItemValues, layout: ItemLayout) -> bytes | None:
-    """What no two items of a file share; None for an item that lacks one of the fields, and for a file without a key."""
+    """The key that no two items of a file share; None for an item that lacks one of its fields, and for a file without a key."""
     if not layout.key:
         return None
     known = _named(item)
@@ -154,7 +154,7 @@ def csv_text(items: Iterable[ItemValues], layout: ItemLayout, fields: Sequence[s
 
 
 def plain(value: Any) -> Any:
-    """What stands in one cell: lists and objects as JSON."""
+    """The value of one cell: lists and objects as JSON."""
     return msgspec.json.encode(value).decode() if isinstance(value, dict | list) else value
 
 

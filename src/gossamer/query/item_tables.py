@@ -1,6 +1,8 @@
-"""Items in one piece: a JSON list, a Parquet file, a spreadsheet. Each is written whole beside its name, and put there at once.
+"""Items as tables: files that are written in one piece, and views with a column for each field.
 
-Place in the flow: :mod:`item_files` keeps rows while a crawl runs, and has them written here when it stops.
+Place in the flow: :mod:`gossamer.query.item_files` keeps rows while a crawl runs, and has a JSON list, a Parquet file or a
+spreadsheet written here when it stops, whole beside its name, and put there at once. :mod:`gossamer.query.database` makes the views
+for a question that names one, since the fields have to be looked for in all rows.
 """
 
 import itertools
@@ -193,10 +195,8 @@ WHOLE_FORMS: dict[str, Callable[[Path, Items, ItemLayout], list[str]]] = {
 }
 
 
-# Items as columns: a view `item.KIND` for each kind of items, with a column for each of their fields.
-#
-# Place in the flow: :mod:`database` makes these views for a question that names one, since the fields have to be looked for
-# in all rows. The names come from pages: they stand in SQL quoted, and in paths of JSON only where they need no escape.
+# Views `item.KIND`. The names of their columns come from pages: they stand in SQL quoted, and in paths of JSON only where they need
+# no escape.
 
 #: The schema that the views are in.
 SCHEMA = "item"
@@ -206,10 +206,10 @@ MOST_KINDS = 200
 
 _ASKED = re.compile(rf'(?i)\b"?{SCHEMA}"?\s*\.')
 
-#: What can stand in a path of JSON and in a quoted name as it is.
+#: Names that can stand in a path of JSON and in a quoted name as they are.
 _PLAIN = re.compile(r'[^"*\\\x00-\x1f\x7f]{1,200}\Z')
 
-#: What DuckDB calls a value of JSON -> the type that a column has which holds such values alone.
+#: DuckDB's name of a value of JSON -> the type of a column that holds such values alone.
 _VIEW_TYPES = {"VARCHAR": "VARCHAR", "BOOLEAN": "BOOLEAN", "BIGINT": "BIGINT", "UBIGINT": "UBIGINT", "DOUBLE": "DOUBLE"}
 _NUMBERS = frozenset(("BIGINT", "UBIGINT", "DOUBLE"))
 

@@ -22,7 +22,7 @@ MEASURED = 1_000
 #: Characters of a cell that a table shows; the other forms have it whole.
 CELL = 100
 
-#: What makes a spreadsheet calculate (OWASP, "CSV Injection").
+#: Beginnings that make a spreadsheet calculate (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -119,7 +119,7 @@ def json_line(value: object) -> str:
 
 
 def _json_value(value: object) -> object:
-    """What msgspec writes otherwise than a reader expects: instants are UTC, bytes base64, and there is no NaN."""
+    """A value as a reader of JSON expects it: instants are UTC, bytes base64, and there is no NaN."""
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         return value.isoformat(timespec="microseconds") + "Z"
     if isinstance(value, bytes):

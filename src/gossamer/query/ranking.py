@@ -28,7 +28,7 @@ DAMPING = 0.85
 #: Ranks add up to 1. The sum is done when all of them together changed by less than this, or after so many rounds.
 ENOUGH, MOST_ROUNDS = 1e-6, 100
 
-#: What DuckDB may take of memory while it numbers URLs; beyond, it spills to the disk.
+#: Memory that DuckDB may take while it numbers URLs; beyond, it spills to the disk.
 MEMORY = "2GB"
 
 Numbers = NDArray[np.int32]
@@ -36,7 +36,7 @@ Ranks = NDArray[np.float64]
 
 
 class RankedGraph(msgspec.Struct, frozen=True):
-    """What was counted."""
+    """Counts of a ranking."""
 
     urls: int
     links: int

@@ -21,7 +21,7 @@ _ROW, _LABEL, _LONGEST = 20, 300, 420
 #: Characters of a label.
 _LABEL_LETTERS = 44
 
-#: What a browser may follow: nothing that runs.
+#: Schemes that a browser may follow: none that runs anything.
 _LINK = re.compile(r"https?://[^\s<>\"]{1,2000}\Z")
 
 _STYLE = """

@@ -1,4 +1,8 @@
-"""Reports of links: which there are, which are broken, and which redirect."""
+"""Ready-made reports of a crawl, declared as SQL over its tables.
+
+Place in the flow: :mod:`gossamer.analysis.reporting` has :func:`make_report` ask for the rows of a report; the command line and
+:mod:`gossamer.query.report_html` show them.
+"""
 
 from typing import Any
 
@@ -8,11 +12,6 @@ from gossamer.query.database import Database
 from gossamer.query.schema import IS_PAGE, mark_of, words
 from gossamer.query.views import BROKEN
 from gossamer.values.outcome import DOCUMENTS
-
-# What a report is before it is asked, and what it is afterwards.
-#
-# Place in the flow: :mod:`graph`, :mod:`content` and :mod:`health` declare reports, :mod:`asking` makes them of a crawl's
-# tables, :mod:`html` and the command line show them.
 
 
 class BarPlot(msgspec.Struct, frozen=True):
@@ -375,10 +374,6 @@ SLOW = ReportSpec(
     ),
 )
 
-
-# Makes reports of a crawl's tables.
-#
-# Place in the flow: :mod:`gossamer.analysis.reporting` asks here for every report whose rows are in tables.
 
 #: The reports that are SQL, by name.
 SPECS = {

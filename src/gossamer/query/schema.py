@@ -16,7 +16,7 @@ from gossamer.values.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outc
 from gossamer.values.request_identity import WITH_COOKIES
 from gossamer.values.visit import HTML_TYPES, PageChange
 
-#: What is added to the name of a table for the view that has the rows of every visit.
+#: Added to the name of a table for the view that has the rows of every visit.
 EVERY = "_all"
 
 #: The columns that tell visits of a URL apart in rows of older programs, which have no id.
@@ -77,7 +77,7 @@ def select_from_log(table: TableSpec, logs: Sequence[Path]) -> str:
 
 
 def _value(column: ColumnSpec, first: str) -> str:
-    """What a row of the table has where the log has a row, or a frame of them."""
+    """The value in a row of the table where the log has a row, or a frame of them."""
     name = f'"{column.name}"'
     if column.host_of:
         urls = f'"{column.host_of}"'
@@ -183,7 +183,7 @@ def superseded(telling: bool) -> str:
 def latest(table: TableSpec, every: str) -> str:
     """SQL of the rows of the latest visits, out of the view `every`.
 
-    A table that the fetch itself makes shows the last visit of a URL. What processing found holds until a later visit finds
+    A table that the fetch itself makes shows the last visit of a URL. The rows that processing made hold until a later visit finds
     something else: an answer `304`, or one that did not come, takes nothing away.
     """
     if table.page is None:

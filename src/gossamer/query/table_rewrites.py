@@ -117,7 +117,7 @@ def _new_tables(directory: Path, run: int) -> Iterator[_NewTables]:
 
 
 class TableChange(msgspec.Struct, frozen=True):
-    """What happens to the rows of a table, as SQL over its rows `t`."""
+    """A change of the rows of a table, as SQL over its rows `t`."""
 
     gone: str
     """The condition of the rows that go."""
@@ -126,7 +126,7 @@ class TableChange(msgspec.Struct, frozen=True):
     columns: str = "t.*"
     """The columns of the rows that stay."""
     joined: str = ""
-    """What they are joined with; one row of it at most for each."""
+    """A join; one row of it at most for each of theirs."""
 
 
 def remove_rows(directory: Path, target: DeletionTarget) -> int:
@@ -203,7 +203,7 @@ class Basis(msgspec.Struct, frozen=True):
     run: int
     files: dict[str, list[Path]]
     tables: dict[str, TableSpec]
-    """What these tables are."""
+    """The declarations of these tables."""
 
 
 def replaceable(directory: Path) -> list[str]:
@@ -212,7 +212,7 @@ def replaceable(directory: Path) -> list[str]:
 
 
 def basis(directory: Path, names: Sequence[str]) -> Basis:
-    """What a run that begins now and writes rows of these tables replaces; `pages` is one of them."""
+    """The basis of a run that begins now and writes rows of these tables; `pages` is one of them."""
     tables = {name: table for name, table in tables_of(directory).items() if name in names}
     files = {name: table_files(directory, name).current for name in tables}
     return Basis(manifest(directory).run + 1, files, tables)

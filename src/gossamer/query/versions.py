@@ -1,22 +1,86 @@
-"""Which versions of pages are more than are kept of each URL, and the tables without them.
+"""Versions of pages: which visits another visit of the same URL came after, and which are more than are kept.
 
-Place in the flow: `gossamer trim` (:mod:`gossamer.analysis.trimming`) scans the archive, asks :func:`choose` what stays, copies
-it elsewhere, and calls :func:`move_rows`. The rules of :mod:`gossamer.query.schema` say which visits tell something of a
-document; those of :mod:`gossamer.query.archive` say which record a revisit repeats.
+Place in the flow: :class:`gossamer.query.database.Database` asks before the first question that names a view of latest visits. Of a
+crawl whose URLs were all visited once, the tables are the views; a note in its directory says so of the Parquet files that there
+are, since finding it out reads every URL (0.4 s for a million pages). `gossamer trim` (:mod:`gossamer.analysis.trimming`) scans
+the archive, asks :func:`choose` what stays, copies it elsewhere, and calls :func:`move_rows`. The rules of
+:mod:`gossamer.query.schema` say which visits tell something of a document; those of :mod:`gossamer.query.archive` say which
+record a revisit repeats.
 """
 
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from gossamer.engine.files import scratch
 from gossamer.query.engine import Connection, connect, select_table
-from gossamer.query.schema import TELLS, WHEN, tables_that_ship
+from gossamer.query.schema import EVERY, SUPERSEDED, TELLS, WHEN, superseded, tables_that_ship
 from gossamer.query.table_rewrites import TableChange, rewrite_tables
 from gossamer.storage.tables.contract import VISIT, TableSpec
 from gossamer.storage.tables.places import table_files
 
-#: What a line of a scanned capture holds, and its types in SQL.
+#: Where it is noted that every URL was visited once.
+NOTE = "state/visited-once.json"
+
+#: Bytes of tables from which a note is worth a file: below, the question takes some hundredths of a second.
+WORTH_A_NOTE = 1 << 22
+
+
+class VisitedOnce(msgspec.Struct, frozen=True):
+    """Says of some files of `pages` that no URL is in them twice."""
+
+    files: str
+    """A digest of their names, sizes and times."""
+
+
+def find_superseded(connection: Connection) -> bool:
+    """Make the tables of visits that others came after; False where there is none."""
+    pages = f"pages{EVERY}"
+    again = f"SELECT 1 FROM {pages} GROUP BY hash(url) HAVING count(*) > 1 LIMIT 1"
+    # Two URLs may have one hash: what is found by it is only worth a closer look.
+    found = bool(connection.execute(again).fetchall())
+    is_any = False
+    for is_made, name in SUPERSEDED.items():
+        # A table, not a view: DuckDB then knows how small it is, and asks it once for each row of what it is compared with.
+        rows = superseded(is_made) if found else f"SELECT url, visit, fetched_at, attempt FROM {pages} WHERE false"
+        connection.execute(f"CREATE TEMP TABLE {name} AS {rows}")
+        is_any = is_any or bool(found and connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall())
+    return is_any
+
+
+def is_noted(directory: Path, files: Sequence[Path]) -> bool:
+    """It is known of these files that every URL was visited once."""
+    try:
+        note = msgspec.json.decode((directory / NOTE).read_bytes(), type=VisitedOnce)
+    except (OSError, msgspec.MsgspecError):
+        return False
+    return note.files == _digest(files)
+
+
+def note_once(directory: Path, files: Sequence[Path]) -> None:
+    """Keep that for later questions where it is worth it; a directory that cannot be written is asked anew each time."""
+    if sum(path.stat().st_size for path in files) < WORTH_A_NOTE:
+        return
+    path = directory / NOTE
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        fresh.write_bytes(msgspec.json.encode(VisitedOnce(_digest(files))))
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+
+
+def _digest(files: Sequence[Path]) -> str:
+    told = [(path.name, status.st_size, status.st_mtime_ns) for path in files for status in (path.stat(),)]
+    return hashlib.sha256(msgspec.json.encode(sorted(told))).hexdigest()
+
+
+# Old versions that go.
+
+#: Fields of a line of a scanned capture, and their types in SQL.
 SCANNED = {
     "file": "VARCHAR",
     "start": "BIGINT",
@@ -35,7 +99,7 @@ _VISITS = {"url": "VARCHAR", VISIT: "VARCHAR", "fetched_at": "TIMESTAMP", "attem
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """What :func:`choose` found."""
+    """Counts of :func:`choose`."""
 
     visits: int
     """Visits of the table `pages` that go."""

@@ -9,7 +9,7 @@ from gossamer.query.schema import TELLS, host_of, mark_of, words
 from gossamer.values.outcome import ERRORS, Outcome
 from gossamer.values.visit import PageChange
 
-#: What a link leads to when it is broken: a dead link is an answer of the server, everything else a failure.
+#: Outcomes of the target of a broken link: a dead link is an answer of the server, everything else a failure.
 BROKEN = ERRORS | {Outcome.CLIENT_ERROR}
 
 #: Redirects that are followed to say where a link ends: more than a crawl's own limit.

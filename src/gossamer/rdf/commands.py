@@ -234,7 +234,7 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     It listens only on this machine, and changes nothing. It prints its address; the token in the address is new each
     time, and anybody who knows it can ask. In a browser the address shows a form.
     """
-    from gossamer.query.engine import check_triples
+    from gossamer.query.contract import check_triples
     from gossamer.rdf.store.asking import QuestionLimits
     from gossamer.rdf.store.serving import serve
     from gossamer.storage.tables.places import crawl_directory

@@ -18,7 +18,7 @@ import tantivy
 
 from gossamer.documents.text import MAX_TEXT, TextChoice
 from gossamer.engine.sheet import show_count
-from gossamer.query.engine import INDEX_FORMAT_FILE, check_index, has_index, index_path
+from gossamer.query.contract import INDEX_FORMAT_FILE, check_index, has_index, index_path
 from gossamer.query.schema import tells
 from gossamer.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
 from gossamer.storage.checksums import drop_sums, sum_up

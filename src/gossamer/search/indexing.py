@@ -8,9 +8,9 @@ from gossamer.crawls.directory import read_wiring
 from gossamer.documents.text import TextChoice
 from gossamer.engine.worker import Caller
 from gossamer.query.archived import ArchivedTexts
+from gossamer.query.contract import SearchQuestion
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
-from gossamer.query.questions import SearchQuestion
 from gossamer.search.asking import FACETS, Search, SearchFilters
 from gossamer.search.extras import add_extras, write_terms
 from gossamer.search.index import SearchIndex, indexed_text, remove_index

@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 from gossamer.cli.main import main
 from gossamer.dashboard.questions import Answers, SearchConsole, TripleConsole, answerable
 from gossamer.engine.worker import Use
-from gossamer.query.questions import SearchQuestion, TripleQuestion
+from gossamer.query.contract import SearchQuestion, TripleQuestion
 from gossamer.rdf.store.answers import CELL, answer
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import UsageError

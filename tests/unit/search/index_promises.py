@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.query.engine import has_index
+from gossamer.query.contract import has_index
 from gossamer.search.asking import Search
 from gossamer.search.index import SearchIndex
 from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark

@@ -14,8 +14,8 @@ import tantivy
 from gossamer.cli.main import main
 from gossamer.crawls.compiling import shipped
 from gossamer.engine.wiring import with_settings, write
+from gossamer.query.contract import has_index, index_path
 from gossamer.query.database import Database
-from gossamer.query.engine import has_index, index_path
 from gossamer.query.feeds import Feed
 from gossamer.query.ranking import rank_crawl
 from gossamer.search.asking import Search, SearchFilters, type_iris

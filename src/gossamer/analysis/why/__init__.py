@@ -1,9 +1,11 @@
-"""The story of one URL: where it came from, who judged it and how, when it was asked for, where it is kept (design
-promise 5).
+"""The story of one URL: how it was found, judged and fetched, and where it is kept.
 
-:mod:`telling` puts it together out of what the ledger knows, what log and link table tell (:mod:`traces`), and what the
-crawl's own filters and robots rules say (:mod:`verdicts`). The verdicts are those of now: a rule that was changed since
-is told as it stands.
+Place in the flow: `gossamer why` and the dashboard ask here. :mod:`telling` puts a story together out of what the ledger knows, of
+traces in log and link table (:mod:`traces`), and of what the crawl's own filters and robots rules say (:mod:`verdicts`).
+
+Promises: the verdicts are those of now: a rule that was changed since is told as it stands.
+
+Open first: :mod:`telling`.
 """
 
 from gossamer.analysis.why.telling import story_of

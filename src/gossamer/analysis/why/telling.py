@@ -1,6 +1,7 @@
-"""The story itself: puts together what the ledger knows, what traces there are and what judges say, and finds the words.
+"""The story itself: puts together what the ledger knows, traces and verdicts, and finds the words.
 
-The ledger is asked over the control socket while the crawl runs.
+Place in the flow: :func:`story_of` is what `gossamer why` and the dashboard call. The ledger is asked over the control socket while
+the crawl runs.
 """
 
 import asyncio
@@ -41,26 +42,6 @@ from gossamer.values.relations import child_depth
 from gossamer.values.task import Family
 from gossamer.values.url import canonical, host_of
 
-# The two sides of a URL whose agents exchange files: who found it, and who fetches it.
-#
-# Place in the flow: :mod:`telling` asks here. The ring says both, so that neither has to be kept with a URL.
-
-
-def other_owner(url: str, graph: Graph) -> str:
-    """The agent that fetches a URL, where it is another one than that of this crawl; empty otherwise."""
-    sheets = [node.sheet for node in graph.providers.values()]
-    own = next((sheet.agent for sheet in sheets if isinstance(sheet, FileOutboxSheet)), "")
-    ring = next((sheet for sheet in sheets if isinstance(sheet, RingSheet)), None)
-    if not own or ring is None:
-        return ""
-    owner = RingDesignation(ring).owner(host_of(url))
-    return "" if owner == own else owner
-
-
-def finder(source: str, graph: Graph) -> str:
-    """The agent that found what is linked from a page, where it is another one than that of this crawl; empty otherwise."""
-    return other_owner(source, graph) if source else ""
-
 
 def story_of(directory: Path, text: str) -> Story:
     """The story of a URL of a crawl, which may be at work.
@@ -85,7 +66,7 @@ def story_of(directory: Path, text: str) -> Story:
 
 
 def _deleted(gone: Deleted) -> str:
-    """What is said of a URL of which nothing is left."""
+    """The words for a URL of which nothing is left."""
     what = "it" if gone.kind == "url" else "its host"
     after = "may be fetched again when a page links there" if gone.forget else "is never fetched again"
     return f"{what} was deleted from this crawl at {gone.at}, and {after}"
@@ -98,7 +79,7 @@ def _normal_form(graph: Graph, url: str) -> str:
 
 
 def _known(directory: Path, url: str) -> Known:
-    """What the ledgers know: by word of the crawl while it runs, otherwise by themselves."""
+    """Facts of the ledgers: by word of the crawl while it runs, otherwise by themselves."""
     try:
         with Control(directory) as control:
             asked: Known = control.told(Why(url), Known)
@@ -114,7 +95,7 @@ def _known(directory: Path, url: str) -> Known:
 
 
 class _Traces(msgspec.Struct, frozen=True):
-    """What was found of the URL beside the ledger."""
+    """Traces of the URL beside the ledger."""
 
     visits: list[dict[str, Any]]
     links: list[LeadingLink] | None
@@ -131,7 +112,7 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
     visits = list(visits_of(directory, known.url))[-MOST_VISITS:]
     row = known.row
     is_redirect = row is not None and row.outcome is Outcome.REDIRECT
-    is_elsewhere = known.is_seen and bool(other_owner(known.url, graph))
+    is_elsewhere = known.is_seen and bool(_other_owner(known.url, graph))
     is_unmet = (
         row is None
         and known.task is None
@@ -180,7 +161,7 @@ def _told(asked: str, known: Known, traces: _Traces, graph: Graph) -> Story:
         visits=visits,
         outcome=str(row.outcome) if row else "",
         record=record,
-        found_by=finder(source, graph),
+        found_by=_other_owner(source, graph) if source else "",
         duplicate_of=row.duplicate_of if row else "",
         near_duplicate_of=_near_duplicate_of(visits),
         redirects=traces.redirects,
@@ -198,8 +179,8 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     row = known.row
     if known.flights:
         return "in_flight", "it is being fetched now"
-    if known.is_owed or (known.is_seen and row is None and other_owner(known.url, graph)):
-        return "owed", _owed(known, other_owner(known.url, graph) or "another agent")
+    if known.is_owed or (known.is_seen and row is None and _other_owner(known.url, graph)):
+        return "owed", _owed(known, _other_owner(known.url, graph) or "another agent")
     if known.aside is not None:
         return "set_aside", _aside(known.aside, known.evidence, verdicts)
     if known.lent is not None:
@@ -224,6 +205,17 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     return _unmet(known, verdicts, traces)
 
 
+def _other_owner(url: str, graph: Graph) -> str:
+    """The agent that fetches a URL, by the ring, where it is another one than that of this crawl; empty otherwise."""
+    sheets = [node.sheet for node in graph.providers.values()]
+    own = next((sheet.agent for sheet in sheets if isinstance(sheet, FileOutboxSheet)), "")
+    ring = next((sheet for sheet in sheets if isinstance(sheet, RingSheet)), None)
+    if not own or ring is None:
+        return ""
+    owner = RingDesignation(ring).owner(host_of(url))
+    return "" if owner == own else owner
+
+
 def _owed(known: Known, agent: str) -> str:
     """How a URL of another agent stands, which exchanges files with this one."""
     belongs = f"it belongs to {agent}, which fetches it"
@@ -234,7 +226,7 @@ def _owed(known: Known, agent: str) -> str:
     return f"{belongs}; it was written into {known.file}, which {agent} has not confirmed yet"
 
 
-#: Ends without a request: nobody has asked a server for the URL.
+#: Ends without a request: no server was asked for the URL.
 _UNASKED = {
     Outcome.ROBOTS_DENIED: "robots.txt denies it",
     Outcome.BLOCKED: "its host is blocked",
@@ -281,7 +273,7 @@ def _done(row: DocumentRow) -> str:
 
 
 def _lent(lent: LentTask, row: DocumentRow | None) -> str:
-    """Where a URL of a lent host is."""
+    """The place of a URL of a lent host, in words."""
     before = "" if row is None else f"it came home ({_done(row)}), and "
     if lent.crawler:
         return f"{before}mobile crawler {lent.crawler} carries it, at the runtime of its host"
@@ -289,7 +281,7 @@ def _lent(lent: LentTask, row: DocumentRow | None) -> str:
 
 
 def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
-    """Who brought it, as the beginning of a sentence; empty where we asked for it."""
+    """The crawler that brought it, as the beginning of a sentence; empty where we asked for it."""
     last = visits[-1] if visits else {}
     form = last.get("brought")
     if not form:
@@ -312,7 +304,7 @@ def _aside(family: Family, evidence: str, verdicts: Verdicts) -> str:
 
 
 def _led(known: Known, traces: _Traces) -> str:
-    """Where a redirect leads, as the rest of a sentence."""
+    """The targets of a redirect, as the rest of a sentence."""
     if known.row is None or known.row.outcome is not Outcome.REDIRECT:
         return ""
     rules = ", ".join(traces.visits[-1].get("rejected", ())) if traces.visits else ""
@@ -330,7 +322,7 @@ def _led(known: Known, traces: _Traces) -> str:
 
 
 def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
-    """Whose document it repeats, as the rest of a sentence."""
+    """The URL whose document it repeats, as the rest of a sentence."""
     if row.duplicate_of:
         return f"; its document is the same as that of {row.duplicate_of}, byte for byte"
     first = _near_duplicate_of(visits)
@@ -343,7 +335,7 @@ def _kept_out(visits: Sequence[Mapping[str, Any]]) -> str:
     return f"; its body was kept out of the archive: {rule}" if rule else ""
 
 
-#: What is said of a URL that was met and queued nowhere.
+#: The words for a URL that was met and queued nowhere.
 _CUT = "the budget of its host or domain was used up"
 
 
@@ -373,7 +365,7 @@ _UNLINKED = "no page that was processed so far links to it"
 
 
 def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]:
-    """The words for a URL that is in no link of a page that was processed, or that nobody can say this of."""
+    """The words for a URL that is in no link of a page that was processed, or of which this is not known."""
     if known.is_cut:
         return "refused", f"it was found, and {_CUT}"
     refused = next((judged for judged in verdicts.filters if judged.verdict), None)

@@ -1,4 +1,4 @@
-"""What log and link table tell of one URL: its visits, the links that lead to it, where its redirects lead.
+"""Traces of one URL in log and link table: its visits, the links that lead to it, the targets of its redirects.
 
 Place in the flow: telling a story asks here. The link table is asked as `gossamer query` does; a crawl that keeps none has no links
 to tell of.
@@ -36,7 +36,7 @@ class Normalised(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What one filter says."""
+    """The verdict of one filter."""
 
     gate: str
     """`follow`: of the link; `fetch`: of the task, before it is asked for."""
@@ -46,7 +46,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class RobotsWord(msgspec.Struct, frozen=True):
-    """What robots.txt says."""
+    """The word of robots.txt."""
 
     ruling: str
     """`allowed`, `denied`, `wait`, or `unknown` where the file has not been read."""
@@ -91,17 +91,17 @@ class Story(msgspec.Struct, frozen=True):
     outcome: str = ""
     """Of the last visit."""
     record: dict[str, Any] | None = None
-    """Where the archive keeps the last answer: file, offset, length."""
+    """The place of the last answer in the archive: file, offset, length."""
     duplicate_of: str = ""
     """The first URL of the same document, byte for byte."""
     near_duplicate_of: str = ""
     """The first URL of nearly the same text."""
     redirects: list[str] = []
-    """Where a redirect leads, each further redirect included; a loop ends with a URL that it had before."""
+    """The targets of a redirect, each further redirect included; a loop ends with a URL that it had before."""
     links: list[LeadingLink] = []
     """Links that lead to it, at most some."""
     host: dict[str, Any] | None = None
-    """What is known of its host."""
+    """Facts about its host."""
 
 
 def normalised(given: str, url: str) -> list[Normalised]:
@@ -152,7 +152,7 @@ _REDIRECTED = "SELECT target FROM links WHERE source = ? AND list_contains(?, re
 
 
 class Tables:
-    """What the tables of a crawl tell of links; a context manager."""
+    """Questions about links to the tables of a crawl; a context manager."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -174,7 +174,7 @@ class Tables:
         return next((str(url) for (url,) in self._database.ask(_CUT, (list(CUTS_OF_PAGES),))), "")
 
     def redirects_from(self, url: str, record: Location | None) -> list[str]:
-        """Where a URL leads that was answered with a redirect: each target in turn, up to one that came before.
+        """The targets of a URL that was answered with a redirect: each in turn, up to one that came before.
 
         Args:
             url: canonical.

@@ -1,4 +1,4 @@
-"""What the crawl's own filters and robots rules say of one URL, as they stand now.
+"""Verdicts of the crawl's own filters and robots rules on one URL, as they stand now.
 
 Place in the flow: telling a story asks here. The judges are made as the crawl makes them, in a life of their own; they ask
 no ledger, but what it knows of this URL.
@@ -30,7 +30,7 @@ from gossamer.values.visit import Link
 
 
 class Verdicts(msgspec.Struct, frozen=True):
-    """What each judge says."""
+    """The verdict of each judge."""
 
     filters: list[Judged]
     robots: RobotsWord | None
@@ -41,7 +41,7 @@ class Verdicts(msgspec.Struct, frozen=True):
 
 
 async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] = ()) -> Verdicts:
-    """What the crawl's own parts say about the URL now, and about each of these links to it."""
+    """Verdicts of the crawl's own parts on the URL, and on each of these links to it."""
     is_seed = known.url in _seeds(graph)
     units = await _started(graph, known)
     try:
@@ -88,7 +88,7 @@ def _judges(graph: Graph) -> _Judges:
 
 
 class _Looked(Provider[NoSettings]):
-    """The ledger, as judges may ask it here: it knows of one URL, and nobody writes."""
+    """The ledger, as judges may ask it here: it knows of one URL, and is only read."""
 
     known: Known
 
@@ -97,7 +97,7 @@ class _Looked(Provider[NoSettings]):
         return {f"learnt:{what}": 1 for what in self.known.learnt}
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        """What a watcher has learnt of the URL's host."""
+        """Facts that a watcher has learnt of the URL's host."""
         return [self.known.learnt.get(what) if host == host_of(self.known.url) else None for host in hosts]
 
 
@@ -127,7 +127,7 @@ def _passing_first(links: Sequence[LeadingLink]) -> list[LeadingLink]:
 def _filtered(
     graph: Graph, units: Mapping[str, Any], known: Known, link: LeadingLink | None, *, is_seed: bool
 ) -> list[Judged]:
-    """What each filter says, of the link that the URL was found by, or of this one."""
+    """Verdicts of the filters on the link that the URL was found by, or on this one."""
     source, relation, depth = discovery(known)
     if link is not None:
         source, relation = link.page, link.relation
@@ -144,7 +144,7 @@ def _filtered(
 
 
 def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: LeadingLink, depth: int) -> list[Judged]:
-    """What each filter of links says of a link of a page at this depth."""
+    """Verdicts of the filters of links on a link of a page at this depth."""
     above = Task(link.page, host_of(link.page), depth=depth)
     found = []
     for name in judges.follow:
@@ -167,7 +167,7 @@ def _at_gate(gate: TaskGate, judges: Sequence[str], units: Mapping[str, Any], ta
 
 
 def discovery(known: Known) -> tuple[str, str, int]:
-    """Source, relation and depth; of a URL that nobody found, as a link of a seed would be."""
+    """Source, relation and depth; of a URL that was not found, as a link of a seed would be."""
     found = known.row or known.task
     return ("", "", 1) if found is None else (found.source, found.relation, found.depth)
 

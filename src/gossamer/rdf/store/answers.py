@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.engine.worker import Caller
-from gossamer.query.questions import TripleAnswer, TripleQuestion
+from gossamer.query.contract import TripleAnswer, TripleQuestion
 from gossamer.rdf.store.asking import QuestionLimits, TooMuch, ask, current_copy
 from gossamer.rdf.store.questions import SparqlQuestion
 from gossamer.values.errors import UsageError
@@ -62,7 +62,7 @@ class _Beginning:
 
 
 def answer_triples(question: TripleQuestion, caller: Caller) -> bytes:
-    """A :class:`~gossamer.query.questions.TripleAnswer` as JSON. Raises as :func:`answer`."""
+    """A :class:`~gossamer.query.contract.TripleAnswer` as JSON. Raises as :func:`answer`."""
     return msgspec.json.encode(answer(question))
 
 

@@ -13,7 +13,7 @@ import msgspec
 from gossamer.engine.sheet import show_bytes, show_seconds
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import WorkerFailed, working
-from gossamer.query.engine import check_triples
+from gossamer.query.contract import check_triples
 from gossamer.query.following import feed_all, feeds_of
 from gossamer.rdf.store.answering import StoreQuestion
 from gossamer.rdf.store.feeding import snapshot
