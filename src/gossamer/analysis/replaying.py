@@ -27,13 +27,12 @@ from gossamer.documents import charset
 from gossamer.documents.document import Document
 from gossamer.engine.worker import Caller
 from gossamer.query.archive import ArchivedDocument
-from gossamer.query.archived import content_of, reader_of
+from gossamer.query.archived import check_moment, content_of, reader_of, url_asked
 from gossamer.values import media_type as mime
-from gossamer.values.errors import ParseSkipped, UnreadableUrl, UsageError
+from gossamer.values.errors import ParseSkipped, UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.relations import CSS_IMPORT, CSS_URL
 from gossamer.values.task import Task
-from gossamer.values.url import canonical
 from gossamer.values.visit import HTML_TYPES, Response, Visit
 
 #: Where replays are.
@@ -201,13 +200,8 @@ def replayed(
 
 def _found(directory: Path, asked: ReplayAsked) -> tuple[str, ArchivedDocument]:
     """The version that was fetched nearest to the time that is meant: a page's pictures are fetched some time after it."""
-    try:
-        url = canonical(asked.url.strip())
-    except UnreadableUrl as error:
-        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
-    reader, at = reader_of(directory), asked.at
-    if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
-        raise UsageError("a version is named by the digits of its time, as 20260301")
+    url, reader, at = url_asked(asked.url), reader_of(directory), asked.at
+    check_moment(at)
     if len(at) == 14 and (captures := reader.captures(url)):
         try:
             meant = _instant(at)

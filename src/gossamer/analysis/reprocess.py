@@ -149,10 +149,9 @@ class Reprocessing:
         self._report = report
         self._items_only = bool(processors)
         self._catalog = catalog
-        self._rows = _RowsTo()
         self._source = _Source(directory)
-        catalog.add("archive-visits", _replay(self._source))
-        catalog.add("visit-rows", _rows(self._rows))
+        catalog.add("archive-visits", _replay(self._source.visits))
+        catalog.add("visit-rows", _rows(lambda visits: self._log.append(visits, [None] * len(visits))))
         catalog.add(RULINGS, ArchivedRulings)
         self._asked = {*TableLogSheet().tables, *_logged(wiring)}
         self.wiring = between(with_processors(wiring, processors, catalog))
@@ -208,7 +207,7 @@ class Reprocessing:
 
     async def _process(self, workspace: Path, before: Basis) -> None:
         sheet = TableLogSheet(directory=str(workspace), tables=tuple(before.tables), log=False, sha256=False)
-        self._rows.log = log = TableLog(sheet)
+        self._log = log = TableLog(sheet)
         try:
             # What is fetched meanwhile has been processed already: it is no part of the run.
             with Database(self.directory, before.files) as database:
@@ -270,14 +269,14 @@ class _Source:
             yield visit
 
 
-def _replay(source: _Source) -> type[Producer[NoSettings]]:
+def _replay(visits: Callable[[], Iterable[Visit]]) -> type[Producer[NoSettings]]:
     class Replay(Producer[NoSettings]):
         """Sends every visit that the archive has, in the order of the archive."""
 
         visits: Out[Visit]
 
         def produce(self) -> Iterable[Visit]:
-            return source.visits()
+            return visits()
 
     return Replay
 
@@ -290,19 +289,13 @@ class ArchivedRulings(Provider[NoSettings]):
         return DONE if is_last else RetryDecision(Disposition.RETRY)
 
 
-class _RowsTo:
-    """Where rows go; a log of its own for each run."""
-
-    log: TableLog
-
-
-def _rows(target: _RowsTo) -> type[Consumer[NoSettings]]:
+def _rows(append: Callable[[list[Visit]], object]) -> type[Consumer[NoSettings]]:
     class Rows(Consumer[NoSettings]):
         """Writes the rows of visits."""
 
         visits: In[Visit]
 
         def consume_many(self, visits: list[Visit]) -> None:
-            target.log.append(visits, [None] * len(visits))
+            append(visits)
 
     return Rows

@@ -187,16 +187,26 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
         UsageError: it is no URL or no time, or is not in the archive.
         CrawlDirectoryError: the archive or its index is damaged.
     """
-    try:
-        url = canonical(text.strip())
-    except UnreadableUrl as error:
-        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
-    if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
-        raise UsageError("a version is named by the digits of its time, as 20260301")
+    url = url_asked(text)
+    check_moment(at)
     reader = reader_of(directory)
     document = reader.document(url, at)
     versions = list(dict.fromkeys(one.timestamp for one in reversed(reader.captures(url))))[:VERSIONS]
     return _view(url, document, versions)
+
+
+def url_asked(text: str) -> str:
+    """The canonical form of a URL that a person wrote. Raises UsageError."""
+    try:
+        return canonical(text.strip())
+    except UnreadableUrl as error:
+        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+
+
+def check_moment(at: str) -> None:
+    """Refuse a text that names no version. Raises UsageError."""
+    if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
+        raise UsageError("a version is named by the digits of its time, as 20260301")
 
 
 def reader_of(directory: Path) -> ArchiveReader:

@@ -30,17 +30,17 @@ from gossamer.frontier.seams import LentTask
 from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.aliases import proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
+from gossamer.query.archived import url_asked
 from gossamer.storage.ledger.sheet import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import Deleted, deletion_of
 from gossamer.storage.tables.log import TableLogSheet
-from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.identity import utc_text
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.relations import child_depth
 from gossamer.values.task import Family
-from gossamer.values.url import canonical, host_of
+from gossamer.values.url import host_of
 
 
 def story_of(directory: Path, text: str) -> Story:
@@ -50,10 +50,7 @@ def story_of(directory: Path, text: str) -> Story:
         UsageError: it is no URL, or there is no crawl.
         CrawlDirectoryError: the crawl's ledger is missing or damaged.
     """
-    try:
-        url = canonical(text.strip())
-    except UnreadableUrl as error:
-        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    url = url_asked(text)
     check_is_crawl(directory)
     graph = plan(completed(read_wiring(directory)), catalog())
     known = _known(directory, url)
