@@ -20,10 +20,6 @@ INTERVAL = 1.0
 _INDEX_RESTS = 10
 
 
-def _items(directory: Path, rest: Rest, name: str) -> Follower:
-    return ItemFileFollower(directory)
-
-
 def _triples(directory: Path, rest: Rest, name: str) -> Follower:
     from gossamer.rdf.store.feeding import TripleStoreFollower  # few crawls have one
 
@@ -49,19 +45,15 @@ def _sink(directory: Path, rest: Rest, name: str) -> Follower:
     return sink_follower(directory, name)
 
 
-def _packages(directory: Path, rest: Rest, name: str) -> Follower:
-    return PackageFollower(directory)
-
-
 #: Followers of crawls, by the first word of their names; the rest, after a hyphen, says which. Each has a process of its own,
 #: so that a slow one holds up no other.
 FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
-    "items": _items,
+    "items": lambda directory, rest, name: ItemFileFollower(directory),
     "triples": _triples,
     "endpoints": _endpoints,
     "index": _index,
     "sink": _sink,
-    "packages": _packages,
+    "packages": lambda directory, rest, name: PackageFollower(directory),
 }
 
 

@@ -130,13 +130,9 @@ def _part(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    clean = "".join(one if _stands(one) else "_" for one in unicodedata.normalize("NFC", text))
+    clean = "".join(one if one.isalnum() or one in _KEPT else "_" for one in unicodedata.normalize("NFC", text))
     bare = clean.rstrip(". ")  # some systems drop these at the end
     return bare if bare == clean else f"{bare}_"
-
-
-def _stands(letter: str) -> bool:
-    return letter.isalnum() or letter in _KEPT
 
 
 def _cut(text: str, most: int) -> str:

@@ -170,7 +170,8 @@ class Reprocessing:
                     f"{self.directory} is being reprocessed by another process; wait until it ends"
                 )
             convert(self.directory)
-            before = basis(self.directory, _known(self._replaced()))
+            # A table that is kept on request alone stays, unless it is asked for.
+            before = basis(self.directory, _known(name for name in replaceable(self.directory) if name in self._asked))
             workspace = self._workspace()
             try:
                 await self._process(workspace, before)
@@ -185,10 +186,6 @@ class Reprocessing:
         return Reprocessed(
             str(self.directory), source.documents, source.unreadable, tables, seconds, until, is_at_work=is_at_work
         )
-
-    def _replaced(self) -> list[str]:
-        """The tables that this run makes anew. One that is kept on request alone stays, unless it is asked for."""
-        return [name for name in replaceable(self.directory) if name in self._asked]
 
     async def _follow(self) -> None:
         """Followers of the crawl are made again out of the new rows; those of a crawl that runs do so themselves."""
@@ -211,7 +208,8 @@ class Reprocessing:
         try:
             # What is fetched meanwhile has been processed already: it is no part of the run.
             with Database(self.directory, before.files) as database:
-                self._source.rows = _named(database)
+                answer = database.ask(_VISITS)
+                self._source.rows = (dict(zip(answer.columns, row, strict=True)) for row in answer)
                 await RunningGraph(plan(self.wiring, self._catalog)).run()
         finally:
             await log.stop()
@@ -230,12 +228,6 @@ def _known(names: Iterable[str]) -> list[str]:
         with contextlib.suppress(UnknownName):
             found.append(table_named(name).name)
     return found
-
-
-def _named(database: Database) -> Iterator[dict[str, Any]]:
-    answer = database.ask(_VISITS)
-    for row in answer:
-        yield dict(zip(answer.columns, row, strict=True))
 
 
 # -- the two ends

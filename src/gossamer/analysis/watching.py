@@ -50,7 +50,9 @@ class CrawlWatch:
             SteeringRefused: it has no such agent.
         """
         try:
-            return self._asked(Status(units, agent))
+            found: CrawlStanding = self._connected().told(Status(units, agent), CrawlStanding)
+            self._resting = None
+            return found
         except NotRunning:
             self.close()
             return self._read()
@@ -79,11 +81,6 @@ class CrawlWatch:
         control, self._control = self._control, None
         if control is not None:
             control.close()
-
-    def _asked(self, request: Status) -> CrawlStanding:
-        found: CrawlStanding = self._connected().told(request, CrawlStanding)
-        self._resting = None
-        return found
 
     def _connected(self) -> Control:
         if self._control is None:

@@ -260,10 +260,6 @@ class _Counter:
         self.is_new = False
 
 
-def _ordered(sort: str, descending: bool) -> str:
-    return f"WHERE contains(host, ?) ORDER BY {sort} {'DESC' if descending else 'ASC'} NULLS LAST, number"
-
-
 def _sorted(reader: Connection, text: str, sort: str, descending: bool) -> Any:
     """The numbers of all rows in an order. NumPy takes a third of DuckDB's time for numbers, and DuckDB is better at texts."""
     where, values = ("WHERE contains(host, ?)", [text]) if text else ("", [])
@@ -297,7 +293,8 @@ def _places(keys: Any) -> Any:
 def _near(reader: Connection, text: str, sort: str, descending: bool, offset: int, limit: int) -> tuple[int, list[int]]:
     """How many rows there are, and the numbers of some that are near the beginning of an order."""
     [(total,)] = reader.execute("SELECT count(*) FROM hosts WHERE contains(host, ?)", [text]).fetchall()
-    sql = f"SELECT number FROM listed {_ordered(sort, descending)} LIMIT {limit} OFFSET {offset}"
+    order = f"{sort} {'DESC' if descending else 'ASC'} NULLS LAST, number"
+    sql = f"SELECT number FROM listed WHERE contains(host, ?) ORDER BY {order} LIMIT {limit} OFFSET {offset}"
     return int(total), [number for (number,) in reader.execute(sql, [text]).fetchall()]
 
 

@@ -41,7 +41,8 @@ class ItemKeys:
     def known(self, keys: Iterable[bytes]) -> set[bytes]:
         """Those of some keys that the file has."""
         with closing(self._open()) as database:
-            return {key for key in keys if _has(database, key)}
+            sql = "SELECT 1 FROM keys WHERE digest = ?"
+            return {key for key in keys if database.execute(sql, (_digest(key),)).fetchone() is not None}
 
     def add(self, keys: Iterable[bytes], end: int) -> None:
         """Keep the keys of a batch after which the file ends here: all of them, or none where the process is killed."""
@@ -56,10 +57,6 @@ class ItemKeys:
 
 def _digest(key: bytes) -> bytes:
     return hashlib.blake2b(key, digest_size=_DIGEST).digest()
-
-
-def _has(database: sqlite3.Connection, key: bytes) -> bool:
-    return database.execute("SELECT 1 FROM keys WHERE digest = ?", (_digest(key),)).fetchone() is not None
 
 
 #: How files end that grow.

@@ -83,12 +83,8 @@ def fields_in(items: Iterable[ItemValues], known: Iterable[str] = ()) -> tuple[s
     for item in items:
         if len(found) >= MOST_COLUMNS:
             break
-        found |= dict.fromkeys(name for name in item.fields if _can_head(name))
+        found |= dict.fromkeys(name for name in item.fields if 0 < len(name) <= _LONGEST_NAME and name.isprintable())
     return tuple(found)[:MOST_COLUMNS]
-
-
-def _can_head(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and name.isprintable()
 
 
 def headings(layout: ItemLayout, fields: Sequence[str]) -> tuple[str, ...]:

@@ -182,16 +182,14 @@ class Tables:
         """
         chain = [url]
         while len(chain) <= MOST_HOPS and chain[-1] not in chain[:-1]:
-            found = self._target(chain[-1])
+            targets = self._database.ask(_REDIRECTED, (chain[-1], sorted(REDIRECTS)))
+            found = next((str(target) for (target,) in targets), "")
             if not found and len(chain) == 1 and record is not None:
                 found = _location_of(self._directory, record, url)
             if not found:
                 break
             chain.append(found)
         return chain[1:]
-
-    def _target(self, url: str) -> str:
-        return next((str(target) for (target,) in self._database.ask(_REDIRECTED, (url, sorted(REDIRECTS)))), "")
 
 
 def _location_of(directory: Path, record: Location, url: str) -> str:

@@ -46,8 +46,9 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] =
     units = await _started(graph, known)
     try:
         judged = [_judged_link(graph, units, known.url, link) for link in links]
+        best = min(judged, key=lambda link: bool(link.verdict), default=None)  # one that passes, where there is one
         return Verdicts(
-            filters=_filtered(graph, units, known, next(iter(_passing_first(judged)), None), is_seed=is_seed),
+            filters=_filtered(graph, units, known, best, is_seed=is_seed),
             robots=_robots(graph, units, known),
             blocked_by=_blocked_by(graph, known.url) or known.blocked_by,
             is_seed=is_seed,
@@ -118,10 +119,6 @@ async def _started(graph: Graph, known: Known) -> dict[str, Provider[Any]]:
             await unit.start()
             units[name] = unit
     return units
-
-
-def _passing_first(links: Sequence[LeadingLink]) -> list[LeadingLink]:
-    return sorted(links, key=lambda link: bool(link.verdict))
 
 
 def _filtered(
