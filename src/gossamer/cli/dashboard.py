@@ -108,7 +108,9 @@ async def _shown(job: "AnyCrawl", address: str, told: list[str]) -> None:
     """Let the dashboard show the crawl. `told` gets the line that the dashboard began with, or why it did not."""
     while not job.working:
         await asyncio.sleep(LOOK)
-    child = await processes.begun("gossamer.dashboard", str(job.directory), address, stderr=asyncio.subprocess.DEVNULL)
+    child = await processes.begun(
+        "gossamer.dashboard.serving", str(job.directory), address, stderr=asyncio.subprocess.DEVNULL
+    )
     assert child.stdin is not None and child.stdout is not None
     try:
         line = (await child.stdout.readline()).decode().strip()

@@ -24,11 +24,11 @@ from starlette.routing import Route
 from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.dashboard import describing, of_crawl, rewiring
+from gossamer.dashboard.added_pages import PageName, page_names
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
 from gossamer.dashboard.guarding import ACCESS, Access
 from gossamer.dashboard.jobs import StartedCrawl, StartForm, start, start_form
 from gossamer.dashboard.of_crawl import ExportAnswers, QuestionAnswers
-from gossamer.dashboard.pages import PageName, page_names
 from gossamer.dashboard.questions import Replays, ReportNames, names_of_reports, questions_file, save_questions
 from gossamer.dashboard.sites import (
     ListedSites,

@@ -32,7 +32,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Scope
 
 from gossamer.analysis.replaying import REPLAY
-from gossamer.crawls.server import Guard, length_of, names_server, parted_host, refusal
+from gossamer.crawls.http_server import Guard, length_of, names_server, parted_host, refusal
 from gossamer.values.errors import UsageError
 
 # The two keys of a user's dashboards: one for everything, one for looking. They lie in a file that only the user can read.

@@ -22,8 +22,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from gossamer.analysis.replaying import LASTS, ReplayAddresses, ReplayAsked
 from gossamer.analysis.reporting import REPORTS
 from gossamer.analysis.table_answers import TableQuestion
+from gossamer.dashboard.added_pages import PageQuestion, page_names
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
-from gossamer.dashboard.pages import PageQuestion, page_names
 from gossamer.dashboard.sites import config_folder, read_kept, write_kept
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import WorkerFailed, answered
@@ -274,7 +274,7 @@ class Pages:
     """Has pages made that subjects add."""
 
     def __init__(self, seconds: float = PAGE_SECONDS) -> None:
-        use = Use("gossamer.dashboard.pages:make_page", NICENESS, memory=PAGE_MEMORY, seconds=int(seconds) + 2)
+        use = Use("gossamer.dashboard.added_pages:make_page", NICENESS, memory=PAGE_MEMORY, seconds=int(seconds) + 2)
         self._answers = Answers(use, seconds, PAGES_AT_ONCE, "its package has to do less")
 
     async def ask(self, directory: Path, title: str) -> msgspec.Raw:

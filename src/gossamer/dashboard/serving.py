@@ -1,7 +1,8 @@
 """The dashboard's process: where it listens, and when it ends.
 
-Place in the flow: `gossamer dashboard` calls :func:`serve`; `gossamer crawl --dashboard` starts `python -m gossamer.dashboard`,
-whose standard input ends with the crawl, and so does it.
+Place in the flow: `gossamer dashboard` calls :func:`serve`. `gossamer crawl --dashboard` starts this module as a program, with the
+crawl's directory and the address. The first line of its output is the address that opens it, or after a `!` the reason why there is
+none. It ends when its standard input does, which the crawl holds.
 """
 
 import asyncio
@@ -14,13 +15,13 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
-from gossamer.crawls.server import is_loopback, listening_socket, server
+from gossamer.crawls.http_server import is_loopback, listening_socket, server
 from gossamer.dashboard.app import application
 from gossamer.dashboard.crawls import Crawls
 from gossamer.dashboard.guarding import DashboardGuard, keys_file, read_keys
 from gossamer.dashboard.questions import Replays
 from gossamer.dashboard.sites import folders, sites_file
-from gossamer.values.errors import UsageError
+from gossamer.values.errors import GossamerError, UsageError
 
 
 class Listening(msgspec.Struct, frozen=True):
@@ -117,3 +118,17 @@ async def _until_parent_ends(server: uvicorn.Server) -> None:
     while await reader.read(1024):
         pass
     server.should_exit = True
+
+
+def main(directory: str, address: str) -> int:
+    """Serve one crawl until standard input ends; the exit status."""
+    try:
+        serve([Path(directory)], read_address(address), lambda full, read: print(full, flush=True), is_child=True)
+    except GossamerError as error:
+        print(f"!{error}", flush=True)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from gossamer.crawls.server import Guard
+from gossamer.crawls.http_server import Guard
 from gossamer.dashboard.guarding import (
     ACCESS,
     HEADERS,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawls.server import is_loopback, listening_socket, server
+from gossamer.crawls.http_server import is_loopback, listening_socket, server
 from gossamer.engine.confinement import Walls
 from gossamer.mobile.confined.keeper import ProcessLimits, walls_here
 from gossamer.mobile.judging import allowed_processors

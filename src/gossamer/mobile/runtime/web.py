@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
-from gossamer.crawls.server import Guard, json_answer
+from gossamer.crawls.http_server import Guard, json_answer
 from gossamer.mobile.contract import MAX_CRAWLER, MAX_WAIT, CrawlerStanding, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
 from gossamer.mobile.runtime.senders import Senders

@@ -1,8 +1,8 @@
 """The SPARQL 1.1 Protocol over HTTP, read only and on loopback: a token in the path says who may ask.
 
-Place in the flow: `gossamer serve-sparql` calls :func:`serve`; :mod:`gossamer.crawls.server` is the server. :mod:`protocol` reads
-requests and makes the page for people, and :mod:`asking` answers questions on a copy of the store that is renewed while the crawl
-goes on.
+Place in the flow: `gossamer serve-sparql` calls :func:`serve`; :mod:`gossamer.crawls.http_server` is the server. :mod:`protocol`
+reads requests and makes the page for people, and :mod:`asking` answers questions on a copy of the store that is renewed while the
+crawl goes on.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gossamer.crawls.server import Guard, length_of, listening_socket, names_server, parted_host, refusal, server
+from gossamer.crawls.http_server import Guard, length_of, listening_socket, names_server, parted_host, refusal, server
 from gossamer.rdf.store.asking import QuestionLimits, TooMuch, ask, current_copy
 from gossamer.rdf.store.graphs import write_graph
 from gossamer.rdf.store.protocol import (

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 from starlette.exceptions import HTTPException
 
-from gossamer.crawls.server import HurriedProtocol
+from gossamer.crawls.http_server import HurriedProtocol
 from gossamer.mobile.contract import RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 from gossamer.mobile.runtime.senders import Senders, own_certificate
