@@ -172,7 +172,7 @@ class Blocks(NamedTuple):
     """The blocks of a part in columns."""
 
     names: Any
-    """Of the tags before them (:func:`as_number`)."""
+    """Of the tags before them (:func:`as_number`); 0 where they are hidden."""
     closing: Any
     places: Any
     words: Any
@@ -250,7 +250,8 @@ class Part:
         words, linked = self._counts(tags.kinds == _LINK)
         places = tags.places[heads] + self._offset
         places[0] = max(places[0], 0)
-        return Blocks(tags.names[heads], tags.closing[heads], places, words, linked)
+        names = np.where(self._hides, 0, tags.names)[heads]
+        return Blocks(names, tags.closing[heads], places, words, linked)
 
     def fragments(self, shown: Any, tagged: Any) -> bytes:
         """Markup: of some blocks all, without elements that hold no prose; of others the tag before them.

@@ -57,6 +57,9 @@ _LANDMARK = re.compile(
     rb"""(?i)role=["']?main\b"""
     rb"""|id=["']?(?:main|content|main[-_]?content|page-content|bodycontent|mw-content-text|contents?[-_]?main)["'\s]"""
 )
+# An element that documentation puts around a heading and its text, and hyphens that an id made of a heading has at least.
+_SECTION = re.compile(rb"""(?i)^<section\b|\bclass=["']?section\b""")
+_SLUG = 2
 _HIDING = re.compile(rb"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 _ROLES_BESIDE = frozenset(
     b"menu menubar complementary navigation alert alertdialog dialog banner contentinfo search".split()
@@ -101,6 +104,8 @@ def names_of(tag: bytes) -> SaidNames:
             weight += _NAMED * (bool(_ARTICLE.search(value)) - bool(_BESIDE.search(value)))
             weight += _NAMED_BODY * bool(_BODY.search(value))
     every = b" ".join(names)
+    if _SECTION.search(tag):  # its id says what it is about: `location-of-translator-comments`
+        every = b" ".join(value for value in names if value.count(b"-") < _SLUG)
     beside |= bool(_BESIDE.search(every)) and not _CONTENT.search(every)
     if _ALWAYS_BESIDE.search(every):
         beside, weight = True, weight - _NAMED

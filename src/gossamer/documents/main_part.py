@@ -56,9 +56,7 @@ def _numbers(names: str) -> frozenset[int]:
 
 
 # Tags that begin no element: those that hold nothing, paragraphs and headings, and what is not there (a comment's name is 0).
-_NONE = {0} | _numbers(
-    "p br hr h1 h2 h3 h4 h5 h6 img input link meta wbr source area col param embed track base dt html body head path"
-)
+_NONE = {0} | _numbers("p br hr img input link meta wbr source area col param embed track base dt html body head path")
 # Elements that end where another begins, if it is the innermost one.
 _ENDED_BY = {
     as_number(name): _numbers(ended)
@@ -74,8 +72,10 @@ _SAFE = _numbers("article main td")
 _INNER = _numbers("tbody tr table ul ol dl li dd blockquote")
 # Elements that stay though they consist of links, if what is around them stays; and those whose blocks do.
 _ROWS, _CELLS = (
-    np.array(sorted(_numbers(names)), np.uint64) for names in ("tbody tr td th li dd dt dl", "td th li dd dt")
+    np.array(sorted(_numbers(names)), np.uint64) for names in ("tbody tr td th li dd dt dl h", "td th li dd dt")
 )
+_HEADING = as_number("h")  # a name ends before a digit
+_OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
 _COLUMNS = np.array(sorted(_numbers("td th")), np.uint64)
 _ARTICLE, _MAIN, _PRE, _IMAGE = map(as_number, ("article", "main", "pre", "img"))
@@ -203,15 +203,26 @@ class MainPart:
             main = self._landmark(total) or main
         first, last = self.range = int(starts[main]), int(ends[main])
         self.shown[first:last] = shown[first:last]
-        is_content = paragraphs[main] < _ARTICLE_SHARE * every[main] and density[main] < _MOSTLY_LINKS
-        if main and not self.is_article and (is_content or good[main] < _NO_PROSE):
+        is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
+        if main and not self.is_article and (is_content or self._is_landmark(main)):
             return
         of_links = (density > _LINKED) & (starts > first) & (ends <= last) & (total > 0) & ~np.isin(names, _ROWS)
         self.shown &= ~_covered(elements, of_links)
-        self.shown &= (share <= _MOSTLY_LINKS) | np.isin(names[elements.owners], _CELLS)
+        linking = self.shown & (share > _MOSTLY_LINKS) & ~np.isin(names[elements.owners], _CELLS)
+        for block in (linking & (self._blocks.names == _HEADING)).nonzero()[0].tolist():
+            linking[block] = not self._links_to_itself(block)
+        self.shown &= ~linking
         if not main:  # all of the page is as good as any part of it
             some = words.nonzero()[0]
             self.shown[some] &= np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
+
+    def _is_landmark(self, element: int) -> bool:
+        return bool(self._elements.names[element] == _MAIN) or names_of(self._tag(element)).is_landmark
+
+    def _links_to_itself(self, block: int) -> bool:
+        """Whether a heading is a link to its own anchor."""
+        place = int(self._blocks.places[block])
+        return bool(_OWN_ANCHOR.match(self.markup, place, place + TAG_BYTES))
 
     def _named(self, total: Any) -> tuple[Any, Any]:
         """The points of each element by its kind and names, and which elements call themselves boilerplate."""
