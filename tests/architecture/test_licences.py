@@ -24,6 +24,8 @@ SPELLINGS = {
     "BSD-3-Clause License": "BSD-3-Clause",
     "ISC License (ISCL)": "ISC",
     "MIT License": "MIT",
+    # pypdfium2 and PDFium; the libraries in PDFium (FreeType, libjpeg-turbo, OpenJPEG, ...) are permissive as well.
+    "BSD-3-Clause, Apache-2.0, dependency licenses": "BSD-3-Clause",
     "Python Software Foundation License": "PSF-2.0",
 }
 

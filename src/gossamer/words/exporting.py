@@ -30,7 +30,7 @@ from gossamer.words.pages import WordsPage, WordsReader, instant_text, rows_of, 
 _AT_ONCE = 200
 
 
-class Written(msgspec.Struct, frozen=True):
+class WordsWritten(msgspec.Struct, frozen=True):
     """What was written."""
 
     pages: int
@@ -67,7 +67,7 @@ class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_markdown(
     directory: Path, target: Path | None, names: Mapping[str, str] | None, *, images: bool = False
-) -> Written:
+) -> WordsWritten:
     """Write every page as Markdown.
 
     Args:
@@ -96,7 +96,7 @@ def write_markdown(
                 file = target / f"{names[page.url]}.md"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(front_matter(page) + page.markdown, encoding="utf-8", errors="replace")
-    return Written(pages, pages, mark, told(reader.left_out))
+    return WordsWritten(pages, pages, mark, told(reader.left_out))
 
 
 def front_matter(page: WordsPage) -> str:
@@ -139,7 +139,7 @@ def write_chunks(
     words: int = WORDS,
     overlap: int = OVERLAP,
     since: datetime.datetime | None = None,
-) -> Written:
+) -> WordsWritten:
     """Write the chunks of every page, or what changed since a time.
 
     Args:
@@ -173,7 +173,7 @@ def write_chunks(
                 out.writelines(msgspec.json.encode(row).decode() + "\n" for row in found)
         if is_parquet and target is not None:
             _as_parquet(folder, target)
-    return Written(pages, rows, mark, told(reader.left_out))
+    return WordsWritten(pages, rows, mark, told(reader.left_out))
 
 
 def _all(database: Database, reader: WordsReader, words: int, overlap: int) -> Iterator[list[ChunkRow]]:

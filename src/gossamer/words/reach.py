@@ -16,7 +16,7 @@ from gossamer.values.url import canonical, host_of, scheme_of
 SCHEMES = ("http", "https")
 
 
-class Reach(msgspec.Struct, frozen=True):
+class ModelReach(msgspec.Struct, frozen=True):
     """Where a model may go."""
 
     hosts: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Reach(msgspec.Struct, frozen=True):
         return [*found, *(part for network in self.networks for part in ("--allow-network", network))]
 
 
-def read_reach(hosts: Sequence[str], networks: Sequence[str]) -> Reach:
+def read_reach(hosts: Sequence[str], networks: Sequence[str]) -> ModelReach:
     """Where a model may go, as a person wrote it.
 
     Raises:
@@ -87,7 +87,7 @@ def read_reach(hosts: Sequence[str], networks: Sequence[str]) -> Reach:
             ipaddress.ip_network(network)
         except ValueError as error:
             raise UsageError(f"--network {network}: write a network, as 10.0.0.0/8: {error}") from None
-    return Reach(tuple(names), tuple(networks))
+    return ModelReach(tuple(names), tuple(networks))
 
 
 class Budget:

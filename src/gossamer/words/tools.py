@@ -24,7 +24,7 @@ from gossamer.engine.workers import WorkerFailed, answered
 from gossamer.query.archive import ArchiveReader
 from gossamer.values.errors import GossamerError, UnreadableUrl, UsageError
 from gossamer.values.url import canonical, host_of
-from gossamer.words.reach import Budget, Reach
+from gossamer.words.reach import Budget, ModelReach
 from gossamer.words.reading import TROUBLES, archived_words
 
 #: Characters of one answer; what is behind comes with the cursor.
@@ -63,7 +63,7 @@ class Tools:
     """The tools over some crawls. One for each server."""
 
     def __init__(
-        self, crawls: dict[str, Path], folder: Path, reach: Reach, budget: Budget, options: Sequence[str] = ()
+        self, crawls: dict[str, Path], folder: Path, reach: ModelReach, budget: Budget, options: Sequence[str] = ()
     ) -> None:
         """Nothing is opened.
 

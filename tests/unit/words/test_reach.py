@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.values.errors import UsageError
-from gossamer.words.reach import Budget, Reach, read_reach
+from gossamer.words.reach import Budget, ModelReach, read_reach
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from gossamer.words.reach import Budget, Reach, read_reach
 )
 def test_what_is_out_of_reach_is_refused_in_one_line(url: str) -> None:
     reach = read_reach(["a.test", "127.0.0.1", "localhost", "169.254.169.254"], [])
-    for one in (reach, Reach(), read_reach(["*"], []) if "test" not in url else reach):
+    for one in (reach, ModelReach(), read_reach(["*"], []) if "test" not in url else reach):
         with pytest.raises(UsageError) as caught:
             one.checked(url)
         assert "\n" not in str(caught.value)
