@@ -29,9 +29,6 @@ class Builder:
         self.seeds = seeds
         self.options = options
 
-    def __repr__(self) -> str:
-        return f"<Builder of {self.wiring.source}>"
-
     def has(self, unit: str) -> bool:
         """Whether the wiring has this component or provider."""
         return unit in self.wiring.components or unit in self.wiring.providers

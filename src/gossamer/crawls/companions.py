@@ -1,9 +1,10 @@
-"""Tables beside a crawl: closed row logs become Parquet and index, in a process of their own, now and then and at the end.
+"""Everything that is made of a crawl beside its run, by workers: tables, the followers of its rows, and a mirror.
 
-And what has to be done for them while the crawl's own process has its stores open: writing down what is known of hosts.
-
-The process is :mod:`gossamer.query`; the crawl's own never imports it. When it fails or is killed nothing is lost: rows stay in
-their logs, where `gossamer query` finds them, and the next one goes on.
+Place in the flow: a crawl, of one agent or of several, has one :class:`Companions`. It checks them before it touches anything,
+registers them when it makes its directory, starts them with its work, gives them the rest when everything is committed, and
+finishes them when its own files are closed. A worker that fails or is killed loses nothing: rows stay in their logs, where
+`gossamer query` finds them, and the next run goes on. Tables come from closed row logs, now and then and at the end
+(:class:`TableMaker`).
 """
 
 import asyncio
@@ -60,9 +61,6 @@ class TableMaker:
         self._worker: Worker | None = None
         self._is_aborted = False
 
-    def __repr__(self) -> str:
-        return f"<TableMaker {self._directory}>"
-
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Make tables of what is closed, now and then, while the block runs."""
@@ -115,13 +113,6 @@ class TableMaker:
         return ""
 
 
-# What is made of a crawl beside its run, by processes of their own: tables, the followers of its rows, and a mirror.
-#
-# Place in the flow: a crawl, of one agent or of several, has one object of this. It checks these processes before it touches
-# anything, registers them when it makes its directory, starts them with its work, lets them have the rest when everything is
-# committed, and finishes them when its own files are closed.
-
-
 class Companions:
     """The processes beside one crawl."""
 
@@ -144,9 +135,6 @@ class Companions:
         self._following.check(overwrite=options.overwrite)
         self._mirror = MirrorFolder(plan.directory, options, report)
         self._mirror.check()
-
-    def __repr__(self) -> str:
-        return f"<Companions {self._tables!r}, {self._following!r}, {self._mirror!r}>"
 
     @property
     def makes_tables(self) -> bool:

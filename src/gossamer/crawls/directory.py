@@ -187,9 +187,6 @@ class CrawlPlace:
         self.holds_another = False
         """The crawl that is being replaced stands aside."""
 
-    def __repr__(self) -> str:
-        return f"<CrawlPlace {self.path}>"
-
     def check(self) -> None:
         """Refuse what is no place for this crawl. Touches nothing.
 

@@ -53,9 +53,6 @@ class UnitsAtWork:
         self.running = running
         """The graph."""
 
-    def __repr__(self) -> str:
-        return f"<UnitsAtWork of {self.running!r}>"
-
     @property
     def frontier(self) -> Frontier:
         """The component that hands out.
@@ -105,9 +102,6 @@ class RunFigures:
         """Pages of earlier runs."""
         self.pulse = Pulse(self._count, lambda: sizes_of(units.ledger), lambda: walked_sizes(directory), SystemClock())
         """What the crawl does over the last seconds; by the machine's clock, since people look at it."""
-
-    def __repr__(self) -> str:
-        return f"<RunFigures of {self._directory}>"
 
     def begin(self) -> None:
         """The pages that are counted so far are of earlier runs."""

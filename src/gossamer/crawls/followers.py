@@ -98,9 +98,6 @@ class Following:
         self._watch: asyncio.Task[None] | None = None
         self._is_over = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"<Following {self._directory}>"
-
     def check(self, *, overwrite: bool) -> None:
         """Refuse to write over a file that this crawl did not make, and a bad file of sinks. Touches nothing.
 

@@ -46,9 +46,6 @@ class ItemFiles:
         if not options.items and (options.item_columns or options.item_key or options.item_formulas == "keep"):
             raise UsageError("--item-columns, --item-key and --item-formulas need --items FILE; name a file")
 
-    def __repr__(self) -> str:
-        return f"<ItemFiles of {self._directory}>"
-
     @staticmethod
     def _named(text: str) -> tuple[Path, str]:
         """A file, and the kind of items that it takes; empty for all."""

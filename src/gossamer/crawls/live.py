@@ -1,8 +1,9 @@
-"""Options of a crawl that runs: what a new value comes to in its units, or why it cannot have one.
+"""Changes of a crawl at work, at once in every process and for every later run, or not at all.
 
-Place in the flow: `gossamer set DIR OPTION=VALUE` asks here for the settings, and changes them. An option that only names settings
-of units takes them from :data:`~gossamer.crawls.compiling.SETTINGS`, others from :data:`RULES` below; one that cannot change
-says why where it is declared (:mod:`gossamer.crawls.options`).
+Place in the flow: a crawl is steered (:mod:`~gossamer.crawls.control.steering`), and :class:`LiveChanges` carries the change
+out: first in the running graph, then in child processes, last in the directory. An option that only names settings of units
+takes them from :data:`~gossamer.crawls.compiling.SETTINGS`, others from :data:`RULES`; one that cannot change says why where it
+is declared (:mod:`gossamer.crawls.options`). Changes of the graph can be taken back, also in a later run.
 """
 
 import asyncio
@@ -34,12 +35,8 @@ from gossamer.parsing.filter_expressions import by_gate
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 
-# Single units of a crawl that are suspended, and go on.
-#
-# Place in the flow: `gossamer pause DIR --unit NAME` and the dashboard ask for it
-# (:mod:`~gossamer.crawls.control.messages`), and a running :mod:`crawl` keeps one of these. Items for a suspended component
-# wait in its connectors, and so do those who send them once these are full. Nothing of it is kept: a crawl that goes on has
-# no suspended units.
+# Suspended units. Items for a suspended component wait in its connectors, and so do their senders once these are full. It is not
+# kept: a crawl that goes on has no suspended units.
 
 #: Seconds for what a component has in hand. It may be one that waits for another suspended one, so that it never ends.
 PATIENCE = 10.0
@@ -52,9 +49,6 @@ class Suspensions:
         """`running` is the graph of the process, once it runs."""
         self._running = running
         self._suspended: dict[str, asyncio.Task[None]] = {}
-
-    def __repr__(self) -> str:
-        return f"<Suspensions: {', '.join(self._suspended) or 'none'}>"
 
     @property
     def names(self) -> frozenset[str]:
@@ -272,10 +266,8 @@ RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
 }
 
 
-# The changes of a crawl's graph that can be taken back, kept for its later runs.
-#
-# Place in the flow: a crawl writes them before its wiring whenever one of both changes, and reads them when it goes on. Who
-# edits `crawl.toml` in between may make a change unfit to be taken back: then it is left out, with all that came before it.
+# Changes of the graph that can be taken back, kept for later runs. They are written before the wiring. An edit of `crawl.toml` in
+# between may make a change unfit to be taken back: then it is left out, with all that came before it.
 
 #: Where they stand inside a crawl directory. A plan may hold a password: the file is its owner's alone.
 CHANGES = "state/rewired.json"
@@ -339,10 +331,7 @@ def _entry(one: _Entry) -> ChangedEntry:
     return ChangedEntry(one.table, one.name, before, after)
 
 
-# Changes of a crawl at work: settings and graph, at once in every process, and for every later run; or not at all.
-#
-# Place in the flow: :mod:`crawl` is steered (:mod:`~gossamer.crawls.control.steering`), and what changes it is carried out here:
-# first in the running graph, then in child processes, last in the directory.
+# Settings and graph.
 
 
 class LiveChanges:
@@ -353,9 +342,6 @@ class LiveChanges:
         self._running = running
         self._fleet = fleet
         self._place = place
-
-    def __repr__(self) -> str:
-        return f"<LiveChanges of {self._plan.directory}>"
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit.

@@ -86,9 +86,6 @@ class MirrorFolder:
         if self._folder is not None and options.no_warc:
             raise UsageError("--mirror writes its files from the archive; leave out --no-warc")
 
-    def __repr__(self) -> str:
-        return f"<MirrorFolder {self._folder}>"
-
     def check(self) -> None:
         """Refuse a folder that holds anything but a mirror. Touches nothing.
 

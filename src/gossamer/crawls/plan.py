@@ -71,9 +71,6 @@ class CrawlPlan:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
         check_schemes(self.seeds, self.graph)
 
-    def __repr__(self) -> str:
-        return f"<CrawlPlan of {', '.join(self.seeds)} into {self.directory}>"
-
     def planned(self, wiring: Wiring) -> Graph:
         """The graph of a wiring of this crawl.
 

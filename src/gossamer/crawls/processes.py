@@ -189,9 +189,6 @@ class Fleet:
         self.children: dict[str, asyncio.subprocess.Process] = {}
         self._lines: dict[str, Child] = {}
 
-    def __repr__(self) -> str:
-        return f"<Fleet of {', '.join(self._names) or 'nobody'}>"
-
     async def start(self) -> None:
         """Write the wiring where children can read it, and start them."""
         if not self._names:

@@ -1,4 +1,9 @@
-"""Seeds, judged before a crawl touches anything: a module serves the scheme, and the address is allowed (design question 8)."""
+"""Seeds: read as people write them, completed with a scheme, and judged before a crawl touches anything (design question 8).
+
+Place in the flow: commands and the API read seeds here before a crawl is compiled (:mod:`~gossamer.crawls.compiling`). A seed
+without a scheme, as `example.org`, gets the scheme that its server speaks: a connection is opened to the address that the
+crawl's own resolver and guard allow, and a TLS handshake is tried on it; no request is sent.
+"""
 
 import asyncio
 import datetime
@@ -24,9 +29,7 @@ from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableU
 from gossamer.values.hosts import HostTable
 from gossamer.values.url import canonical, endpoint_of, host_of, is_machine, plain_host, scheme_of, site_of, user_of
 
-# What a person wrote as seeds: canonical URLs of them, and the directory of a crawl that was given none.
-#
-# Place in the flow: commands and the API read seeds here before a crawl is compiled (:mod:`~gossamer.crawls.compiling`).
+# Canonical URLs of seeds, and the directory of a crawl that was given none.
 
 
 def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
@@ -184,10 +187,7 @@ def _remedy(resolver: GuardedResolver[Any], options: CrawlOptions) -> str:
     )
 
 
-# Seeds as people type them, without a scheme: `example.org`, `localhost:8901/a`. The server decides which scheme they get.
-#
-# Place in the flow: the command line asks here before it makes a crawl. A connection is opened to the address that the
-# crawl's own resolver and guard allow, and a TLS handshake is tried on it; no request is sent.
+# Seeds without a scheme: `example.org`, `localhost:8901/a`.
 
 #: Seconds for a connection and its handshake: a person waits for it.
 PATIENCE = 5.0

@@ -1,6 +1,8 @@
-"""Subscribers of records: programs and components that see every committed visit. Any number of them stand in one wiring.
+"""Programs and components that see every committed visit, and the file of items that a component could not handle.
 
-Place in the flow: called by :mod:`gossamer.api`, and by whoever adds a consumer of records to a wiring that has one.
+Place in the flow: :mod:`gossamer.api` subscribes here, and so does code that adds a consumer of records to a wiring; any number
+of subscribers stand in one wiring. An item whose component raised under `on_error = "skip"` goes on without it, and its error
+becomes a line of `logs/skipped.jsonl`.
 """
 
 import os
@@ -77,9 +79,7 @@ def _parts(name: str) -> tuple[str, str, str]:
     return f"{name}-before", f"{name}-records", f"{name}-copy"
 
 
-# Items that a component could not handle, set aside for a person to look at: one line each in `logs/skipped.jsonl`.
-#
-# Place in the flow: a component with `on_error = "skip"` raised; the item went on without it, and its error comes here.
+# Items that a component could not handle, for a person to look at.
 
 #: Bytes of an item that are written whole: a visit with a page of the usual size. Of a larger one its beginning is shown.
 WHOLE_ITEM = 256_000

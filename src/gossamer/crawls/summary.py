@@ -189,9 +189,6 @@ class RunEnding:
         self._seeds = seeds
         self._has_lingered = has_lingered
 
-    def __repr__(self) -> str:
-        return f"<Ending of {self._directory}>"
-
     def lines(self, summary: Summary, *, is_kept: bool) -> Iterator[str]:
         """What is to be told of this end. `is_kept`: the directory stays, so that the crawl can go on."""
         if summary.state == "incomplete" and not has_brought(summary):

@@ -1,6 +1,9 @@
-"""The work of one run, from its begin until it is done, told to stop, torn off, or out of time.
+"""The work of one run: how it begins, pauses and ends, how several agents take it over, and the lines that it tells people.
 
-Place in the flow: :mod:`crawl` hands it the coroutine in which all units run; people and signals end it from outside, at any time.
+Place in the flow: a crawl hands :class:`CrawlWork` the coroutine in which all units run; people and signals end it from
+outside, at any time. Autoscaling asks :class:`HandingOver` to bring the crawl of one process to rest, so that several agents go
+on with it; until it rests, the crawl can still end as any crawl does. :class:`RunLines` takes every line for the terminal and
+the run's log.
 """
 
 import asyncio
@@ -50,10 +53,6 @@ class CrawlWork:
         """It was told to end."""
         self.cut_by = ""
         """The limit of time that cut what was in flight, by its setting's name; empty where none did."""
-
-    def __repr__(self) -> str:
-        state = "stopping" if self.is_stopping else "at work" if self.is_going else "at rest"
-        return f"<CrawlWork {state}>"
 
     @property
     def is_going(self) -> bool:
@@ -140,10 +139,7 @@ class CrawlWork:
             await frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
 
 
-# A crawl of one process comes to rest, so that several agents can go on with it: nothing is in flight, everything is committed.
-#
-# Place in the flow: :mod:`growing` asks for it. Until the crawl has come to rest, it can still end as any crawl does, and a
-# person's `pause` and `continue` mean what follows.
+# The hand-over to several agents: nothing is in flight, everything is committed.
 
 #: Seconds that what is in flight may take. A crawl goes on where one answer takes longer: nothing is cut off for this.
 PATIENCE = 30.0
@@ -179,9 +175,6 @@ class HandingOver:
         self.is_done = False
         """The crawl has ended at rest, and others are to go on with it."""
 
-    def __repr__(self) -> str:
-        return f"<HandingOver {'done' if self.is_done else 'under way' if self._is_resting else 'not asked for'}>"
-
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`."""
         self.is_paused = True
@@ -213,10 +206,7 @@ class HandingOver:
         return False
 
 
-# The lines that a run tells people: to its terminal as they come, and into its log while it is at work.
-#
-# Place in the flow: a crawl, of one agent or of several, tells everything through one object of this. The command line says the
-# latest lines once more at the end, when the panel that covered them is gone.
+# Lines for people: to the terminal as they come, and into the log while the run is at work.
 
 #: Lines that are said once more at the end of a crawl: the latest.
 WARNINGS = 10
@@ -238,9 +228,6 @@ class RunLines:
         self._is_working = is_working
         self.warnings: deque[str] = deque(maxlen=WARNINGS)
         """The lines that were told while the crawl was at work; they are said once more at the end."""
-
-    def __repr__(self) -> str:
-        return f"<RunLines {len(self.warnings)} to be said once more>"
 
     def tell(self, line: str) -> None:
         """Tell a line; one of while the crawl was at work is noted, and said once more at the end."""

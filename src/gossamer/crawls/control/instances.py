@@ -1,7 +1,9 @@
-"""Changes that a browser asks for: nothing that names files, code or secrets of this machine, whatever its owner may do.
+"""Changes that a browser may ask for, and the instances of one unit in all agents of a crawl.
 
-Place in the flow: messages that say `by_form` are judged here before anything else, in the crawl's process, which knows the sheet
-of every unit. A setting says of itself what its values can name (`names` of :func:`gossamer.engine.sheet.setting`).
+Place in the flow: messages that say `by_form` are judged here before anything else, in the crawl's process, which knows the
+sheet of every unit: whatever its owner may do, a browser names no files, code or secrets of this machine. A setting says of
+itself what its values can name (`names` of :func:`gossamer.engine.sheet.setting`). The message
+:class:`~gossamer.crawls.control.messages.ReadUnit` asks for instances, and a crawl of several agents asks each of them.
 """
 
 from collections.abc import Mapping
@@ -20,10 +22,7 @@ from gossamer.engine.sheet import Sheet, nearest, properties, shown
 from gossamer.engine.wiring import Wiring
 from gossamer.values.errors import UsageError
 
-# The instances of one unit, each with what it has counted and the settings by which it goes: those of all agents of a crawl.
-#
-# Place in the flow: the message :class:`~gossamer.crawls.control.messages.ReadUnit` asks for them. A crawl of several agents
-# asks each of them.
+# The instances of one unit, each with its counts and its settings.
 
 
 class UnitInstance(msgspec.Struct, frozen=True):

@@ -1,10 +1,8 @@
-"""The rules that find the problems of a crawl.
+"""The problems of a crawl, and the rules that find them.
 
-Place in the flow: a pure function of the value that `status` shows (:mod:`~gossamer.crawls.control.standing`), which has its
-answer as `problems` (:mod:`~gossamer.crawls.control.problems` has the words); `watch` and the dashboard show the same. Nothing is
-looked up here, and nothing is changed.
-
-Each rule below looks for one kind of problem. Whoever adds a rule adds it to :data:`RULES`, and its case to the tests.
+Place in the flow: :data:`RULES` are pure functions of the value that `status` shows (:mod:`~gossamer.crawls.control.standing`);
+`watch` and the dashboard show the same problems, the worst first. A rule looks nothing up and changes nothing. A new rule
+stands in :data:`RULES`, and its case in the tests.
 """
 
 import shlex
@@ -21,10 +19,7 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.waits import Wait
 
 
-# What a problem of a crawl is: what is wrong, how one can see it, and the command that helps.
-#
-# Place in the flow: rules (:mod:`~gossamer.crawls.control.problems`) find them, and `status`, `watch` and the dashboard show
-# them, the worst first.
+# A problem: its cause, its evidence, and the command that helps.
 
 Severity = Literal["halt", "loss", "slow", "note"]
 """`halt`: the crawl does nothing, or soon will. `loss`: pages are missing. `slow`: it could be faster. `note`: worth knowing."""

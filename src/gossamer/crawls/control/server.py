@@ -134,9 +134,6 @@ class ControlServer:
         self.path: Path | None = None
         """Where it listens."""
 
-    def __repr__(self) -> str:
-        return f"<ControlServer {self.path}: {len(self._clients)} clients>"
-
     async def start(self) -> None:
         """Listen. What a killed crawl left behind is replaced."""
         reasons = []

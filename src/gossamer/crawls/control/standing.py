@@ -1,6 +1,8 @@
-"""How a crawl stands: one value, made by the crawl while it runs; at rest, :mod:`at_rest` makes it out of the ledger.
+"""How a crawl stands, as one value, with a part for each agent and master of several.
 
-The names are those of the line that `--json` ends a crawl with, and mean the same.
+Place in the flow: a crawl makes it while it runs; of a crawl at rest, :mod:`~gossamer.crawls.control.at_rest` makes it out of
+the ledger, and of several agents :mod:`~gossamer.crawls.control.standing_of_agents` adds it up. The names are those of the line
+with which `--json` ends a crawl.
 """
 
 import heapq
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.component import Frontier
 
 
-# How one agent among several stands, and how one master does: parts of how the crawl stands.
-#
-# Place in the flow: whoever adds up the standings of agents (:mod:`adding`) notes here what each of them said.
+# The part of one agent among several, and of one master.
 
 #: The state of an agent or a master that does not answer: it is being started again, or is lost.
 SILENT = "silent"

@@ -1,7 +1,8 @@
-"""Why a crawl waits, and until when: one list of reasons for `status`, progress and JSON.
+"""Why a crawl waits and until when, and how large its data sets are: for `status`, progress and JSON.
 
 Place in the flow: :mod:`~gossamer.crawls.control.standing` asks here, of a crawl at work or of a ledger at rest. Each part of a
-crawl knows what it makes wait; here it is only gathered.
+crawl knows the reasons for which it waits, and each store its size; tables and sieves alone are folders of files, which are
+walked over seldom.
 """
 
 import heapq
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
     from gossamer.crawls.crawl import Crawl
 
 
-# How large the main data sets of a crawl are, and how fast they grow.
-#
-# Place in the flow: :mod:`~gossamer.crawls.control.standing` asks here. The stores know their sizes; only tables and
-# sieves are directories of files, which are walked over, and seldom.
+# Sizes of the main data sets, and how fast they grow.
 
 #: Where rows lie that are not tables yet, and the seen set of a crawl in bulk: inside the states of agents.
 ROWS, SIEVES = "*/rows", "*/sieve"

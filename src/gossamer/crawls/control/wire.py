@@ -1,8 +1,12 @@
-"""Where a crawl's control socket lies: in the user's runtime directory, under a name made from the crawl's directory.
+"""The control socket: where it lies, and the form of requests and answers on it.
 
-Not in the crawl's directory, since paths of sockets are limited to some 100 bytes, and since a directory may lie where
-sockets cannot (design question 13). Who asks may live in another session than the crawl, with another environment: it looks in
-every folder where the crawl could have put it, and in the one that the crawl has noted in its state.
+Place in the flow: server and clients find the socket and speak through it by this module; the list of requests is
+:mod:`gossamer.crawls.control.messages`. The socket lies in the user's runtime directory, under a name made from the crawl's
+directory: paths of sockets are limited to some 100 bytes, and a crawl may lie where sockets cannot (design question 13). A
+client in a session with another environment looks in every folder where the crawl could have put it, and in the one that the
+crawl has noted in its state. A message is JSON with its length before it. A request names no code, class, file or environment:
+only fields of the types that it declares. An unknown field is refused, and lengths are checked before anything is allocated
+(fault 113).
 """
 
 import contextlib
@@ -25,12 +29,7 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.steerable import HasGraph, Steerable
 
 
-# How control messages travel: what a request and an answer are, and their form on the wire.
-#
-# Place in the flow: the list of requests (:mod:`gossamer.crawls.control.messages`) is made of these; server and clients send and
-# read them. A message is JSON with its length before it. A request names no code, no class, no file and no environment: only
-# fields of the types that it declares. A field that is not known is refused. Lengths are checked before anything is allocated
-# (fault 113).
+# Requests and answers, and their form on the wire.
 
 #: Bytes of a request at most: a block list of some 40,000 names.
 MAX_REQUEST = 1 << 20
