@@ -54,7 +54,7 @@ def _whole_batch(component: "Component[Any]", many: Callable[..., Any]) -> Handl
     is_async = inspect.iscoroutinefunction(many)
 
     async def handle(items: list[Any]) -> None:
-        marks = _marks(component)
+        marks = [] if is_async else _marks(component)
         try:
             made = await many(items) if is_async else many(items)
             produced = list(made) if made is not None else ()

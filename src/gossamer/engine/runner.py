@@ -1,8 +1,8 @@
-"""The runner: what stands between a component and the connectors, one for each running instance.
+"""The runner of a component: one for each running instance, between the component and its connectors.
 
-It receives batches for the component's handlers, asks and sends where the component makes items of its own, and knows what
-a component need not know: pools of workers, suspension, turnover for exchanges, the end. Components stay plain.
-:mod:`gossamer.engine.performer` takes over each batch.
+Place in the flow: it receives batches and hands each to its :class:`~gossamer.engine.performer.Performer`; it asks and sends
+where the component makes items of its own; a fused input calls the performer without it. It knows pools of workers,
+suspension, turnover for exchanges and the end, so components stay plain.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from gossamer.engine.component import (
     SemiSynchronousFilter,
     SynchronousFilter,
 )
-from gossamer.engine.connector import Receipts
+from gossamer.engine.connector import Receipts, Retired
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import ComponentFailed, EndOfItems
 from gossamer.engine.fused import FusedConnector
@@ -180,6 +180,8 @@ class Runner:
     async def _serve(self, port: In[Any], handling: Handling) -> None:
         while (batch := await self._receive(port, handling.limit)) is not None:
             await self._performer.perform(handling, *batch)
+        if isinstance(self.component, AsynchronousFilter):
+            self.component.input_ended(port.role)
 
     async def _receive(self, port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
         """The next batch; None when there will be none, or when the component leaves. A suspended one takes nothing."""
@@ -188,13 +190,17 @@ class Runner:
                 await self._gate.opened()
             if self._leaving:
                 return None
-            items, receipts = port.connector.poll(limit)
+            connector = port.connector
+            items, receipts = connector.poll(limit)
             if items:
                 return items, receipts
             try:
-                batch = await self._unless_cut(port.take(limit))
-            except EndOfItems:
-                return None
+                batch = await self._unless_cut(connector.take(limit))
+            except (EndOfItems, Retired):
+                # The end of an exchanged connector is not the end: what waited there has gone over into the new one.
+                if connector is port.connector:
+                    return None
+                continue
             if batch is not _END:
                 return batch  # type: ignore[no-any-return]  # what the wait brought, or the mark
             if self._surplus:
@@ -224,12 +230,8 @@ class Runner:
     async def _serve_until_all_end(self, component: AsynchronousFilter[Any]) -> None:
         async with asyncio.TaskGroup() as group:
             for role, handling in component.handlers().items():
-                group.create_task(self._serve_input(component, role, handling))
+                group.create_task(self._serve(component.ins[role], handling))
         component.finish()
-
-    async def _serve_input(self, component: AsynchronousFilter[Any], role: str, handling: Handling) -> None:
-        await self._serve(component.ins[role], handling)
-        component.input_ended(role)
 
     async def _supply(self, component: AsynchronousFilter[Any], role: str) -> None:
         out = component.outs[role]
