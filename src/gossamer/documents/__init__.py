@@ -2,7 +2,7 @@
 the disk.
 
 Place in the flow: protocol modules undo codings here (:mod:`content_coding`), processors read pages (:mod:`document`,
-:mod:`skim`), and whoever wants words asks :mod:`text`. Links, title, base and robots tags come from one skim of the
+:mod:`skim`), and :mod:`text` gives its words. Links, title, base and robots tags come from one skim of the
 bytes; a tree is built only for those who ask.
 
 Promises: each reader is linear in the document; what could be dear is refused or read in a process that can be killed

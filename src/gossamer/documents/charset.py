@@ -150,7 +150,7 @@ def _of_meta(attributes: Mapping[bytes, bytes]) -> str:
         name = lookup(match[1] or match[3] or match[5] or "") if match and not is_open else ""
     else:
         return ""
-    # A meta that can be read as ASCII is not in UTF-16; nobody means x-user-defined (HTML, 13.2.3.2).
+    # A meta that can be read as ASCII is not in UTF-16; no page means x-user-defined (HTML, 13.2.3.2).
     return {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": DEFAULT}.get(name, name)
 
 

@@ -191,7 +191,7 @@ class Document:
         self.agent = agent
         self.choice = choice
         self.missed = trouble or ""
-        """The trouble that cost this page something: what is known of it already, or why somebody got no tree; otherwise empty."""
+        """The trouble that cost this page something: known before, or the reason why a processor got no tree; otherwise empty."""
         self.left_out: dict[str, int] = {}
         """Links that a limit kept from being found, and tags that it kept from being read, by rule."""
         if trouble is not None:

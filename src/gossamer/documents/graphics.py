@@ -84,7 +84,7 @@ class Graphics:
 
         Args:
             markup: well-formed UTF-8.
-            spans: stretches of it, in order, in which nothing hides a tag. Whoever asks for a place adds those before it first.
+            spans: stretches of it, in order, in which nothing hides a tag. Those before a place are added before it is asked for.
             exactly: follows every tag: what the short way is measured against.
         """
         self._markup = markup

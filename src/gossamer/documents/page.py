@@ -44,7 +44,7 @@ class Selecting:
             UsageError: it is no selector.
             ParseSkipped: the page has no tree, since it would cost the parser too much.
         """
-        from selectolax.lexbor import SelectolaxError  # whoever asks for no element has no use for it
+        from selectolax.lexbor import SelectolaxError  # only a page of which an element is asked needs it
 
         root = self._root
         try:
@@ -139,8 +139,8 @@ class Page(Selecting):
 
         Args:
             record: the visit, and where it is kept.
-            document: the visit's document, where somebody has read it already.
-            labels: those that somebody answers to; None where nobody minds.
+            document: the visit's document, where it was read already.
+            labels: those that a handler answers to; None where any will do.
         """
         self.record = record
         self._labels = labels
@@ -370,7 +370,7 @@ class Page(Selecting):
 
 def unknown_label(label: str, known: Collection[str]) -> str:
     """Return the error text for a label that no handler has."""
-    import difflib  # for somebody who mistyped
+    import difflib  # only a mistyped name needs it
 
     near = difflib.get_close_matches(label, known, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""

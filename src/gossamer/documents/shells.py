@@ -9,7 +9,7 @@ A page needs a script that runs, and must not lead on by itself (`meta refresh`)
 2. an element with the identifier of an application, or with a name of its own, is empty, and little stands behind it;
 3. it asks for JavaScript in a `noscript`.
 
-Pure, and linear in the bytes that are looked at. Sure it is not: whoever renders the page knows.
+Pure, and linear in the bytes that are looked at. It is not sure: only a browser that renders the page knows.
 """
 
 import re
@@ -33,7 +33,7 @@ LETTERS = 8
 #: Bytes behind the head that are looked at, and those of a `noscript` that are read.
 LOOKED_AT, REQUEST = 131_072, 2_000
 
-#: What nobody reads without a browser, or at all.
+#: Elements whose content is not read without a browser, or at all.
 _UNREAD = tuple((b"<" + name, b"</" + name) for name in (b"script", b"style", b"noscript", b"template", b"svg"))
 _UNREAD += ((b"<!--", b"-->"),)
 

@@ -6,7 +6,7 @@ that, and :mod:`gossamer.parsing.html` reads links from it. The parser is for pr
 **How.** In most of a page a tag is whatever stands between `<` and the next `>`. So one search by automaton (RE2) goes from
 one *peculiar* place to the next: a comment or a tag that holds `<` or `>`, an element whose content is text (`script`), a tag
 that is read one by one (`link`, `title`). Those are taken exactly, by the rules of :mod:`gossamer.documents.markup`. What lies
-between two of them is a :data:`Span`: a stretch in which `<a[^<>]*>` is right, so that whoever wants links runs one regular
+between two of them is a :data:`Span`: a stretch in which `<a[^<>]*>` is right, so that a reader of links runs one regular
 expression over it. The head is taken exactly throughout, to know where it ends. A page with very many peculiar places is
 taken exactly from there on. All of it is linear.
 

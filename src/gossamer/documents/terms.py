@@ -35,7 +35,7 @@ _DIVIDED = bytes(byte if byte > 127 or chr(byte).isalnum() else ord(" ") for byt
 #: Text behind a tag, up to the next: each byte is looked at once, and what begins like a tag and does not end is left out.
 _TEXT = re.compile(rb">([^<]+)")
 
-#: Elements whose content nobody reads. It may hold random numbers, and does where servers count their visitors.
+#: Elements whose content is not read. It may hold random numbers, and does where servers count their visitors.
 _UNREAD = ((b"<script", b"</script"), (b"<style", b"</style"))
 
 

@@ -101,7 +101,7 @@ def _has_other_space(blocks: bytes) -> bool:
 #: What of a page is its text: its prose, or every word that a browser shows.
 TextChoice = Literal["main", "all"]
 
-#: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps. Whoever cuts a text tells it.
+#: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps. The caller that cuts a text tells it.
 MAX_TEXT = 100_000
 
 #: The trouble of a page whose text was cut.
@@ -144,7 +144,7 @@ def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
 
     Args:
         markup: well-formed UTF-8.
-        enough: characters behind which no further part is added. The text can be longer by one part, and whoever asked cuts it.
+        enough: characters behind which no further part is added. The text can be longer by one part; the caller cuts it.
     """
     from gossamer.documents.main_part import MainPart
 
@@ -167,7 +167,7 @@ def prose(markup: bytes, enough: int) -> str:
 
     Args:
         markup: well-formed UTF-8.
-        enough: characters behind which no further part is read. The text can be longer by one part, and whoever asked cuts it.
+        enough: characters behind which no further part is read. The text can be longer by one part; the caller cuts it.
     """
     return _text(markup, enough, set(), _of_prose)
 

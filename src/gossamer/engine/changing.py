@@ -6,7 +6,7 @@
 2. *Empty.* In the order in which items flow: producers are held before a connector that leaves, until it is empty; a component
    that leaves finishes what it has in hand. What it sends goes where it always went.
 3. *Move.* In one step of the event loop, all ends and roles are bound as the new graph says. Then work goes on, and what left
-   is stopped when nobody is in the middle of using it.
+   is stopped when no handler is in the middle of using it.
 
 So every item goes the whole old way or the new one from where it waited; none is lost, none is handled twice.
 """

@@ -103,7 +103,7 @@ _DROP_FROM_BOUND = 24
 _MORE_CAPABILITIES_THAN_ANY_KERNEL = 64
 _CAPABILITY_VERSION = 0x2008_0522
 
-#: Nobody, as every system numbers it that has Python.
+#: The user `nobody`, as every system numbers it that has Python.
 NOBODY = 65_534
 
 
@@ -179,7 +179,7 @@ LAYERS: tuple[Layer, ...] = ("limits", "namespaces", "landlock")
 #: Landlock from this version on keeps TCP shut; with no new descriptors, no other socket can be made either.
 _LIMITS_TCP_SINCE = 4
 
-#: Files that everybody may read who may read any.
+#: Files that any reader of files may read.
 _READABLE = ("/etc/passwd", "/etc/hosts", "/proc/self/status", "/bin/sh", "/usr/bin/env")
 
 

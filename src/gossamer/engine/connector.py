@@ -155,7 +155,7 @@ class Connector(ABC, Generic[T]):
 
     async def adopt(self, items: Sequence[T], receipt: Receipt | None) -> None:
         """Accept what waited in a predecessor, in an exchange. Where it can, a connector does so beyond its capacity:
-        these items were accepted once, and whoever could make room may be suspended."""
+        these items were accepted once, and the consumer that could make room may be suspended."""
         await self.send(items, receipt)
 
     @abstractmethod

@@ -101,7 +101,7 @@ class Out(Generic[T]):
         """Put by for :meth:`flush`: how plain (not async) component code sends."""
         receipt = current.get()
         if receipt is not None:
-            # Whoever flushes first sends this too, perhaps another worker while it handles something else.
+            # The first flush sends this too, perhaps that of another worker while it handles something else.
             receipt.hold()
         self.pending.append((item, receipt))
 

@@ -1,4 +1,4 @@
-"""The error tree of the machine room, on one page.
+"""The error tree of the engine, on one page.
 
 `FlowError` is the root. Each class is a situation that a caller treats differently; the message says what happened,
 to what, and what to do.
@@ -6,7 +6,7 @@ to what, and what to do.
 
 
 class FlowError(Exception):
-    """Root of the machine room's errors. `exit_code` is what a command ends with when a person caused it."""
+    """Root of the engine's errors. `exit_code` is what a command ends with when a person caused it."""
 
     exit_code: int = 1
 

@@ -83,7 +83,7 @@ class Graph(msgspec.Struct, frozen=True):
     """Units and connectors, checked against each other. A running graph that is changed goes on with another value."""
 
     providers: Mapping[str, ProviderNode]
-    """In the order in which they start: whoever is used comes first."""
+    """In the order in which they start: the used before their users."""
     connectors: Mapping[str, ConnectorNode]
     components: Mapping[str, ComponentNode]
     wiring: Wiring

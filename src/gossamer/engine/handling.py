@@ -137,8 +137,8 @@ def _take_back(component: "Component[Any]", marks: list[int]) -> None:
 def own_failure(error: BaseException) -> Exception:
     """The failure of a component's code.
 
-    A cancellation that nobody asked this task for came out of something that the code waited for: it is a failure like
-    any other. If it passed for a cancellation of the task, a worker would end and nobody would notice.
+    A cancellation that was not meant for this task came out of something that the code waited for: it is a failure like
+    any other. If it passed for a cancellation of the task, a worker would end unnoticed.
 
     Raises:
         CancelledError: this task is being cancelled.

@@ -65,7 +65,7 @@ def _current() -> str:
     try:
         return str(Path.cwd())
     except FileNotFoundError:
-        return os.sep  # somebody removed it: nothing can be found there
+        return os.sep  # it was removed: nothing can be found there
 
 
 def _script_folder() -> str | None:

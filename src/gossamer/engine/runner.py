@@ -28,7 +28,7 @@ from gossamer.engine.performer import ErrorPolicy, KeepFailed, Performer, forget
 #: There is no more: any item may be None.
 _END = object()
 
-#: Seconds after which a worker of a pool that nobody needed ends. A new one costs some microseconds, and one that waits some
+#: Seconds after which an idle worker of a pool ends. A new one costs some microseconds, and one that waits some
 #: kilobytes, so that this only has to be longer than the pauses of a crawl that goes on.
 IDLE = 10.0
 
@@ -52,12 +52,12 @@ class Runner:
         self.workers = workers
         """The most that are at work at once. A pool begins with one, and grows while all are busy."""
         self.idle = idle
-        """Seconds after which workers that nobody needed end; one stays."""
+        """Seconds after which idle workers end; one stays."""
         self._alive = 0
         self._waiting = 0
         self._least_waiting = 0
         self._surplus = 0
-        """Workers that were told to end and are not gone yet: they count as alive, and as nobody who goes on."""
+        """Workers that were told to end and are not gone yet: they count as alive, but not as going on."""
         self._shrinking: asyncio.Task[None] | None = None
         self._gate = Gate(_places(component, workers))
         self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, keep_failed)
@@ -222,7 +222,7 @@ class Runner:
             self._receiving.discard(task)
 
     def _cut_receiving(self) -> None:
-        """Cancel what only waits for items; nothing is in hand there. Whoever is missing from the set was cut."""
+        """Cancel the tasks that only wait for items; nothing is in hand there. A task that is missing from the set was cut."""
         waiting, self._receiving = self._receiving, set()
         for task in waiting:
             task.cancel()
@@ -327,7 +327,7 @@ class Runner:
         self._gate.resume()
 
     async def turnover(self) -> None:
-        """Return when everything that is in hand now is finished, whatever comes after: then nobody uses what was bound before."""
+        """Return when everything in hand now is finished, whatever comes after: then no handler uses what was bound before."""
         await self._gate.turnover()
 
     def drain(self) -> None:

@@ -1,6 +1,6 @@
 """The plan at work: units are made, started in order, watched, changed while they run, and stopped in order.
 
-Start: providers (whoever is used first), connectors, components. End: when every component's inputs have ended; then
+Start: providers (the used before their users), connectors, components. End: when every component's inputs have ended; then
 components, connectors and providers are stopped in the opposite order, after a failure too.
 While it runs it owns the truth about its wiring: sheets are read and replaced, metrics read, units suspended and resumed, and
 the whole becomes another graph (:mod:`gossamer.engine.changing`), by a difference that is kept and can be undone. None of this

@@ -29,7 +29,7 @@ _TIME = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.
 #: Decimal and binary prefixes are told apart, as in IEC 80000-13; `k` and `K` both mean 1,000.
 _SIZE = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
-#: Digits are bounded: nobody writes more, and the arithmetic below stays within what a float can hold.
+#: Digits are bounded: people write no more, and the arithmetic below stays within what a float can hold.
 _NUMBER = r"-?[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([a-zA-Z]*)(/s)?\s*")
 _PARTS = re.compile(r"\s*([0-9]+)\s*(d|h|m|min)\s*(?=[0-9])")
@@ -297,7 +297,7 @@ def _properties(sheet: type) -> tuple[Property, ...]:
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
     """` (did you mean X?)`, or the whole list where nothing is near; for messages about unknown names."""
-    import difflib  # for somebody who mistyped; others start without it
+    import difflib  # only a mistyped name needs it
 
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)

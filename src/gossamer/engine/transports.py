@@ -154,7 +154,7 @@ def transport_of(address: str) -> Transport:
 
 
 def open_connector(opening: Opening) -> Connector[Any]:
-    """Make a connector; it is started by whoever asked for it.
+    """Make a connector; the caller starts it.
 
     Raises:
         UnknownName: the scheme is unknown.

@@ -15,7 +15,7 @@ from gossamer.engine.sheet import NoSettings, Sheet
 class Metrics:
     """What a unit counts. Names are lower case with underscores; a label is part of the name after a colon.
 
-    A counter only grows; a gauge is a function that is asked when somebody looks.
+    A counter only grows; a gauge is a function that is asked when the metrics are read.
     """
 
     __slots__ = ("_gauges", "counters")
@@ -53,7 +53,7 @@ class Unit(Generic[S]):
     metrics: Metrics
     clock: Clock
     report: Callable[[str], None]
-    """Tells the person who runs the crawl, in one line; for what needs somebody to act."""
+    """Tells the person who runs the crawl, in one line, something that needs an act."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

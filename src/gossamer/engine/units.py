@@ -53,7 +53,7 @@ class Units:
         self.clock = clock or SystemClock()
         self.report = report
         self.providers: dict[str, Provider[Any]] = {}
-        """In the order in which they start: whoever is used comes first."""
+        """In the order in which they start: the used before their users."""
         self.connectors: dict[str, Connector[Any]] = {}
         self.runners: dict[str, Runner] = {}
         """By instance: `fetch`, or `fetch.1`, `fetch.2` where there are several."""

@@ -106,7 +106,7 @@ class ComponentPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     errors: Annotated[int, msgspec.Meta(ge=0)] = 100
     """Items that `skip` may set aside in one run; the next one stops the graph."""
     idle: Annotated[float, msgspec.Meta(gt=0)] = 10.0
-    """Seconds after which workers that nobody needed end."""
+    """Seconds after which idle workers end."""
 
 
 class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

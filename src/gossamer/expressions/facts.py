@@ -71,7 +71,7 @@ class PageFacts:
 
         Args:
             visit: of the page.
-            document: the one of this visit, where somebody has read it already. Its text is its prose.
+            document: the one of this visit, where it was read already. Its text is its prose.
         """
         self.visit = visit
         self._document = document or Document(visit, holds_up=True)
@@ -175,7 +175,7 @@ _OF_DOCUMENT: Mapping[str, Read] = {
 }
 
 #: Gate -> fact -> how it is read from what is judged there: a `Link` at `follow`, a `Task` or a `Visit` elsewhere. The depth
-#: of links is a matter of their page: whoever judges links puts it into the expression first.
+#: of links is a matter of their page: the judge of links puts it into the expression first.
 READS: Mapping[Gate, Mapping[str, Read]] = {
     "schedule": _OF_TASK,
     "fetch": _OF_TASK,

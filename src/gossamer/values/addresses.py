@@ -35,7 +35,7 @@ class AddressKind(StrEnum):
 #: Opened by a host that was given as a seed (design question 8).
 OPEN_TO_SEEDS = frozenset({AddressKind.LOOPBACK, AddressKind.PRIVATE})
 
-#: Where clouds hand out credentials to whoever asks from inside (fault 48): Amazon and most others, its containers,
+#: Where clouds hand out credentials to all that ask from inside (fault 48): Amazon and most others, its containers,
 #: Alibaba, Oracle, Azure's host agent (in a public range), and the IPv6 ones of Amazon and Google.
 _METADATA = frozenset(
     map(
@@ -101,7 +101,7 @@ _6TO4 = IPv6Network("2002::/16")
 _TEREDO = IPv6Network("2001::/32")
 
 #: Ports that are never dialled (fault 49): the Fetch standard's bad ports, where other protocols could be made to
-#: read a request as commands, and data bases and control ports that trust whoever reaches them. 21 is not among
+#: read a request as commands, and data bases and control ports that trust all that reach them. 21 is not among
 #: them, since ftp is crawled.
 BLOCKED_PORTS = frozenset(
     (

@@ -43,7 +43,7 @@ class Member(msgspec.Struct, frozen=True):
     capacity: float = 1.0
     """How much of the web it gets, compared with the others; 0 of one that has left, whose files are still there."""
     place: str = ""
-    """Where it stands; empty where nobody said."""
+    """Its place; empty where it is not known."""
 
     def __str__(self) -> str:
         capacity = "" if self.capacity == 1.0 else f"={self.capacity:g}"
@@ -205,7 +205,7 @@ _MOST_HOPS = 1_000
 #: Characters of a request's mark: its method, the digest of its body and the longest key have half of them.
 _MOST_MARK = 2 * MAX_NAME
 
-#: Characters that would end a header field, and those that nobody could read in a line about it.
+#: Characters that would end a header field, and those that are unreadable in a line about it.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 

@@ -2,7 +2,7 @@
 
 Nearly every body is a few ten kilobytes, and stays what it is: `bytes`. What outgrows a threshold while it streams in goes
 to an anonymous file, which no kill leaves behind and which lasts as long as anything refers to it. Both kinds have a
-length; everything else that a reader may want is a function here, so that nobody need know which kind he has.
+length; everything else that a reader may want is a function here, so that readers need not know which kind they have.
 
 Between processes a stored body crosses as bytes: a wiring whose arrows leave the process keeps `max_page_size` below half
 their `frame_limit` (checked when a crawl is put together).
@@ -90,7 +90,7 @@ class StoredBody(msgspec.Struct, frozen=True, gc=False):
 
     file: SpoolFile
     sha1: str = ""
-    """SHA-1 in base32, where it was computed while the body came in: read again, it would hold up everybody else."""
+    """SHA-1 in base32, where it was computed while the body came in: read again, it would hold up all others."""
     sha256: str = ""
     """SHA-256 in hexadecimal digits, likewise."""
 

@@ -1,4 +1,4 @@
-"""The error tree of the crawler, on one page. The machine room has its own in :mod:`gossamer.engine.errors`.
+"""The error tree of the crawler, on one page. The engine has its own in :mod:`gossamer.engine.errors`.
 
 An error says whose fault it is by its class, what happened to what in its text, and what to do in the same line.
 The command line turns each into one line on standard error and the exit code that the class carries

@@ -18,7 +18,7 @@ from gossamer.values.visit import Found
 #: The relation of what is asked for by its URL, not by an element of the page.
 REQUEST = "request"
 
-#: What is said where a session is asked for that nobody keeps.
+#: The error where a session is asked for that no spider keeps.
 NO_SESSIONS = "the spider keeps no sessions; make it with gossamer.Spider(..., sessions=10)"
 
 #: Seconds that a page may wait for another try: a day.

@@ -103,7 +103,7 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     """So many levels sooner than others of its depth; later where it is negative."""
     redirects: Redirects = "follow"
     session: str = ""
-    """Who asks, where a spider keeps sessions; empty for whoever's turn it is."""
+    """The session that asks, where a spider keeps sessions; empty for the one whose turn it is."""
     way: Way | None = None
     """How redirects have led here; None where no cookies are kept."""
     was_begun: bool = False

@@ -98,7 +98,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     retry_after: str = ""
     """The server's own `Retry-After` field, as sent."""
     is_met: bool = False
-    """Somebody was there: see :attr:`gossamer.values.visit.Response.is_met`."""
+    """A server was there: see :attr:`gossamer.values.visit.Response.is_met`."""
     is_errand: bool = False
     """It answers a request for robots.txt, which says little of how quick the pages of its host are."""
     mark: str = ""

@@ -17,7 +17,7 @@ from gossamer.values.errors import UnreadableUrl, UrlTooLong
 #: Bytes of the longest URL that is kept (design question 12); servers and archives of the field agree on about 2 KB.
 MAX_URL_BYTES = 2048
 
-#: Characters of the longest text that is parsed at all. Dot segments and white space let a URL shrink, but nobody writes so
+#: Characters of the longest text that is parsed at all. Dot segments and white space let a URL shrink, but no page has so
 #: many; a link of a megabyte costs 30 ms (faults 32, 39).
 MAX_TEXT = 16 * MAX_URL_BYTES
 

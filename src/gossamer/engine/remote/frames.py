@@ -3,7 +3,7 @@
 A frame is a length (4 bytes, big-endian, of what follows), a kind (1 byte) and a payload. Control payloads are msgpack
 structs (:mod:`.messages`); the payload of `DATA` is the number of its first item and a msgpack array (:mod:`.messages`).
 
-Between machines `DATA` is compressed where that makes it shorter: it goes over the wire as `PACKED`, and whoever reads gets `DATA`.
+Between machines `DATA` is compressed where that makes it shorter: it goes over the wire as `PACKED`, and the reader gets `DATA`.
 
 The length is judged before anything of that size is kept: a peer that has not proved itself gets 4 KiB.
 """
