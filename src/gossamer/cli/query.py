@@ -213,6 +213,8 @@ def _as_text(made: "MadeReport", out: TextIO) -> None:
         out.write(f"{section.title}\n\n")
         if section.rows:
             printing.write_table(section.columns, section.rows, out)
+            if "anchor" in section.columns and not any(row[section.columns.index("anchor")] for row in section.rows):
+                out.write("\nThe texts of links are missing: a crawl with --analysis full keeps them.\n")
         else:
             out.write("none\n")
         left = section.total - len(section.rows)

@@ -126,7 +126,7 @@ def _sheet_of(table: str, use: str) -> type[Sheet]:
 
 def _refuse_named(sheet: type[Sheet], setting: str, key: str) -> None:
     for one in properties(sheet):
-        if one.name == setting and one.names:
+        if setting in (one.name, one.was) and one.names:
             raise UsageError(
                 f"{key}: a browser may not name {one.names}; use the command line: gossamer set, or rewire"
             )
