@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gossamer.analysis.replaying import Replayed
 
 
-class Answers:
+class LimitedAnswers:
     """Answers of one kind, each made by a process that is killed when it takes too long.
 
     The dashboard's own process parses nothing that strangers wrote, and no question that a person typed.
@@ -135,7 +135,7 @@ class TableConsole:
 
     def __init__(self, seconds: float = TABLE_SECONDS, memory: int = TABLE_MEMORY) -> None:
         use = Use("gossamer.analysis.table_answers:answer_tables", NICENESS, memory=memory, seconds=int(seconds) + 2)
-        self._answers = Answers(use, seconds, TABLES_AT_ONCE)
+        self._answers = LimitedAnswers(use, seconds, TABLES_AT_ONCE)
 
     async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
         """The tables that answer a question, as JSON.
@@ -200,7 +200,7 @@ class TripleConsole:
         self._seconds = seconds
         # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
         use = Use("gossamer.rdf.store.answers:answer_triples", NICENESS, memory=TRIPLE_MEMORY, seconds=int(seconds))
-        self._answers = Answers(use, seconds + 5, WORDS_AT_ONCE)
+        self._answers = LimitedAnswers(use, seconds + 5, WORDS_AT_ONCE)
 
     async def ask(self, directory: Path, query: str) -> msgspec.Raw:
         """The answer as JSON (:class:`~gossamer.rdf.store.answers.TripleAnswer`).
@@ -223,7 +223,7 @@ class SearchConsole:
         use = Use(
             "gossamer.search.indexing:answer_search", NICENESS, memory=SEARCH_MEMORY, seconds=int(SEARCH_SECONDS) + 2
         )
-        self._answers = Answers(use, SEARCH_SECONDS, WORDS_AT_ONCE)
+        self._answers = LimitedAnswers(use, SEARCH_SECONDS, WORDS_AT_ONCE)
 
     async def ask(self, directory: Path, asked: QueryParams, start: int, most: int) -> msgspec.Raw:
         """The best documents as JSON (:class:`~gossamer.search.asking.SearchAnswer`).
@@ -275,7 +275,7 @@ class Pages:
 
     def __init__(self, seconds: float = PAGE_SECONDS) -> None:
         use = Use("gossamer.dashboard.added_pages:make_page", NICENESS, memory=PAGE_MEMORY, seconds=int(seconds) + 2)
-        self._answers = Answers(use, seconds, PAGES_AT_ONCE, "its package has to do less")
+        self._answers = LimitedAnswers(use, seconds, PAGES_AT_ONCE, "its package has to do less")
 
     async def ask(self, directory: Path, title: str) -> msgspec.Raw:
         """A :class:`ShownPage` as JSON.
@@ -326,7 +326,7 @@ class Replays:
             memory=REPLAY_MEMORY,
             seconds=int(REPLAY_SECONDS) + 2,
         )
-        self._answers = Answers(use, REPLAY_SECONDS, REPLAYS_AT_ONCE, ADVICE)
+        self._answers = LimitedAnswers(use, REPLAY_SECONDS, REPLAYS_AT_ONCE, ADVICE)
 
     def is_given(self, query: bytes) -> bool:
         """Whether this is the query of an address that was given out and is still good."""

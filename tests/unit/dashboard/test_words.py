@@ -10,7 +10,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from gossamer.cli.main import main
-from gossamer.dashboard.questions import Answers, SearchConsole, TripleConsole, answerable
+from gossamer.dashboard.questions import LimitedAnswers, SearchConsole, TripleConsole, answerable
 from gossamer.engine.worker import Use
 from gossamer.query.contract import SearchQuestion, TripleQuestion
 from gossamer.rdf.store.answers import CELL, answer
@@ -104,6 +104,6 @@ def test_a_crawl_without_index_and_triples_says_how_to_have_them(crawl: Path, tm
 
 
 def test_the_advice_to_a_person_whose_answer_takes_too_long_fits_what_was_asked(tmp_path: Path) -> None:
-    endless = Answers(Use("gossamer.search.indexing:answer_search"), 0.0, 1, "look at the text instead")
+    endless = LimitedAnswers(Use("gossamer.search.indexing:answer_search"), 0.0, 1, "look at the text instead")
     with pytest.raises(UsageError, match="there was no answer within 0 seconds; look at the text instead"):
         asyncio.run(endless.to(SearchQuestion(directory=str(tmp_path))))
