@@ -17,7 +17,7 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.processes import HINTS, with_other_names
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, with_settings
-from gossamer.frontier.sheet import FrontierSheet
+from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import UsageError
 
 P = TypeVar("P")

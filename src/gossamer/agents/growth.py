@@ -23,7 +23,7 @@ from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError
 from gossamer.engine.graph import Graph
 from gossamer.engine.wiring import Wiring
-from gossamer.frontier.sheet import FrontierSheet
+from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.values.hosts import domain_rule
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.agents.growth import BUSY, EACH, LOOK, WORTH, Growth, Load, RestSpacing, bounded, together, why_fixed
 from gossamer.engine.errors import FlowError
-from gossamer.frontier.sheet import FrontierSheet
+from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.agents import member
 from gossamer.values.errors import GossamerError
 

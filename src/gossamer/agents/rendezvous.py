@@ -15,7 +15,7 @@ import msgspec
 from gossamer.agents.line import AgentRefused, AgentSilent, place_of
 from gossamer.crawls.control.messages import Continue
 from gossamer.engine.files import joined, replace_file, shared_scratch
-from gossamer.frontier.sheet import FrontierSheet
+from gossamer.frontier.limits import FrontierSheet
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import ProcessLock, holder_of
 from gossamer.values.errors import CrawlDirectoryError

@@ -23,7 +23,7 @@ from gossamer.engine.planning import plan
 from gossamer.engine.wiring import Wiring
 from gossamer.fetcher.contract import Endpoint
 from gossamer.fetcher.dns import GuardedResolver
-from gossamer.frontier.sheet import FrontierSheet
+from gossamer.frontier.limits import FrontierSheet
 from gossamer.mobile.manager.lent import LentSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable

@@ -24,12 +24,11 @@ from gossamer.fetcher.contract import Resolver
 from gossamer.frontier.contract import Flights, Politeness, Traversal
 from gossamer.frontier.dispatch import Dispatch, Slots
 from gossamer.frontier.host_turns import CROWDED, HostTurns
-from gossamer.frontier.limits import CrawlTotals, Failures, RetriesWaiting
+from gossamer.frontier.limits import CrawlTotals, Failures, FrontierSheet, RetriesWaiting
 from gossamer.frontier.lookups import Lookups
 from gossamer.frontier.other_tasks import DepthReopening, TrapProbes
 from gossamer.frontier.robots.contract import RobotsGate
 from gossamer.frontier.seams import LentHosts, Revisits
-from gossamer.frontier.sheet import FrontierSheet
 from gossamer.frontier.termination import Termination
 from gossamer.storage.ledger.contract import Ledger, TaskQueues, announced
 from gossamer.storage.seen.contract import SeenSet

@@ -1,4 +1,5 @@
-"""Limits of a crawl (pages, time, bytes, a floor of free disk), the totals that they hold for, and the failures that it waits for.
+"""Limits of a crawl (pages, time, bytes, a floor of free disk), the totals that they hold for, the failures that it waits for, and
+the settings of the frontier.
 
 Place in the flow: the frontier counts here what was committed, and asks before each hand-out. The word that comes back names
 the setting, and the summary of the crawl says it. A limit says when a crawl ends, never what it owes: what waits stays
@@ -9,9 +10,11 @@ import shutil
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from math import inf
+from typing import Annotated, Literal
 
 import msgspec
 
+from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import Answer, Committed
 from gossamer.values.url import host_of, site_of
@@ -267,3 +270,113 @@ class CrawlTotals:
 def _since(began: float, now: float, limit: float | None) -> float:
     """Seconds since then. A limit is reached at its instant, though the difference may be a rounding short of it."""
     return limit if limit is not None and now >= began + limit else now - began
+
+
+class FrontierSheet(Sheet, frozen=True):
+    """How many at once, and when to stop."""
+
+    @property
+    def limits(self) -> CrawlLimits:
+        """The limits at which the crawl stops of itself."""
+        return CrawlLimits(
+            self.max_pages,
+            self.max_time,
+            self.total_time,
+            max_bytes=self.max_bytes,
+            min_free_disk=self.min_free_disk,
+            page_share=self.page_share,
+            byte_share=self.byte_share,
+        )
+
+    concurrency: Annotated[
+        int,
+        setting(
+            "Allow at most this many requests in flight in all, counted from hand-out to commit.",
+            unit="requests",
+            ge=1,
+            le=4096,
+        ),
+    ] = 64
+    max_pages: (
+        Annotated[int, setting("Stop after this many HTML pages, and never fetch one more.", unit="pages", ge=1)] | None
+    ) = None
+    page_share: (
+        Annotated[
+            int,
+            setting(
+                "Take this many of the crawl's HTML pages, then wait for more: the part of one agent among several.",
+                unit="pages",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    byte_share: (
+        Annotated[
+            int,
+            setting(
+                "Take this many of the crawl's bytes of bodies, then wait for more: the part of one agent among several.",
+                unit="bytes",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    max_agents: (
+        Annotated[
+            int,
+            setting(
+                "Let others join by themselves until this many agents work; default: as many as there are cores.",
+                ge=1,
+                le=64,
+            ),
+        ]
+        | None
+    ) = None
+    silence: Annotated[
+        float,
+        setting(
+            "With several agents, end an agent or master that has not answered for this time, and start it again. Also wait "
+            "this long for the lost ledger of an agent before its part begins again.",
+            unit="s",
+            gt=0,
+        ),
+    ] = 60.0
+    max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
+    total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
+    max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None
+    min_free_disk: (
+        Annotated[
+            int, setting("Stop when less than this is free on the disk that the crawl writes to.", unit="bytes", ge=0)
+        ]
+        | None
+    ) = None
+    directory: Annotated[
+        str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory", names="a folder")
+    ] = "."
+    linger: (
+        Annotated[
+            float,
+            setting(
+                "When only retries are left, wait this long for them, or `forever`; the rest stays queued.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | Literal["forever"]
+    ) = USUAL
+    stay: (
+        Annotated[
+            float,
+            setting(
+                "When only known pages are left to visit again, wait this long for the next of them, or `forever`.",
+                unit="s",
+                ge=0,
+            ),
+        ]
+        | Literal["forever"]
+    ) = "forever"
+    proxied: Annotated[bool, setting("Do not look up host names, because a proxy does.")] = False
+    unresolved: Annotated[
+        tuple[str, ...], setting("Do not look up hosts of URLs with these schemes, because they name no machine.")
+    ] = ()

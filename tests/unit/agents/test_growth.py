@@ -14,7 +14,7 @@ from gossamer.crawls.machine import AGENT_MEMORY, room_for_agents
 from gossamer.crawls.options import all_options
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
-from gossamer.frontier.sheet import FrontierSheet
+from gossamer.frontier.limits import FrontierSheet
 
 LOADED = Load(busy=0.95, domains=400, seconds_left=600.0)
 

@@ -10,9 +10,8 @@ import pytest
 from gossamer.engine.unit import Metrics
 from gossamer.fetcher.contract import Endpoint
 from gossamer.frontier.host_turns import FrontierHost
-from gossamer.frontier.limits import CrawlLimits, CrawlTotals, Failures
+from gossamer.frontier.limits import CrawlLimits, CrawlTotals, Failures, FrontierSheet
 from gossamer.frontier.lookups import LOOKUPS, Lookups
-from gossamer.frontier.sheet import FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.task import Task
 

@@ -11,12 +11,11 @@ import msgspec
 import pytest
 
 from gossamer.frontier.component import Frontier
-from gossamer.frontier.limits import RetriesWaiting
+from gossamer.frontier.limits import FrontierSheet, RetriesWaiting
 from gossamer.frontier.order import BreadthFirst
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.frontier.robots.provider import IgnoreRobots
-from gossamer.frontier.sheet import FrontierSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.storage.ledger.store import RocksStore
