@@ -11,7 +11,7 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.query.database import Database
-from gossamer.storage.archive.cdxj import INDEX
+from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb

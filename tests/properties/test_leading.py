@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
 from gossamer.frontier.stages import UrlSeen, UrlSeenSheet
-from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.commit.queueing import Choosers, TaskQueueing
 from gossamer.storage.ledger.contract import Group, announced
 from gossamer.values.ledger_rows import Meeting

@@ -17,7 +17,8 @@ from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.damage import damages_of, refuse_without_ledger
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.errors import WiringError
-from gossamer.storage.archive.cdxj import INDEX, read_line
+from gossamer.storage.archive.cdxj import read_line
+from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, Gap, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.checksums import changed_files

@@ -25,10 +25,7 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, nearest, setting
 from gossamer.expressions.contract import VisitFilter, refusal
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.isolation import ParserFailed, Parsers, spec_of
-from gossamer.parsing.page_marks import MOST_STRIKES, ReadingMarks
-from gossamer.parsing.parser import ProcessorSpec
-from gossamer.parsing.reading import (
+from gossamer.parsing.findings import (
     Details,
     Findings,
     before,
@@ -40,6 +37,9 @@ from gossamer.parsing.reading import (
     with_target,
     without,
 )
+from gossamer.parsing.isolation import ParserFailed, Parsers, spec_of
+from gossamer.parsing.page_marks import MOST_STRIKES, ReadingMarks
+from gossamer.parsing.parser import ProcessorSpec
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.visit import HTML_TYPES, XHTML, Found, Visit, given_up
 

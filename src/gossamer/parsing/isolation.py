@@ -17,8 +17,8 @@ from gossamer.engine.unit import Provider
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import START, Worker, WorkerFailed
 from gossamer.parsing.contract import Processor
+from gossamer.parsing.findings import Findings
 from gossamer.parsing.parser import ParseReply, ParseRequest, ProcessorSpec
-from gossamer.parsing.reading import Findings
 from gossamer.values.body import Body, StoredBody, pieces
 from gossamer.values.visit import Response, Visit
 

@@ -16,7 +16,7 @@ from gossamer.documents.text import TextChoice
 from gossamer.engine.unit import Provider
 from gossamer.engine.worker import FRAME_LIMIT, Caller
 from gossamer.parsing.contract import TOO_MANY_FINDINGS
-from gossamer.parsing.reading import Details, Findings, read
+from gossamer.parsing.findings import Details, Findings, read
 from gossamer.values.body import BodyWriter
 from gossamer.values.visit import Visit
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.documents.robots_tags import NO_COPY
-from gossamer.storage.archive.cdxj import INDEX, Capture, IndexedCapture, find, found_in, index_line
+from gossamer.storage.archive.cdxj import Capture, IndexedCapture, find, found_in, index_line
+from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, ArchivedRecord, Gap, Span, read_record, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger

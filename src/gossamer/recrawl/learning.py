@@ -11,7 +11,7 @@ from xxhash import xxh3_128_digest
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.reading import LedgerReading
+from gossamer.storage.ledger.reader import LedgerReader
 from gossamer.values.change_rate import (
     NO_SIGNALS,
     USUAL,
@@ -72,7 +72,7 @@ def times_of(data: bytes) -> tuple[float, float]:
     return looked_at, first
 
 
-def is_unplanned(ledger: LedgerReading) -> bool:
+def is_unplanned(ledger: LedgerReader) -> bool:
     """Whether a ledger may have pages that were visited when nobody kept a schedule, and that have no time yet."""
     if ledger.meta(CAME):
         return True
@@ -80,7 +80,7 @@ def is_unplanned(ledger: LedgerReading) -> bool:
     return bool(unplanned) and ledger.meta(UNPLANNED) != str(unplanned).encode()
 
 
-def unplanned_visits(ledger: LedgerReading) -> int:
+def unplanned_visits(ledger: LedgerReader) -> int:
     """Visits that no schedule has seen."""
     counters = ledger.counters()
     return counters.get("visits", 0) - counters.get(SEEN, 0)

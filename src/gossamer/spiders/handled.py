@@ -13,9 +13,9 @@ from gossamer.documents.document import Document
 from gossamer.engine.ends import Uses
 from gossamer.parsing.component import Process
 from gossamer.parsing.contract import Elsewhere, PageHandlers, Processor
+from gossamer.parsing.findings import Findings, filled, joined
 from gossamer.parsing.isolation import ParserFailed
 from gossamer.parsing.parser import ProcessorSpec
-from gossamer.parsing.reading import Findings, filled, joined
 from gossamer.values.outcome import DOCUMENTS
 from gossamer.values.relations import RELATIONS
 from gossamer.values.visit import Raised, Visit, given_up

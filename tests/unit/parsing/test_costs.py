@@ -12,9 +12,9 @@ import pytest
 
 from gossamer.documents.document import Document
 from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
-from gossamer.parsing.reading import read
 from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.rdf.processors import StructuredDataProcessor
 from gossamer.values.outcome import Outcome

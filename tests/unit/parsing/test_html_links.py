@@ -10,8 +10,8 @@ from gossamer.documents.document import MAX_DEPTH, Document
 from gossamer.documents.link_fields import MAX_FIELD_LINKS
 from gossamer.documents.skim import Skim
 from gossamer.parsing.contract import MAX_FOUND
+from gossamer.parsing.findings import before
 from gossamer.parsing.html import MAX_WITHIN, HtmlLinks, HtmlLinksSheet, refresh_target
-from gossamer.parsing.reading import before
 from gossamer.parsing.requisites import candidates
 from gossamer.testing.storage import visit
 from gossamer.values.errors import ParseSkipped

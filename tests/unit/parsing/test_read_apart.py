@@ -16,9 +16,9 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.parsing.component import Process, ProcessSheet
 from gossamer.parsing.contract import Processor
+from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.page_marks import MARKS, ReadingMarks
-from gossamer.parsing.reading import read
 from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.rdf.processors import StructuredDataProcessor
 from gossamer.testing.storage import visit

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.documents.charset import media_type_of
 from gossamer.documents.document import Document
-from gossamer.parsing.reading import Findings, read
+from gossamer.parsing.findings import Findings, read
 from gossamer.parsing.scope import ScopeFilter, ScopeSheet
 from gossamer.parsing.sitemaps import SitemapLinks, SitemapSheet
 from gossamer.testing.storage import visit

@@ -11,7 +11,7 @@ import pytest
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.engine import Error, ParquetWriter
-from gossamer.storage.archive.cdxj import INDEX
+from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.tables.manifest import damaged_index, damaged_tables, notes_of
 from gossamer.storage.tables.places import TableManifest, manifest, reading, run_file, table_files, write_manifest
 from gossamer.storage.tables.segments import segments

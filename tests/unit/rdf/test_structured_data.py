@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gossamer.documents.document import Document
-from gossamer.parsing.reading import filled, read
+from gossamer.parsing.findings import filled, read
 from gossamer.rdf.processors import StructuredDataProcessor, StructuredDataSheet
 from gossamer.rdf.tables import TRIPLES, TriplesRow
 from gossamer.rdf.terms import MAX_IRI, MAX_LITERAL, STRING

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gossamer.storage.archive import cdxj
 from gossamer.storage.archive.cdxj import Capture, find, found_in, index_line, merge, surt, write_run
+from gossamer.storage.archive.contract import INDEX
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import canonical
 
@@ -120,7 +121,7 @@ def test_merged_runs_are_one_sorted_file_with_each_line_once(tmp_path: Path, cou
         runs.append(tmp_path / f"run-{number}")
         part = captures[number::count] + captures[:3]
         write_run([row(one) for one in part], runs[-1])
-    index = tmp_path / cdxj.INDEX
+    index = tmp_path / INDEX
     wanted = sorted({index_line(one) for one in captures})
     assert merge(runs, index, tmp_path) == 300
     assert index.read_bytes().splitlines(keepends=True) == wanted

@@ -31,7 +31,7 @@ from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.aliases import proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.query.archived import url_asked
-from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.ledger.settings import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import Deleted, deletion_of
 from gossamer.storage.tables.log import TableLogSheet

@@ -26,7 +26,7 @@ from gossamer.mobile.crawler import (
 from gossamer.mobile.manager.book import CrawlerBook, CrawlerRecord
 from gossamer.mobile.manager.lent import LentUrls
 from gossamer.parsing.filters import judged
-from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.commit.queueing import Choosers, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import SeenSet

@@ -107,9 +107,6 @@ def _query(query: str) -> str:
     return "&".join("=".join(pair) for pair in sorted(argument.split("=", 1) for argument in text.split("&")))
 
 
-#: The index, inside the crawl directory (docs/kept.md).
-INDEX = "index.cdxj"
-
 #: Files that are merged at once: far below what a process may open (fault 105).
 FAN_IN = 64
 

@@ -14,6 +14,9 @@ from gossamer.storage.ledger.contract import Group
 from gossamer.values.task import Task
 from gossamer.values.visit import Location, Order, Record, Visit
 
+#: The index of the archive, inside the crawl directory (docs/kept.md).
+INDEX = "index.cdxj"
+
 
 @runtime_checkable
 class Keeper(Protocol):

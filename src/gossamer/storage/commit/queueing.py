@@ -13,7 +13,7 @@ import msgspec
 from gossamer.expressions.contract import TaskFilter, verdicts_on
 from gossamer.frontier.contract import LEFT, Prioritizer, TaskStanding, Traversal
 from gossamer.frontier.traps.contract import placed
-from gossamer.storage.commit.hosts import CommitSheet
+from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.ledger.contract import Group, Tallied, announced, behind
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.errors import UnreadableUrl

@@ -11,7 +11,7 @@ import msgspec
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Links, Tallied
 from gossamer.storage.ledger.depth import KeptLinks
-from gossamer.storage.ledger.hosts import LedgerHosts
+from gossamer.storage.ledger.host_rows import LedgerHosts
 from gossamer.storage.ledger.keys import OWN_PREFIX, LedgerKeys
 from gossamer.storage.ledger.queues import HostQueues, QueueChanges
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls

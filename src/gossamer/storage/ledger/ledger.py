@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import msgspec
 
@@ -20,7 +20,7 @@ from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.chunks import Marks
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup, Parts
-from gossamer.storage.ledger.hosts import LedgerHosts
+from gossamer.storage.ledger.host_rows import LedgerHosts
 from gossamer.storage.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY
 from gossamer.storage.ledger.opening import (
     Places,
@@ -37,15 +37,17 @@ from gossamer.storage.ledger.opening import (
     restore,
 )
 from gossamer.storage.ledger.queues import HostQueues, Plan, QueueLimits
-from gossamer.storage.ledger.reading import LedgerReading, LedgerState
+from gossamer.storage.ledger.reader import LedgerReader, LedgerState
 from gossamer.storage.ledger.requests import KeptRequests
-from gossamer.storage.ledger.rewriting import Rewriting
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.set_aside import AsideTasks
-from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.ledger.settings import LedgerSheet
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
+
+if TYPE_CHECKING:
+    from gossamer.storage.ledger.rewriting import Rewriting
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -74,7 +76,7 @@ class _Commit(msgspec.Struct, frozen=True):
     ends: dict[str, int]
 
 
-class RocksLedger(LedgerReading):
+class RocksLedger(LedgerReader):
     """One agent's ledger. Contract: `Ledger`; its queues and seen set: :mod:`gossamer.storage.ledger.providers`."""
 
     keeps_state = True
@@ -345,8 +347,10 @@ class RocksLedger(LedgerReading):
             self._commit(LedgerGroup(self._parts))
 
     @contextmanager
-    def rewriting(self) -> Iterator[Rewriting]:
+    def rewriting(self) -> "Iterator[Rewriting]":
         """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards."""
+        from gossamer.storage.ledger.rewriting import Rewriting  # no crawl at work needs it
+
         self._mend()
         is_clean = self.is_clean
         try:

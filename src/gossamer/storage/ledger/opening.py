@@ -25,8 +25,8 @@ from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.chunks import Marks
 from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
-from gossamer.storage.ledger.reading import LedgerState
-from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.ledger.reader import LedgerState
+from gossamer.storage.ledger.settings import LedgerSheet
 from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged, missing_between
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule

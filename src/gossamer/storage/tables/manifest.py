@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.engine.files import replace_file
-from gossamer.storage.archive.cdxj import INDEX
+from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.checksums import Noted, damage_of, noted
 from gossamer.storage.recovery import find_losses
 from gossamer.storage.tables.places import REPLACED, TABLES, TableManifest, manifest, run_of_name, write_manifest

@@ -13,7 +13,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.ledger.chunks import Marks, unfinished, unpack_cursors, unpack_with_level
 from gossamer.storage.ledger.contract import Links, Tallied
 from gossamer.storage.ledger.depth import KeptLinks
-from gossamer.storage.ledger.hosts import LedgerHosts
+from gossamer.storage.ledger.host_rows import LedgerHosts
 from gossamer.storage.ledger.keys import (
     CHUNK,
     CURSOR,
@@ -28,7 +28,7 @@ from gossamer.storage.ledger.keys import (
 from gossamer.storage.ledger.queues import HostQueues
 from gossamer.storage.ledger.seen import SeenUrls
 from gossamer.storage.ledger.set_aside import AsideTasks
-from gossamer.storage.ledger.sheet import LedgerSheet
+from gossamer.storage.ledger.settings import LedgerSheet
 from gossamer.storage.ledger.store import RocksStore
 from gossamer.storage.ledger.waiting import Owed
 from gossamer.values.hosts import registered_domain
@@ -58,7 +58,7 @@ class Waiting(msgspec.Struct, frozen=True):
     """Seconds since the epoch before which it is not queued; 0 where it is."""
 
 
-class LedgerReading(Provider[LedgerSheet]):
+class LedgerReader(Provider[LedgerSheet]):
     """An open ledger, for readers; :class:`RocksLedger` opens it and fills in its parts."""
 
     queues: HostQueues
