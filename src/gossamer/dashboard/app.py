@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.http_server import json_answer
 from gossamer.dashboard import describing, of_crawl, rewiring
 from gossamer.dashboard.added_pages import PageName, page_names
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
@@ -87,13 +88,8 @@ def _read(path: Path) -> _File:
     return _File(content, media_type or "application/octet-stream", f'"{hashlib.sha256(content).hexdigest()[:16]}"')
 
 
-#: Points of a plot at most: more than a screen has columns for.
-POINTS = 1_000
-
-#: Hours of samples that are sent unless asked otherwise, and at most.
-HOURS, MOST_HOURS = 1.0, 24.0 * 365
-
 Answer = Callable[[Request, Crawls], Awaitable[Any]]
+CrawlAnswer = Callable[[Request, ShownCrawl], Awaitable[Any]]
 
 
 class ListedCrawl(msgspec.Struct, frozen=True):
@@ -138,9 +134,15 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             found = await answer(request, crawls)
             if isinstance(found, Response):
                 return found
-            return Response(msgspec.json.encode(found), media_type="application/json")
+            return json_answer(found)
 
         return Route(path, answered, methods=[method])
+
+    def of_one(path: str, answer: CrawlAnswer, method: str = "GET") -> Route:
+        async def answered(request: Request, crawls: Crawls) -> Any:
+            return await answer(request, await crawls.named(request.path_params["key"]))
+
+        return route(f"/api/crawls/{{key}}{path}", answered, method)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -163,38 +165,38 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             route("/api/crawls", _all),
             route("/api/crawls", _start, "POST"),
             route("/api/options", _options),
-            route("/api/crawls/{key}", of_crawl.tell_standing),
-            route("/api/crawls/{key}/samples", of_crawl.tell_samples),
+            of_one("", of_crawl.tell_standing),
+            of_one("/samples", of_crawl.tell_samples),
             route("/api/crawls/{key}/hosts", of_crawl.tell_hosts),
-            route("/api/crawls/{key}/host", of_crawl.tell_host),
-            route("/api/crawls/{key}/graph", of_crawl.tell_graph),
-            route("/api/crawls/{key}/unit", of_crawl.tell_unit),
-            route("/api/crawls/{key}/traps", of_crawl.tell_traps),
-            route("/api/crawls/{key}/layout", of_crawl.tell_layout),
-            route("/api/crawls/{key}/layout", of_crawl.keep_layout, "POST"),
-            route("/api/crawls/{key}/story", of_crawl.tell_story),
-            route("/api/crawls/{key}/document", of_crawl.tell_document),
+            of_one("/host", of_crawl.tell_host),
+            of_one("/graph", of_crawl.tell_graph),
+            of_one("/unit", of_crawl.tell_unit),
+            of_one("/traps", of_crawl.tell_traps),
+            of_one("/layout", of_crawl.tell_layout),
+            of_one("/layout", of_crawl.keep_layout, "POST"),
+            of_one("/story", of_crawl.tell_story),
+            of_one("/document", of_crawl.tell_document),
             Route("/api/crawls/{key}/replay", enter_replay),
             Route(REPLAY, replay),
             route("/api/catalog", _catalog),
             route("/api/reports", _reports),
             route("/api/reports", _save_reports, "POST"),
-            route("/api/crawls/{key}/tables", questions.tell_tables),
-            route("/api/crawls/{key}/answerable", of_crawl.tell_answerable),
-            route("/api/crawls/{key}/sparql", questions.tell_triples),
-            route("/api/crawls/{key}/search", questions.tell_words),
+            of_one("/tables", questions.tell_tables),
+            of_one("/answerable", of_crawl.tell_answerable),
+            of_one("/sparql", questions.tell_triples),
+            of_one("/search", questions.tell_words),
             route("/api/pages", _pages),
-            route("/api/crawls/{key}/pages/{name:path}", questions.tell_page),
-            route("/api/crawls/{key}/rewire", of_crawl.do_rewire, "POST"),
-            route("/api/crawls/{key}/log", of_crawl.tell_log),
-            route("/api/crawls/{key}/resume", of_crawl.do_resume, "POST"),
-            route("/api/crawls/{key}/restore", of_crawl.do_restore, "POST"),
-            route("/api/crawls/{key}/exports", exports.tell_exports),
-            route("/api/crawls/{key}/exports", exports.begin_export, "POST"),
-            route("/api/crawls/{key}/remove-export", exports.remove_export, "POST"),
-            route("/api/crawls/{key}/exports/{name}", exports.download),
+            of_one("/pages/{name:path}", questions.tell_page),
+            of_one("/rewire", of_crawl.do_rewire, "POST"),
+            of_one("/log", of_crawl.tell_log),
+            of_one("/resume", of_crawl.do_resume, "POST"),
+            of_one("/restore", of_crawl.do_restore, "POST"),
+            of_one("/exports", exports.tell_exports),
+            of_one("/exports", exports.begin_export, "POST"),
+            of_one("/remove-export", exports.remove_export, "POST"),
+            of_one("/exports/{name}", exports.download),
             Route("/api/crawls/{key}/events", events),
-            route("/api/crawls/{key}/{order}", of_crawl.do_order, "POST"),
+            of_one("/{order}", of_crawl.do_order, "POST"),
             Route("/metrics", metrics),
             Route("/static/{name}", front.file),
         ],
@@ -284,9 +286,9 @@ async def _metrics(crawls: Crawls) -> str:
 async def _refused(request: Request, error: Exception) -> Response:
     """A request that cannot be carried out is answered in words."""
     status = 404 if isinstance(error, NoSuchCrawl) else 400 if isinstance(error, UsageError) else 409
-    return Response(msgspec.json.encode({"error": str(error)}), status, media_type="application/json")
+    return json_answer({"error": str(error)}, status)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return Response(msgspec.json.encode({"error": error.detail}), error.status_code, media_type="application/json")
+    return json_answer({"error": error.detail}, error.status_code)

@@ -16,7 +16,7 @@ from gossamer.crawls.control.instances import UnitInstances
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.trap_review import Suspicions, suspicions_of
 from gossamer.dashboard import asking, jobs, rewiring
-from gossamer.dashboard.crawls import Crawls, ListedHosts
+from gossamer.dashboard.crawls import Crawls, ListedHosts, ShownCrawl
 from gossamer.dashboard.exporting import Exporter, Exports
 from gossamer.dashboard.questions import (
     FARTHEST,
@@ -41,16 +41,14 @@ POINTS = 1_000
 HOURS, MOST_HOURS = 1.0, 24.0 * 365
 
 
-async def tell_standing(request: Request, crawls: Crawls) -> CrawlStanding:
+async def tell_standing(request: Request, shown: ShownCrawl) -> CrawlStanding:
     """How it, or one of its agents, stands."""
-    shown = await crawls.named(request.path_params["key"])
     asked = request.query_params
     return await shown.standing(units=asked.get("units") == "1", agent=asked.get("agent", ""))
 
 
-async def tell_samples(request: Request, crawls: Crawls) -> dict[str, list[object]]:
+async def tell_samples(request: Request, shown: ShownCrawl) -> dict[str, list[object]]:
     """The samples by column: a plot wants them so, and the names are sent once."""
-    shown = await crawls.named(request.path_params["key"])
     hours = number_in(request, "hours", HOURS, MOST_HOURS)
     since = (datetime.now(UTC) - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     rows = _thinned(await shown.samples(since))
@@ -83,100 +81,87 @@ async def tell_hosts(request: Request, crawls: Crawls) -> ListedHosts:
     return ListedHosts(page.made_at, page.total, page.rows, page.left_out, is_being_made, now)
 
 
-async def tell_host(request: Request, crawls: Crawls) -> object:
+async def tell_host(request: Request, shown: ShownCrawl) -> object:
     from gossamer.analysis.hosts import picture_of
 
-    shown = await crawls.named(request.path_params["key"])
     name = request.query_params.get("name", "")
     if not name:
         raise UsageError("say which host: ?name=...")
     return await shown.run(picture_of, shown.directory, name[:253])
 
 
-async def tell_graph(request: Request, crawls: Crawls) -> object:
+async def tell_graph(request: Request, shown: ShownCrawl) -> object:
     """Its graph, or that of one agent."""
-    shown = await crawls.named(request.path_params["key"])
     return await shown.run(asking.graph_of, shown.directory, request.query_params.get("agent", ""))
 
 
-async def tell_unit(request: Request, crawls: Crawls) -> UnitInstances:
+async def tell_unit(request: Request, shown: ShownCrawl) -> UnitInstances:
     """The instances of a unit, in all agents."""
-    shown = await crawls.named(request.path_params["key"])
     name = request.query_params.get("name", "")
     if not name:
         raise UsageError("say which unit: ?name=...")
     return await shown.run(asking.instances_of, shown.directory, name[:253])
 
 
-async def tell_traps(request: Request, crawls: Crawls) -> Suspicions:
+async def tell_traps(request: Request, shown: ShownCrawl) -> Suspicions:
     """The URLs that it has set aside, and the reasons."""
-    shown = await crawls.named(request.path_params["key"])
     return await shown.run(suspicions_of, shown.directory)
 
 
-async def tell_layout(request: Request, crawls: Crawls) -> Layout:
+async def tell_layout(request: Request, shown: ShownCrawl) -> Layout:
     """The places of its units in the picture."""
-    shown = await crawls.named(request.path_params["key"])
     return await shown.run(read_layout, layouts_folder(), shown.key)
 
 
-async def keep_layout(request: Request, crawls: Crawls) -> Layout:
-    shown = await crawls.named(request.path_params["key"])
+async def keep_layout(request: Request, shown: ShownCrawl) -> Layout:
     return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
 
 
-async def tell_answerable(request: Request, crawls: Crawls) -> Answerable:
+async def tell_answerable(request: Request, shown: ShownCrawl) -> Answerable:
     """Which questions it can answer."""
-    shown = await crawls.named(request.path_params["key"])
     return await shown.run(answerable, shown.directory)
 
 
-async def tell_log(request: Request, crawls: Crawls) -> jobs.LogTail:
+async def tell_log(request: Request, shown: ShownCrawl) -> jobs.LogTail:
     """The end of its logs."""
-    shown = await crawls.named(request.path_params["key"])
     return await shown.run(jobs.log_tail, shown.directory)
 
 
-async def do_resume(request: Request, crawls: Crawls) -> jobs.JobDone:
-    shown = await crawls.named(request.path_params["key"])
+async def do_resume(request: Request, shown: ShownCrawl) -> jobs.JobDone:
     return await shown.run(jobs.resume, shown.directory)
 
 
-async def do_restore(request: Request, crawls: Crawls) -> jobs.JobDone:
+async def do_restore(request: Request, shown: ShownCrawl) -> jobs.JobDone:
     """Let it go back to a checkpoint."""
-    shown = await crawls.named(request.path_params["key"])
     return await shown.run(jobs.restore, shown.directory, await request.body())
 
 
-async def do_rewire(request: Request, crawls: Crawls) -> rewiring.Rewired:
-    shown = await crawls.named(request.path_params["key"])
+async def do_rewire(request: Request, shown: ShownCrawl) -> rewiring.Rewired:
     return await shown.run(rewiring.rewire, shown.directory, await request.body())
 
 
-async def tell_story(request: Request, crawls: Crawls) -> object:
+async def tell_story(request: Request, shown: ShownCrawl) -> object:
     """The story of a URL."""
     from gossamer.analysis.why import story_of
 
-    shown = await crawls.named(request.path_params["key"])
     url = request.query_params.get("url", "")
     if not url:
         raise UsageError("say which URL: ?url=...")
     return await shown.run(story_of, shown.directory, url)
 
 
-async def tell_document(request: Request, crawls: Crawls) -> object:
+async def tell_document(request: Request, shown: ShownCrawl) -> object:
     """The archived document of a URL."""
     from gossamer.query.archived import view_archived
 
-    shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+    asked = request.query_params
     if not asked.get("url"):
         raise UsageError("say which URL: ?url=...")
     return await shown.run(view_archived, shown.directory, asked["url"], asked.get("at", ""))
 
 
-async def do_order(request: Request, crawls: Crawls) -> object:
+async def do_order(request: Request, shown: ShownCrawl) -> object:
     """Do what an address says."""
-    shown = await crawls.named(request.path_params["key"])
     order = asking.read_order(request.path_params["order"], await request.body())
     return {"done": await shown.run(asking.carry_out, shown.directory, order)}
 
@@ -203,25 +188,23 @@ class QuestionAnswers:
         self._console, self._triples, self._words = TableConsole(), TripleConsole(), SearchConsole()
         self._pages = Pages()
 
-    async def tell_tables(self, request: Request, crawls: Crawls) -> msgspec.Raw:
+    async def tell_tables(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
         """Tables that answer a question in SQL, or those of a report."""
-        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        asked = request.query_params
         return await self._console.ask(shown.directory, asked.get("sql", ""), asked.get("report", ""))
 
-    async def tell_triples(self, request: Request, crawls: Crawls) -> msgspec.Raw:
+    async def tell_triples(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
         """The answer to a question in SPARQL."""
-        shown = await crawls.named(request.path_params["key"])
         return await self._triples.ask(shown.directory, request.query_params.get("query", ""))
 
-    async def tell_words(self, request: Request, crawls: Crawls) -> msgspec.Raw:
-        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+    async def tell_words(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
+        asked = request.query_params
         start = int(number_in(request, "start", 0, FARTHEST, least=0))
         most = int(number_in(request, "limit", HITS, MOST_HITS, least=1))
         return await self._words.ask(shown.directory, asked, start, most)
 
-    async def tell_page(self, request: Request, crawls: Crawls) -> msgspec.Raw:
+    async def tell_page(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
         """A page that a subject adds."""
-        shown = await crawls.named(request.path_params["key"])
         return await self._pages.ask(shown.directory, request.path_params["name"])
 
 
@@ -231,22 +214,18 @@ class ExportAnswers:
     def __init__(self) -> None:
         self.exporter = Exporter()
 
-    async def tell_exports(self, request: Request, crawls: Crawls) -> Exports:
+    async def tell_exports(self, request: Request, shown: ShownCrawl) -> Exports:
         """Its exports, and what can be made."""
-        shown = await crawls.named(request.path_params["key"])
         return await shown.run(self.exporter.listed, shown.directory)
 
-    async def begin_export(self, request: Request, crawls: Crawls) -> Exports:
-        shown = await crawls.named(request.path_params["key"])
+    async def begin_export(self, request: Request, shown: ShownCrawl) -> Exports:
         return await shown.run(self.exporter.begin, shown.directory, await request.body())
 
-    async def remove_export(self, request: Request, crawls: Crawls) -> Exports:
-        shown = await crawls.named(request.path_params["key"])
+    async def remove_export(self, request: Request, shown: ShownCrawl) -> Exports:
         return await shown.run(self.exporter.remove, shown.directory, await request.body())
 
-    async def download(self, request: Request, crawls: Crawls) -> Response:
+    async def download(self, request: Request, shown: ShownCrawl) -> Response:
         """The file of an export."""
-        shown = await crawls.named(request.path_params["key"])
         path = await shown.run(self.exporter.file, shown.directory, request.path_params["name"])
         # Never shown by a browser, whatever a web site wrote into it.
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
