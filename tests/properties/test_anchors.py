@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gossamer.documents.anchors import MAX_FOLDED, all_folded, folded
+from gossamer.documents.markup import MAX_FOLDED, all_folded, folded
 
 
 def cut(pieces: str) -> list[str]:

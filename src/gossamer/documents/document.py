@@ -237,7 +237,7 @@ class Document:
 
     @cached_property
     def markup(self) -> bytes:
-        """The content from which the tree is parsed: HTML in UTF-8, XHTML rewritten by :mod:`gossamer.documents.xml`."""
+        """The content from which the tree is parsed: HTML in UTF-8, XHTML rewritten by :mod:`gossamer.documents.xhtml`."""
         text = charset.to_utf8(self.content, self.charset)
         if self.mime != XHTML:
             return text

@@ -1,12 +1,17 @@
-"""How HTML is written: tags, attributes, comments and raw text as the standard's tokenizer reads them. Nothing of trees.
+"""How HTML and XML are written: tags, attributes, comments, raw text, and the text of a link. Nothing of trees.
 
-Place in the flow: the rules by which :mod:`gossamer.documents.skim` finds tags and :mod:`gossamer.documents.document` counts them.
+Place in the flow: by these rules :mod:`gossamer.documents.skim` finds tags and :mod:`gossamer.documents.document` counts them;
+:mod:`gossamer.parsing.html` asks for the texts of links where anchors are wanted, and feeds and sitemaps are read by
+:func:`xml_tags`. HTML is read as the standard's tokenizer reads it.
 Every search here is linear whatever the bytes (fault 56): quantifiers are possessive, and what begins to match does match,
 if need be to the end of the page. Numbers of sections are those of the HTML standard.
 """
 
+import html
 import re
+from collections.abc import Iterator, Sequence
 from html.entities import html5
+from typing import NamedTuple
 
 #: Attributes of one tag that are read: 9 ms for the parser, which is quadratic in them (5,000: 57 ms, 20,000: 906 ms). Real
 #: ones stay below 100; inline graphics have long values, not many (fault 55).
@@ -154,3 +159,131 @@ def _numbered(decimal: str | None, hexadecimal: str | None) -> str:
     if not 0 < code <= 0x10FFFF or 0xD800 <= code < 0xE000:
         return "\ufffd"
     return _WINDOWS.get(code) or chr(code)
+
+
+# -- the text of a link: between its tag and its end, folded
+# A link ends at its end tag, at the next link and at the border of a table's cell, where the parser would end it too; it keeps the
+# paragraphs that it runs through. Scripts and style sheets in it are no text.
+
+#: Characters of an anchor text that are kept: enough for an index, bounded whatever the page (fault 76).
+MAX_ANCHOR = 500
+
+#: Bytes behind a link that are looked at for its text, where it has to be looked for: inline graphics come before it.
+MAX_LOOKED_AT = 64 * MAX_ANCHOR
+
+#: Bytes of a text that are folded: every character may be a reference, with white space around.
+MAX_FOLDED = 16 * MAX_ANCHOR
+
+#: Tags at which a text ends, opening or closing.
+ENDS = frozenset(b"a td th tr".split())
+
+_PLAIN_TAG = re.compile(rb"<[a-zA-Z/!?][^<>]*+>")
+# The same, within one text of many.
+_PLAIN_TAG_OF_ONE = re.compile(rb"<[a-zA-Z/!?][^<>\x01]*+>")
+
+#: Between the texts of many links. Any of them may hold it, too: then each is folded by itself.
+_BETWEEN = "\x01"
+
+
+def folded(text: bytes) -> str:
+    """The text of a stretch in which every tag ends at its first `>`, with runs of white space made one space."""
+    if b"<" in text:
+        text = _PLAIN_TAG.sub(b"", text)
+    if len(text) > MAX_FOLDED:
+        text = text[:MAX_FOLDED]
+    return " ".join(resolved(text).split())[:MAX_ANCHOR]
+
+
+def all_folded(texts: Sequence[bytes]) -> list[str]:
+    """:func:`folded` of each text. They are folded as one: a page has a hundred links."""
+    longest = max(map(len, texts), default=0)
+    joined = _BETWEEN.encode().join(texts)
+    if b"<" in joined:
+        joined = _PLAIN_TAG_OF_ONE.sub(b"", joined)
+    whole = " ".join(resolved(joined).split())
+    anchors = whole.replace(f" {_BETWEEN}", _BETWEEN).replace(f"{_BETWEEN} ", _BETWEEN).split(_BETWEEN)
+    if longest > MAX_FOLDED or len(anchors) != len(texts):
+        return [folded(text) for text in texts]
+    return [anchor[:MAX_ANCHOR] for anchor in anchors] if longest > MAX_ANCHOR else anchors
+
+
+def anchor_at(markup: bytes, at: int) -> str:
+    """The text of the link whose tag ends at `at`, wherever that is. Looks no further than :data:`MAX_LOOKED_AT`."""
+    texts = []
+    stop = min(len(markup), at + MAX_LOOKED_AT)
+    while at < stop:
+        start = markup.find(b"<", at, stop)
+        texts.append(markup[at : start if start >= 0 else stop])
+        if start < 0:
+            break
+        tag = TAG.match(markup, start, stop)
+        if tag is None:
+            if markup[start + 1 : start + 2] in DECLARES:
+                at = end_of_declaration(markup, start)
+            else:
+                texts.append(b"<")
+                at = start + 1
+            continue
+        name, at = tag["name"].lower(), tag.end()
+        if name in ENDS:
+            break
+        if name in RAW and not tag["closing"]:
+            at = end_of_raw(markup, name, at)
+    return folded(b"".join(texts).replace(b"<", b"&lt;"))
+
+
+# -- XML without a parser
+# There is no entity to expand and nothing to fetch: of references only the five of XML and numbers are resolved, a DTD is
+# skipped whole (fault 60). Markup that is not well-formed is read as far as it goes, since half of the feeds of the web are not.
+
+_XML_TOKEN = re.compile(
+    rb"<!--.*?(?:-->|\Z)"
+    rb"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
+    rb"|<!DOCTYPE[^\[>]*+(?:\[.*?(?:\]\s*+>|\Z)|>|\Z)"
+    rb"|<\?.*?(?:\?>|\Z)"
+    rb"|<(?P<closing>/?)(?P<name>[A-Za-z_][^\s/<>]*+)(?P<attributes>(?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+)>"
+    rb"|(?P<text>[^<]++|<)",
+    re.DOTALL | re.IGNORECASE,
+)
+_XML_REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+
+
+class XmlTag(NamedTuple):
+    """A tag with the text right behind it."""
+
+    name: str
+    """Without its prefix, in lower case."""
+    prefix: str
+    closing: bool
+    attributes: bytes
+    text: str
+    """References resolved, CDATA included, ends stripped."""
+
+    def attribute(self, name: str) -> str:
+        """An attribute's value; empty where there is none."""
+        return attributes(self.attributes).get(name, "")
+
+
+def xml_tags(content: bytes) -> Iterator[XmlTag]:
+    """Every tag of a feed or sitemap, in order, by one linear scan. `content` is well-formed UTF-8."""
+    tag: re.Match[bytes] | None = None
+    texts: list[bytes] = []
+    for match in _XML_TOKEN.finditer(content):
+        if match["name"] is not None:
+            if tag is not None:
+                yield _xml_tag(tag, texts)
+            tag, texts = match, []
+        elif match["text"] is not None:
+            texts.append(match["text"])
+        elif match["cdata"] is not None:
+            texts.append(match["cdata"].replace(b"&", b"&amp;"))
+    if tag is not None:
+        yield _xml_tag(tag, texts)
+
+
+def _xml_tag(tag: re.Match[bytes], texts: list[bytes]) -> XmlTag:
+    prefix, _, name = tag["name"].decode("utf-8", "replace").lower().rpartition(":")
+    text = b"".join(texts).strip().decode("utf-8", "replace") if texts else ""
+    if "&" in text:
+        text = _XML_REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)
+    return XmlTag(name, prefix, bool(tag["closing"]), tag["attributes"], text)

@@ -11,9 +11,8 @@ from itertools import islice
 
 import msgspec
 
-from gossamer.documents import xml
 from gossamer.documents.document import Document
-from gossamer.documents.markup import attributes
+from gossamer.documents.markup import XmlTag, attributes, xml_tags
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.values.change_hints import ChangeHint, hint_of
@@ -103,7 +102,7 @@ class _Around:
         self._open: list[tuple[str, str, Mapping[str, str]]] = [("", url, _USUAL)]
         """Names of what is open, with the base and the namespaces in there."""
 
-    def see(self, event: xml.XmlTag) -> tuple[str, str]:
+    def see(self, event: XmlTag) -> tuple[str, str]:
         """Take the next tag of the feed: its base, empty where it is that of the document, and the namespace of its name."""
         name, (_, base, spaces) = f"{event.prefix}:{event.name}", self._open[-1]
         if event.closing:
@@ -150,7 +149,7 @@ class _Item:
         self._permalink = ""
         self._has_link = False
 
-    def see(self, event: xml.XmlTag, kind: str) -> None:
+    def see(self, event: XmlTag, kind: str) -> None:
         """Take what an element says of the entry itself."""
         if kind == "rss" and event.name == "guid":
             self._permalink = _permalink(event)
@@ -204,11 +203,11 @@ def _xml_links(content: bytes, url: str) -> Iterator[Found]:
         yield from item.ended()
 
 
-def _of_feed(content: bytes, url: str) -> Iterator[tuple[xml.XmlTag, str, str]]:
+def _of_feed(content: bytes, url: str) -> Iterator[tuple[XmlTag, str, str]]:
     """The tags that are the feed's own, and dates, each with the base of addresses there (empty: the document's) and the kind of
     feed; none where the document is no feed."""
     kind, own, around = "", _OWN, _Around(url)
-    for event in xml.events(content):
+    for event in xml_tags(content):
         base, space = around.see(event)
         if not kind:
             if event.closing:
@@ -222,7 +221,7 @@ def _of_feed(content: bytes, url: str) -> Iterator[tuple[xml.XmlTag, str, str]]:
         yield event, base, kind
 
 
-def _address(event: xml.XmlTag, kind: str) -> str:
+def _address(event: XmlTag, kind: str) -> str:
     """The URL of an element; empty where it has none."""
     if kind == "rss" and event.name in _RSS_TEXTS and event.text:
         return event.text
@@ -230,7 +229,7 @@ def _address(event: xml.XmlTag, kind: str) -> str:
     return event.attribute(place) if place else ""
 
 
-def _permalink(guid: xml.XmlTag) -> str:
+def _permalink(guid: XmlTag) -> str:
     """The URL that an identifier is (RSS 2.0: unless it says `isPermaLink="false"`); most of those that say nothing are none."""
     is_url = guid.text.lower().startswith(("http://", "https://"))
     return guid.text if is_url and guid.attribute("ispermalink").strip().lower() != "false" else ""

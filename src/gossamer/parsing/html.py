@@ -30,10 +30,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gossamer.documents.anchors import all_folded, anchor_at
 from gossamer.documents.document import Document
 from gossamer.documents.link_fields import FieldLink
-from gossamer.documents.markup import SPACE, attributes
+from gossamer.documents.markup import SPACE, all_folded, anchor_at, attributes
 from gossamer.documents.robots_tags import NOFOLLOW
 from gossamer.documents.skim import SPANNED, Skim, Span, Tag
 from gossamer.engine.sheet import Sheet, setting

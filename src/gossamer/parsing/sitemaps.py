@@ -9,9 +9,10 @@ document's trouble says so.
 from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated
 
-from gossamer.documents import charset, content_coding, xml
+from gossamer.documents import charset, content_coding
 from gossamer.documents.content_coding import Keeping
 from gossamer.documents.document import Document
+from gossamer.documents.markup import XmlTag, xml_tags
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.values.body import THRESHOLD, Body, beginning
@@ -141,7 +142,7 @@ class _Entry:
         self._relation = relation
         self._place = self._changed_at = self._frequency = ""
 
-    def see(self, event: xml.XmlTag) -> Found | None:
+    def see(self, event: XmlTag) -> Found | None:
         """One more element of the sitemap's own; the entry before it, where that is over."""
         over = None
         if event.name in _PLACES:
@@ -166,7 +167,7 @@ def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
     """The entries of a `urlset` or `sitemapindex`, each with its claims of changes."""
     entry: _Entry | None = None
     prefix = ""
-    for event in xml.events(content):
+    for event in xml_tags(content):
         if event.closing:
             continue
         if entry is not None:
