@@ -165,7 +165,7 @@ def _keeps_files(use: str) -> bool:
     return any("directory" in found_at(place).sheet_type.__struct_fields__ for place in places)
 
 
-# What the protocol modules of a wiring mean for the other stages: whoever adds a module changes nothing else (row M1).
+# Protocol modules of a wiring, as the other stages need them: a new module changes nothing else (row M1).
 #
 # Place in the flow: compiling asks here. Which schemes are served is said once, by the roles of the fetch stage; from that
 # follow the links that are kept though they name no host, and the names that are looked up by nobody.

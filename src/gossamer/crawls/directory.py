@@ -61,7 +61,7 @@ def read_wiring(directory: Path) -> Wiring:
         raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
 
 
-# A crawl whose ledger is lost: it begins again beside what it has, where a person says so.
+# A crawl whose ledger is lost begins again beside its files when the user asks for it.
 #
 # Place in the flow: :mod:`gossamer.crawls.crawl` calls :func:`begin_anew` before any unit is up. A ledger cannot be made
 # again of the files: what was queued stands in it alone. So every URL is fetched again from the seeds on, and all whole

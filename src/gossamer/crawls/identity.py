@@ -25,7 +25,7 @@ from gossamer.values.hosts import HostTable
 from gossamer.values.request_identity import is_secret
 from gossamer.values.url import authority_of, canonical, host_of, scheme_of, site_of
 
-# Who a crawl says it is: user agent, contact, and the token that robots.txt knows it by (design question 15).
+# The identity that a crawl states: user agent, contact, and the token that robots.txt knows it by (design question 15).
 #
 # Place in the flow: :mod:`~gossamer.crawls.compiling` puts them into the wiring; commands that fetch without a crawl say the
 # same.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop  # every command imports this module, and few need a loop
 
 
-# What this machine lets a crawl use: cores and memory.
+# Cores and memory that a crawl may use on this machine.
 #
 # Place in the flow: `doctor` tells it, and a crawl asks before it lets agents join by themselves.
 

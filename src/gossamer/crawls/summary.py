@@ -141,7 +141,7 @@ def peak_rss() -> int:
     return sum(peaks) * unit
 
 
-# What a crawl says when it ends: which seeds brought nothing, what waits and why, and the command that goes on.
+# The report of a crawl at its end: which seeds brought nothing, what waits and why, and the command that goes on.
 #
 # Place in the flow: :mod:`crawl` asks when the work is over and reports the lines; the command line prints the sums after them.
 
