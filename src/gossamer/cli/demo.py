@@ -141,7 +141,7 @@ def _next_lines(spec: WebSpec, directory: str) -> Iterator[str]:
     yield f"Log          {directory}/logs, one line for each URL"
     yield f"Server's log {directory}/{LOG_NAME}"
     yield ""
-    yield "Try next"
+    yield "Try next (in a checkout, write ./gossamer)"
     yield f"  gossamer status {directory}    # how the crawl stands"
     yield f"  gossamer why {directory} {home}    # the story of one URL"
     yield f'  gossamer query {directory} "{SQL}"    # SQL over the tables'
