@@ -90,7 +90,7 @@ def test_its_rule_of_politeness_is_in_the_crawl_and_a_deletion_takes_its_notes(
 
 @pytest.mark.slow
 def test_its_table_keeper_and_page_are_those_of_the_crawl(environment: dict[str, str], tmp_path: Path) -> None:
-    """A kill behind the write of a group, and a run that goes on, leave each row and mark there once."""
+    """A kill before a commit, and a run that goes on, leave each row and mark there once."""
     directory = tmp_path / "crawl"
     with FakeWeb.tree(3, 2) as web:
         at = web.url("/").removeprefix("http://").rstrip("/")
