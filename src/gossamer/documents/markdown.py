@@ -37,13 +37,17 @@ _CLASS = re.compile(rb"""(?i)\s(?:class|data-lang(?:uage)?)\s*=\s*(?:"([^"<>]*)"
 _LANGUAGE = re.compile(
     rb"(?i)(?:^|\s)(?:language-|lang-|brush:\s*|highlight-source-|highlight-text-|highlight-|sourceCode\s+)([a-z][a-z0-9+#._-]*)"
 )
-_CODE = re.compile(
-    rb"(?i)(<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?)?<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?|(?P<end></pre\b)"
-)
+_CODE = re.compile(rb"(?i)<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?|(?P<end></pre\b)")
+# What stands right before code, within so many bytes: generators name the language there.
+_AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
+_BEFORE = 300
 _MARK = re.compile(
     rb"""(?i)<a\b[^<>]*\bclass=["']?[^"'<>]*(?:headerlink|anchor|permalink|heading-link)[^<>]*>"""
     rb"""(?:\s|#|&#182;|&para;|\xc2\xb6|\xf0\x9f\x94\x97|\xc2\xa7){0,9}</a>"""
 )
+# What is looked for before the searches, which cost more.
+_MARKS_OF_HEADINGS = (b"headerlink", b"anchor", b"permalink", b"heading-link")
+_SCHEMES = (b"javascript:", b"data:", b"vbscript:")
 _ID = rb"""\sid\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))"""
 _HEADING = re.compile(
     rb"(?i)(?:<(?:section|div|article|a)\b(?:[^<>]*?%s)?[^<>]*>\s*+(?:</a>\s*+)?)?(<h[1-6]\b(?:[^<>]*?%s)?[^<>]*>)"
@@ -86,8 +90,14 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
     text = main_text(markup, MAX_TEXT) if main.is_cut else ""
     if not main.is_cut:
         fragments = b"".join(main.fragments())
-        source = _LEADS_NOWHERE.sub(b"", _MARK.sub(b"", _CODE.sub(_Languages(), fragments)))
-        decoded = source.decode("utf-8", "replace").translate(_MARKS)
+        source = _CODE.sub(_Languages(), fragments) if b"pre" in fragments.lower() else fragments
+        if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
+            source = _MARK.sub(b"", source)
+        if any(map(source.lower().__contains__, _SCHEMES)):
+            source = _LEADS_NOWHERE.sub(b"", source)
+        decoded = source.decode("utf-8", "replace")
+        if MARK_START in decoded or MARK_END in decoded:
+            decoded = decoded.translate(_MARKS)
         if anchors:
             decoded = _HEADING.sub(_with_anchor, decoded.encode()).decode()
         found = _as_written(str(converter.convert(decoded, _options(images, base)).content).strip())
@@ -122,11 +132,11 @@ def _converter() -> Any:
 
 def _options(images: bool, base: str) -> Any:
     return _converter().ConversionOptions(
-        bullets="-",
         autolinks=False,
         extract_metadata=False,
         skip_images=not images,
         max_depth=MAX_DEPTH,
+        tier_strategy="tier1",  # half the time of the other, which also breaks code within lines
         base_url=base if base.startswith(("http://", "https://")) else None,
     )
 
@@ -149,11 +159,12 @@ class _Languages:
         if match["end"]:
             opened, self._opened = self._opened, False
             return (b"</code>" if opened else b"") + match["end"]
-        around, pre, code, _ = match.groups(default=b"")
-        language = _language_of((code, pre, around))
+        pre, code, _ = match.groups(default=b"")
+        around = _AROUND.search(match.string, max(0, match.start() - _BEFORE), match.start())
+        language = _language_of((code, pre, around[0] if around else b""))
         self._opened = bool(language) and not code
         start = b'<code class="language-' + language + b'">' if language else code and b"<code>"
-        return around + b"<pre>" + start
+        return b"<pre>" + start
 
 
 def _language_of(tags: "tuple[bytes, ...]") -> bytes:

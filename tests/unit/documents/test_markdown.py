@@ -29,7 +29,7 @@ def made(inner: str, **options: bool) -> str:
     ("markup", "text"),
     [
         ("<h2 id=x>Two <a class=headerlink href=#x>¶</a></h2>", "## Two"),
-        ("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c"),
+        ("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  * b\n- c"),
         ("<ol><li>a<li>b</ol>", "1. a\n2. b"),
         ("<table><tr><th>a<th>b<tr><td>1<td></table>", "| a | b |\n| - | - |\n| 1 | |"),
         ("<p>see the <a href='../d?e=1#f'>link</a>", "see the [link](http://a.test/d?e=1#f)"),
