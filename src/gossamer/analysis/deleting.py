@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.analysis.rewriting import Rewriting, rewrite
+from gossamer.analysis.rewriting import CrawlRewriting, rewrite
 from gossamer.crawls.control.resting import check_can_block, close_hosts
 from gossamer.crawls.directory import lost_ledgers
 from gossamer.engine.crash_points import Point, crash_at
@@ -94,7 +94,7 @@ def delete(
     return tuple(one for one in done if isinstance(one, Deleted))
 
 
-class Deleting(Rewriting):
+class Deleting(CrawlRewriting):
     """One deletion."""
 
     journal: Deletion

@@ -1,7 +1,7 @@
 """The one way in which a crawl at rest is rewritten: visits, records and rows are taken out of everything that names them.
 
 Place in the flow: `gossamer delete` (:mod:`gossamer.analysis.deleting`) and `gossamer trim` (:mod:`gossamer.analysis.trimming`)
-derive a :class:`Rewriting` each, which says what goes; :func:`rewrite` has the crawl to itself, finishes what a kill has left,
+derive a :class:`CrawlRewriting` each, which says what goes; :func:`rewrite` has the crawl to itself, finishes what a kill has left,
 and does what is new. `gossamer reprocess` only makes tables anew, by the same switch (:mod:`gossamer.query.table_rewrites`), and
 so needs no journal and no rest.
 
@@ -69,8 +69,8 @@ def rewrite(
     done = []
     with _at_rest(directory, verb, accept=accept, remark=remark) as ledgers:
 
-        def rewriting(journal: Deletion | Trim) -> Rewriting:
-            kind: type[Rewriting] = found_at(_KINDS[type(journal)])
+        def rewriting(journal: Deletion | Trim) -> CrawlRewriting:
+            kind: type[CrawlRewriting] = found_at(_KINDS[type(journal)])
             return kind(directory, ledgers, journal, now, remark)
 
         while (left := take_up(directory)) is not None:
@@ -121,7 +121,7 @@ def _close(ledger: RocksLedger) -> None:
         ledger.abandon()
 
 
-class Rewriting(ABC):
+class CrawlRewriting(ABC):
     """One rewriting, and how far it is. Heirs say what goes; the order of the steps stands here alone."""
 
     def __init__(

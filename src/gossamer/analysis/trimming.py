@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gossamer.analysis.rewriting import Rewriting, rewrite
+from gossamer.analysis.rewriting import CrawlRewriting, rewrite
 from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.files import AppendFile
 from gossamer.query.versions import SCANNED, choose, move_rows
@@ -88,7 +88,7 @@ def trim(
     return trimmed[-1]
 
 
-class Trimming(Rewriting):
+class Trimming(CrawlRewriting):
     """One trim."""
 
     journal: Trim
