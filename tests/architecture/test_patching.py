@@ -76,4 +76,5 @@ def test_commands_are_invoked_through_the_program() -> None:
         for path in Path(ROOT / "tests").rglob("*.py")
         for name in re.findall(r"CliRunner\(\)\.invoke\(\s*(\w+)", path.read_text(encoding="utf-8"))
     }
-    assert {name for name, _ in invoked} == {"commands", "program"}, sorted(invoked)
+    assert {name for name, _ in invoked} <= {"commands", "program"}, sorted(invoked)
+    assert invoked

@@ -210,10 +210,10 @@ def test_a_page_of_a_package_is_a_tab_and_all_of_it_is_text(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: wild\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[gossamer.subjects]\nwild = wild:SUBJECT\n")
     (tmp_path / "site" / "wild.py").write_text(
-        "from gossamer.dashboard.contract import Page\nfrom gossamer.engine.subjects import Subject\n"
+        "from gossamer.dashboard.contract import DashboardPage\nfrom gossamer.engine.subjects import Subject\n"
         "SUBJECT = Subject('wild', 'Wild', pages={'A/B <i>': 'wild:page', 'Broken': 'wild:broken'})\n"
         "HARM = '<img src=x onerror=window.pwned=1>'\n"
-        "page = lambda crawl: Page(HARM, f'{HARM}\\n\\nsecond', ['name', 'n'], [[HARM, 3]])\n"
+        "page = lambda crawl: DashboardPage(HARM, f'{HARM}\\n\\nsecond', ['name', 'n'], [[HARM, 3]])\n"
     )
     with served({**environment, "PYTHONPATH": str(info.parent)}, rested) as (_, read):
         page.goto(read)

@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     is_usual: bool
 
 
-class Group(NamedTuple):
+class HelpGroup(NamedTuple):
     """Commands or options under one heading."""
 
     entries: Sequence[Entry]
@@ -36,7 +36,7 @@ class Group(NamedTuple):
 class HelpInPortions(click.Command):
     """A command whose `--help` takes the name of a group."""
 
-    def groups(self, ctx: click.Context) -> Mapping[str, Group]:
+    def groups(self, ctx: click.Context) -> Mapping[str, HelpGroup]:
         """The groups by their headings, in order."""
         raise NotImplementedError
 
@@ -81,7 +81,7 @@ def _is_one(ctx: click.Context) -> bool:
     return ctx.meta.get(ASKED, "") not in ("", EVERYTHING)
 
 
-def _heading(groups: Mapping[str, Group], asked: str) -> str:
+def _heading(groups: Mapping[str, HelpGroup], asked: str) -> str:
     """The heading that is meant: by its beginning, or by one of its words.
 
     Raises:
@@ -104,7 +104,7 @@ def key_of(heading: str) -> str:
 
 
 def write_groups(
-    groups: Mapping[str, Group], ctx: click.Context, formatter: click.HelpFormatter, called: str, kind: str
+    groups: Mapping[str, HelpGroup], ctx: click.Context, formatter: click.HelpFormatter, called: str, kind: str
 ) -> None:
     """Write what was asked for of these groups, and how to ask for more.
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gossamer._version import __version__
-from gossamer.cli.helping import ASKED, EVERYTHING, Entry, Group, HelpInPortions, write_groups
+from gossamer.cli.helping import ASKED, EVERYTHING, Entry, HelpGroup, HelpInPortions, write_groups
 from gossamer.cli.leaving import interruptible, own_process
 from gossamer.cli.saying import guard_terminal
 from gossamer.cli.telling import finish, print_anything, tell, unwritten
@@ -175,11 +175,11 @@ class _Commands(HelpInPortions, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return find_command(cmd_name) if cmd_name in COMMANDS or cmd_name in all_commands() else None
 
-    def groups(self, ctx: click.Context) -> dict[str, Group]:
+    def groups(self, ctx: click.Context) -> dict[str, HelpGroup]:
         """The commands in groups, without loading any of them."""
         known = all_commands()
         return {
-            group: Group(
+            group: HelpGroup(
                 [Entry(name, one.text, name not in RARE) for name, one in known.items() if one.group == group],
                 GROUPS.get(group, ""),
             )

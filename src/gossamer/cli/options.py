@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from gossamer.cli.helping import Entry, Group, HelpInPortions, write_groups
+from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, write_groups
 from gossamer.crawls.options import CrawlOptions, all_options, headings
 from gossamer.engine.sheet import Property, build, nearest, properties, renamed, written
 from gossamer.values.errors import UsageError
@@ -39,7 +39,7 @@ SETTLED = ("output", "overwrite", "resume")
 class OptionsInGroups(HelpInPortions):
     """A command whose help shows the options of a crawl under headings."""
 
-    def groups(self, ctx: click.Context) -> dict[str, Group]:
+    def groups(self, ctx: click.Context) -> dict[str, HelpGroup]:
         """The options under their headings; those of the command alone stand last."""
         options = (param for param in self.get_params(ctx) if isinstance(param, click.Option))
         records = {param.name: record for param in options if (record := param.get_help_record(ctx))}
@@ -48,8 +48,8 @@ class OptionsInGroups(HelpInPortions):
             usual = heading.usual.split()
             names = [name for name in (*usual, *heading.others.split()) if name in records]
             entries = [Entry(*records.pop(name), name in usual) for name in names]
-            found[title] = Group(entries, heading.example)
-        return found | {"Other": Group([Entry(*record, True) for record in records.values()])}
+            found[title] = HelpGroup(entries, heading.example)
+        return found | {"Other": HelpGroup([Entry(*record, True) for record in records.values()])}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options that were asked for, group by group."""

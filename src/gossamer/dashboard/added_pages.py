@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.analysis.table_answers import CELL, TableAnswer, table_answer
-from gossamer.dashboard.contract import Page, PageFunction
+from gossamer.dashboard.contract import DashboardPage, PageFunction
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.worker import Caller
 from gossamer.values.errors import GossamerError, UsageError
@@ -61,7 +61,7 @@ def make_page(asked: PageQuestion, caller: Caller) -> bytes:
     one = next(one for one in subjects() if title in one.pages)
     function: PageFunction = found_at(one.pages[title])
     try:
-        page = msgspec.convert(function(Path(asked.directory)), Page)
+        page = msgspec.convert(function(Path(asked.directory)), DashboardPage)
         columns = [name[:CELL] for name in page.columns[:COLUMNS]]
         rows = (list(row)[:COLUMNS] for row in page.rows)
         table = table_answer(page.title[:CELL] or title, columns, [], rows, ROWS)

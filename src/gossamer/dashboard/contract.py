@@ -1,8 +1,8 @@
 """The contract of a page that a subject adds to the dashboard (`Subject.pages`).
 
 Place in the flow: a subject names, by the title of the page, a function that gets the directory of a crawl and returns a
-:class:`Page`. Whenever a browser opens the page, a process of its own (:mod:`gossamer.dashboard.added_pages`) calls the function,
-and the dashboard shows as text everything that it returns.
+:class:`DashboardPage`. Whenever a browser opens the page, a process of its own (:mod:`gossamer.dashboard.added_pages`)
+calls the function, and the dashboard shows as text everything that it returns.
 
 Promise of the dashboard: the function may print, raise, hang and eat memory; other pages and the crawl notice none of that.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 
-class Page(msgspec.Struct, frozen=True):
+class DashboardPage(msgspec.Struct, frozen=True):
     """The content of a page: a text, a table, or both."""
 
     title: str = ""
@@ -28,4 +28,4 @@ class Page(msgspec.Struct, frozen=True):
 
 
 #: What a subject names.
-PageFunction = Callable[[Path], Page]
+PageFunction = Callable[[Path], DashboardPage]

@@ -22,7 +22,7 @@ from gossamer.dashboard.questions import (
     FARTHEST,
     HITS,
     MOST_HITS,
-    Pages,
+    AddedPages,
     SearchConsole,
     TableConsole,
     TripleConsole,
@@ -186,7 +186,7 @@ class QuestionAnswers:
 
     def __init__(self) -> None:
         self._console, self._triples, self._words = TableConsole(), TripleConsole(), SearchConsole()
-        self._pages = Pages()
+        self._pages = AddedPages()
 
     async def tell_tables(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
         """Tables that answer a question in SQL, or those of a report."""

@@ -270,7 +270,7 @@ def _why_not(check: Callable[[Path], None], directory: Path) -> str:
 PAGE_SECONDS, PAGE_MEMORY, PAGES_AT_ONCE = 10.0, 1 << 30, 2
 
 
-class Pages:
+class AddedPages:
     """Has pages made that subjects add."""
 
     def __init__(self, seconds: float = PAGE_SECONDS) -> None:

@@ -77,7 +77,7 @@ class Subject(NamedTuple):
     """Declarations of tables by their names."""
     pages: Mapping[str, str] = MappingProxyType({})
     """Pages of the dashboard by their titles: functions from the directory of a crawl to a
-    :class:`~gossamer.dashboard.contract.Page`."""
+    :class:`~gossamer.dashboard.contract.DashboardPage`."""
     forget: str = ""
     """A function that takes out of a crawl at rest what the subject itself keeps of a URL or host that is deleted; it finds what it
     did before gone. It gets the crawl directory, the open ledgers, the target and the names of the hosts that go whole, and

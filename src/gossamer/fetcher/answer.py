@@ -221,7 +221,7 @@ class Asked(msgspec.Struct, frozen=True):
     """The request beside that; None for a plain GET."""
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class AnsweredRequest(msgspec.Struct, frozen=True):
     """Facts about an exchange beside its transfer."""
 
     keeping: Keeping
@@ -235,7 +235,7 @@ class Exchange(msgspec.Struct, frozen=True):
     """No proxy stands between."""
 
 
-def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, exchange: Exchange) -> Response:
+def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, exchange: AnsweredRequest) -> Response:
     """The response of a transfer whose head has been judged, as far as one came."""
     head, timings = transfer.head, None
     if exchange.is_timed:

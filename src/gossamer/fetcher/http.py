@@ -22,7 +22,7 @@ from gossamer.engine.gate import Gate
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import VisitFilter
 from gossamer.fetcher import request, untidy_http
-from gossamer.fetcher.answer import Asked, Exchange, answer_of, unwanted, verdict_on
+from gossamer.fetcher.answer import AnsweredRequest, Asked, answer_of, unwanted, verdict_on
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import Deadlines, Driver, affordable, driver, overdue
@@ -391,7 +391,7 @@ class HttpModule(Provider[HttpSheet]):
             transfer.judge_head()
         # Behind a proxy, the server's own address is known to the proxy alone.
         server = address if self._proxies is None else ""
-        exchange = Exchange(
+        exchange = AnsweredRequest(
             self._keeping, server, elapsed, is_timed=self.sheet.timings, is_direct=self._proxies is None
         )
         response = answer_of(transfer, asked, verdict_on(transfer, ending), exchange)

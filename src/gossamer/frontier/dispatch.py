@@ -1,8 +1,9 @@
 """One hand-out: tasks of hosts whose turn it is, chosen host by host, and the slots that they take.
 
 Place in the flow: the component brings in what is due and calls :meth:`Dispatch.choose`. For the first task of each host
-:func:`decide` says what becomes of it. Nothing is written to the ledger meanwhile: a :class:`Batch` notes the decisions, and
-is written in one group before the tasks go out. A task that goes out or is refused takes a slot, until its visit is committed.
+:func:`decide` says what becomes of it. Nothing is written to the ledger meanwhile: a :class:`DispatchBatch` notes the
+decisions, and is written in one group before the tasks go out. A task that goes out or is refused takes a slot, until its
+visit is committed.
 """
 
 from collections import deque
@@ -36,7 +37,7 @@ SHARED: Final = "shared"
 ALLOWED: Final = RobotsVerdict(RobotsRuling.ALLOWED)
 
 
-class Step(Enum):
+class DispatchStep(Enum):
     """The next step of the task at the head of a host's queue."""
 
     GOES = auto()
@@ -55,10 +56,10 @@ class Step(Enum):
     """Its robots.txt comes first, or its host has to wait."""
 
 
-class Decision(msgspec.Struct, frozen=True):
+class TaskDecision(msgspec.Struct, frozen=True):
     """The next step of a task, and why."""
 
-    step: Step
+    step: DispatchStep
     task: Task
     verdict: RobotsVerdict = ALLOWED
     """The answer of robots.txt, where that was asked."""
@@ -70,35 +71,35 @@ class Decision(msgspec.Struct, frozen=True):
     """Of a task for later."""
 
 
-def decide(frontier: "Frontier", host: FrontierHost, first: Task, now: float) -> Decision:
+def decide(frontier: "Frontier", host: FrontierHost, first: Task, now: float) -> TaskDecision:
     """Decide on the first task of this host, which was popped; `now` is monotonic."""
     if frontier.probes.takes(first):
-        return Decision(Step.SET_ASIDE, first)
+        return TaskDecision(DispatchStep.SET_ASIDE, first)
     if wait := frontier.politeness.closed(first, now):
-        return Decision(Step.LATER, first, seconds=wait)
+        return TaskDecision(DispatchStep.LATER, first, seconds=wait)
     task, limit = first, frontier.ledger.depths.limit
     if limit is not None:
         depth = frontier.ledger.depth_of([task.identity])[0]  # the URL may have been met nearer to a seed by now
         if depth is not None and depth < task.depth:
             task = msgspec.structs.replace(task, depth=depth)
         if task.depth > limit:
-            return Decision(Step.TOO_DEEP, task)
+            return TaskDecision(DispatchStep.TOO_DEEP, task)
     host.level = frontier.traversal.host_level(task, task.level)
     if task.request is not None and task.request.was_begun:
         why = "it may have been sent before the crawl was killed"
-        return Decision(Step.REFUSED, task, outcome=Outcome.INTERRUPTED, why=why)
+        return TaskDecision(DispatchStep.REFUSED, task, outcome=Outcome.INTERRUPTED, why=why)
     if not frontier.lookups.is_known(host, task):
-        return Decision(Step.UNKNOWN, task)
+        return TaskDecision(DispatchStep.UNKNOWN, task)
     if host.absent:
-        return Decision(Step.REFUSED, task, outcome=Outcome.DNS_FAILED, why=host.absent)
+        return TaskDecision(DispatchStep.REFUSED, task, outcome=Outcome.DNS_FAILED, why=host.absent)
     if why := host.ports[endpoint_of(task.url)[1]]:
-        return Decision(Step.REFUSED, task, outcome=Outcome.ADDRESS_REFUSED, why=why)
+        return TaskDecision(DispatchStep.REFUSED, task, outcome=Outcome.ADDRESS_REFUSED, why=why)
     if why := verdicts_on(frontier.gates.get("fetch", ()), "fetch", (task,))[0]:
-        return Decision(Step.REFUSED, task, why=why)
+        return TaskDecision(DispatchStep.REFUSED, task, why=why)
     return _decide_by_robots(frontier, host, task, now)
 
 
-def _decide_by_robots(frontier: "Frontier", host: FrontierHost, task: Task, now: float) -> Decision:
+def _decide_by_robots(frontier: "Frontier", host: FrontierHost, task: Task, now: float) -> TaskDecision:
     robots, steady = frontier.robots, frontier.clock.steady()
     verdict = robots.judge(task, steady)
     if verdict.ruling in (RobotsRuling.FETCH_FIRST, RobotsRuling.WAIT):
@@ -109,17 +110,17 @@ def _decide_by_robots(frontier: "Frontier", host: FrontierHost, task: Task, now:
             verdict = robots.judge(task, steady)
     if verdict.ruling is RobotsRuling.DENIED:
         why = f"{verdict.rule} (robots.txt, line {verdict.line})" if verdict.line else verdict.rule
-        return Decision(Step.REFUSED, task, verdict, Outcome.ROBOTS_DENIED, why)
+        return TaskDecision(DispatchStep.REFUSED, task, verdict, Outcome.ROBOTS_DENIED, why)
     if verdict.ruling is not RobotsRuling.ALLOWED:
-        return Decision(Step.WAITS, task, verdict)
+        return TaskDecision(DispatchStep.WAITS, task, verdict)
     if verdict.delay != host.crawl_delay:
         host.crawl_delay = verdict.delay
         if frontier.politeness.pace(host.name, verdict.delay) > now:
-            return Decision(Step.WAITS, task, verdict)
-    return Decision(Step.GOES, task, verdict)
+            return TaskDecision(DispatchStep.WAITS, task, verdict)
+    return TaskDecision(DispatchStep.GOES, task, verdict)
 
 
-class Batch:
+class DispatchBatch:
     """Decisions of one hand-out that the ledger does not know yet."""
 
     def __init__(self) -> None:
@@ -205,7 +206,7 @@ class Dispatch:
 
     def __init__(self, frontier: "Frontier") -> None:
         self._frontier = frontier
-        self.batch = Batch()
+        self.batch = DispatchBatch()
         """Decisions that must be written before anything goes out."""
 
     def choose(self, found: list[Task], most: int, now: float) -> float | None:
@@ -241,16 +242,16 @@ class Dispatch:
             if decision.verdict.is_news:
                 site = site_of(task.url)
                 self.batch.learnt.append((site, host.name, frontier.robots.state(site)))
-            if decision.step is Step.GOES:
+            if decision.step is DispatchStep.GOES:
                 return self._begin(host, task, now)
-            if decision.step in (Step.UNKNOWN, Step.WAITS):
+            if decision.step in (DispatchStep.UNKNOWN, DispatchStep.WAITS):
                 frontier.queues.put_back(task)
-                return self._delay(host, task, decision.verdict, now) if decision.step is Step.WAITS else None
-            if decision.step is Step.REFUSED:
+                return self._delay(host, task, decision.verdict, now) if decision.step is DispatchStep.WAITS else None
+            if decision.step is DispatchStep.REFUSED:
                 frontier.slots.end(task, decision.outcome, decision.why)
-            elif decision.step is Step.LATER:
+            elif decision.step is DispatchStep.LATER:
                 self.batch.later.append((task, decision.seconds))
-            elif decision.step is Step.TOO_DEEP:
+            elif decision.step is DispatchStep.TOO_DEEP:
                 self.batch.too_deep.append(task)
             if frontier.slots.free <= 0:
                 break

@@ -128,6 +128,11 @@ def test_a_wiring_that_lacks_a_unit_names_the_option_that_needs_it() -> None:
             compile_wiring([], build(all_options(), {option: CHANGES[option][0]}), bare)
 
 
+def test_a_topic_says_how_far_links_lead_through_pages_that_are_irrelevant() -> None:
+    focus = compiled(topic=["whales"], irrelevant_hops=3).providers["focus"]
+    assert focus.settings == {"tunnel": 3}
+
+
 def test_a_wiring_without_a_contact_stays_on_this_machine() -> None:
     assert told(compiled(), "dns.only_loopback") is None
     assert told(compiled(contact="me@b.test", robots="ignore"), "dns.only_loopback") is None

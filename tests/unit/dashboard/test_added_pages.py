@@ -8,34 +8,34 @@ import msgspec
 import pytest
 
 from gossamer.dashboard.added_pages import ROWS, TEXT, PageName, page_names
-from gossamer.dashboard.questions import Pages
+from gossamer.dashboard.questions import AddedPages
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import UsageError
 
 PACKAGE = """
 import os, sys
-from gossamer.dashboard.contract import Page
+from gossamer.dashboard.contract import DashboardPage
 from gossamer.engine.subjects import Subject
 
 TITLES = ("Good", "Odd/title", "Huge", "Raises", "Exits", "Vanishes", "Prints", "Wrong", "Hangs", "Eats", "Torn")
 SUBJECT = Subject("wild", "Wild", pages={title: f"wild:{title.split('/')[0].lower()}" for title in TITLES})
 SCRIPT = "<script>window.pwned = 1</script>"
 
-good = lambda crawl: Page(SCRIPT, f"{SCRIPT} of {crawl.name}", [SCRIPT, "n"], [[SCRIPT, 1], [None, {"a": 2.5}]])
-odd = lambda crawl: Page(text="x")
-huge = lambda crawl: Page("t", "x" * 1_000_000, ["n", "text"], ([n, "y" * 10_000] for n in range(10**12)))
+good = lambda crawl: DashboardPage(SCRIPT, f"{SCRIPT} of {crawl.name}", [SCRIPT, "n"], [[SCRIPT, 1], [None, {"a": 2.5}]])
+odd = lambda crawl: DashboardPage(text="x")
+huge = lambda crawl: DashboardPage("t", "x" * 1_000_000, ["n", "text"], ([n, "y" * 10_000] for n in range(10**12)))
 exits = lambda crawl: sys.exit(0)
 vanishes = lambda crawl: os._exit(0)
 wrong = lambda crawl: {"title": 3}
 eats = lambda crawl: bytearray(1 << 40)
-torn = lambda crawl: Page(text="\\ud800")
+torn = lambda crawl: DashboardPage(text="\\ud800")
 
 def raises(crawl):
     raise ZeroDivisionError("no tide\\nhere")
 
 def prints(crawl):
     print('{"text": "not mine"}')
-    return Page(text="mine")
+    return DashboardPage(text="mine")
 
 def hangs(crawl):
     while True:
@@ -55,7 +55,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(title: str, seconds: float = HUNG_AFTER) -> Any:
-    return msgspec.json.decode(asyncio.run(Pages(seconds).ask(Path("/crawls/one"), title)))
+    return msgspec.json.decode(asyncio.run(AddedPages(seconds).ask(Path("/crawls/one"), title)))
 
 
 def test_pages_are_named_and_a_page_that_no_subject_has_starts_no_process() -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gossamer.frontier import dispatch
-from gossamer.frontier.dispatch import Batch, Decision, Step
+from gossamer.frontier.dispatch import DispatchBatch, DispatchStep, TaskDecision
 from gossamer.frontier.host_turns import FrontierHost
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.testing.clock import FakeClock
@@ -41,7 +41,7 @@ def decide(
     absent: str = "",
     rule: str = "",
     ready: float = 0.0,
-) -> Decision:
+) -> TaskDecision:
     host = FrontierHost("a.test")
     host.absent = absent
     if port is not None:
@@ -64,23 +64,23 @@ def decide(
 @pytest.mark.parametrize(
     ("given", "step"),
     [
-        ({}, Step.GOES),
-        ({"suspect": True}, Step.SET_ASIDE),
-        ({"closed": 7.0}, Step.LATER),
-        ({"limit": 1}, Step.TOO_DEEP),
-        ({"limit": 1, "known": 1}, Step.GOES),
-        ({"port": None}, Step.UNKNOWN),
-        ({"port": "a private address"}, Step.REFUSED),
-        ({"rule": "never: x"}, Step.REFUSED),
-        ({"absent": "the name does not exist"}, Step.REFUSED),
-        ({"verdict": RobotsVerdict(RobotsRuling.DENIED)}, Step.REFUSED),
-        ({"verdict": RobotsVerdict(RobotsRuling.FETCH_FIRST, url="http://a.test/robots.txt")}, Step.WAITS),
-        ({"verdict": RobotsVerdict(RobotsRuling.WAIT, until=9.0)}, Step.WAITS),
-        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0), "ready": 5.0}, Step.WAITS),
-        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0)}, Step.GOES),
+        ({}, DispatchStep.GOES),
+        ({"suspect": True}, DispatchStep.SET_ASIDE),
+        ({"closed": 7.0}, DispatchStep.LATER),
+        ({"limit": 1}, DispatchStep.TOO_DEEP),
+        ({"limit": 1, "known": 1}, DispatchStep.GOES),
+        ({"port": None}, DispatchStep.UNKNOWN),
+        ({"port": "a private address"}, DispatchStep.REFUSED),
+        ({"rule": "never: x"}, DispatchStep.REFUSED),
+        ({"absent": "the name does not exist"}, DispatchStep.REFUSED),
+        ({"verdict": RobotsVerdict(RobotsRuling.DENIED)}, DispatchStep.REFUSED),
+        ({"verdict": RobotsVerdict(RobotsRuling.FETCH_FIRST, url="http://a.test/robots.txt")}, DispatchStep.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.WAIT, until=9.0)}, DispatchStep.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0), "ready": 5.0}, DispatchStep.WAITS),
+        ({"verdict": RobotsVerdict(RobotsRuling.ALLOWED, delay=5.0)}, DispatchStep.GOES),
     ],
 )
-def test_each_reason_to_hold_a_task_back_has_its_step(given: dict[str, Any], step: Step) -> None:
+def test_each_reason_to_hold_a_task_back_has_its_step(given: dict[str, Any], step: DispatchStep) -> None:
     assert decide(**given).step is step
 
 
@@ -93,7 +93,7 @@ def test_what_may_have_been_sent_is_not_sent_again() -> None:
     request = msgspec.structs.replace(requested(method="POST", body=b"a"), was_begun=True)
     task = msgspec.structs.replace(TASK, request=request)
     decided = decide(task)
-    assert (decided.step, decided.outcome) == (Step.REFUSED, Outcome.INTERRUPTED)
+    assert (decided.step, decided.outcome) == (DispatchStep.REFUSED, Outcome.INTERRUPTED)
 
 
 class WrittenGroup:
@@ -130,7 +130,7 @@ class WrittenGroup:
 def test_what_was_decided_is_written_once_in_one_group() -> None:
     told: list[str] = []
     ledger: Any = SimpleNamespace(group=lambda: WrittenGroup(told), sync=lambda: told.append("synced"))
-    batch = Batch()
+    batch = DispatchBatch()
     batch.write(ledger, 100.0)
     assert told == []
     batch.begun.append(TASK)

@@ -38,7 +38,7 @@ from gossamer.storage.ledger.keys import (
     after,
 )
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.rewriting import Rewriting, parts
+from gossamer.storage.ledger.rewriting import LedgerRewriting, parts
 from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
 from gossamer.storage.mailbox.outbox import owed_key, owed_task
@@ -224,7 +224,7 @@ def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:
 class _Work:
     """The entries of one target."""
 
-    def __init__(self, rewriting: Rewriting, target: DeletionTarget, *, forget: bool) -> None:
+    def __init__(self, rewriting: LedgerRewriting, target: DeletionTarget, *, forget: bool) -> None:
         self._rewriting = rewriting
         self._store = rewriting.store
         self._keys = rewriting.keys

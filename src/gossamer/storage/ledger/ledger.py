@@ -47,7 +47,7 @@ from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 
 if TYPE_CHECKING:
-    from gossamer.storage.ledger.rewriting import Rewriting
+    from gossamer.storage.ledger.rewriting import LedgerRewriting
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -347,14 +347,14 @@ class RocksLedger(LedgerReader):
             self._commit(LedgerGroup(self._parts))
 
     @contextmanager
-    def rewriting(self) -> "Iterator[Rewriting]":
+    def rewriting(self) -> "Iterator[LedgerRewriting]":
         """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards."""
-        from gossamer.storage.ledger.rewriting import Rewriting  # no crawl at work needs it
+        from gossamer.storage.ledger.rewriting import LedgerRewriting  # no crawl at work needs it
 
         self._mend()
         is_clean = self.is_clean
         try:
-            yield Rewriting(self._store, self._keys, self._write_counted)
+            yield LedgerRewriting(self._store, self._keys, self._write_counted)
         finally:
             self._load()
             self.is_clean = is_clean

@@ -38,7 +38,7 @@ from gossamer.storage.ledger.keys import (
     serial_key,
 )
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.rewriting import Rewriting, parts, tallied
+from gossamer.storage.ledger.rewriting import LedgerRewriting, parts, tallied
 from gossamer.storage.ledger.spaces import common_entries, put_common, recount
 from gossamer.storage.ledger.store import RocksStore
 from gossamer.storage.ledger.waiting import ROTATION_NAMES
@@ -163,7 +163,7 @@ def absorb(taker: RocksLedger, giver: RocksLedger, arcs: Sequence[Arc], *, commo
 class _Taking:
     """Copies from one store to another, some at a time."""
 
-    def __init__(self, source: RocksStore, rewriting: Rewriting, arcs: Sequence[Arc]) -> None:
+    def __init__(self, source: RocksStore, rewriting: LedgerRewriting, arcs: Sequence[Arc]) -> None:
         self.moved = Moved()
         self._source = source
         self._rewriting = rewriting
@@ -298,7 +298,7 @@ def forget_seen(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
         rewriting.drop("seen", (key for key, _ in _ranges(rewriting.store, "seen", b"", arcs)))
 
 
-def _drop_chunks(rewriting: Rewriting, arcs: Sequence[Arc]) -> None:
+def _drop_chunks(rewriting: LedgerRewriting, arcs: Sequence[Arc]) -> None:
     """Drop queued tasks, a host at a time."""
     store = rewriting.store
     for part in parts(_ranges(store, "frontier", CHUNK, arcs)):
@@ -310,7 +310,7 @@ def _drop_chunks(rewriting: Rewriting, arcs: Sequence[Arc]) -> None:
         rewriting.write(batch, finished=tasks)
 
 
-def _drop_aside(rewriting: Rewriting, arcs: Sequence[Arc]) -> None:
+def _drop_aside(rewriting: LedgerRewriting, arcs: Sequence[Arc]) -> None:
     """Drop tasks that are set aside: a family's tasks go before its row, which says how many they are."""
     store = rewriting.store
     rewriting.drop("frontier", (key for key, _ in _ranges(store, "frontier", SHELF, arcs)))

@@ -29,7 +29,7 @@ def parts(items: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
         yield part
 
 
-class Rewriting:
+class LedgerRewriting:
     """The store of a ledger at rest, and ways to change it."""
 
     def __init__(
