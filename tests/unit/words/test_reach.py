@@ -1,8 +1,12 @@
 """What models may reach."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from gossamer.values.errors import UsageError
+from gossamer.words.mcp_server import guarded
 from gossamer.words.reach import Budget, ModelReach, read_reach
 
 
@@ -48,3 +52,17 @@ def test_a_budget_is_reserved_and_what_is_left_comes_back() -> None:
         budget.reserve(1, 1.0)
     with pytest.raises(UsageError, match="1 page at least"):
         budget.reserve(0, 1.0)
+
+
+@pytest.mark.parametrize(("field", "status"), [(b"Bearer right", 200), (b"Bearer wrong", 401), (b"", 401)])
+def test_over_http_a_client_needs_the_token(field: bytes, status: int) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200})
+
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(guarded(app, "right")({"type": "http", "headers": [(b"authorization", field)]}, None, send))
+    assert sent[0]["status"] == status
