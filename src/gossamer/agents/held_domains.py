@@ -11,14 +11,15 @@ itself has found come back to it where the domain becomes its own: they are seen
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
+from gossamer.agents.ring import DivisionSheet
 from gossamer.engine.ends import Uses
-from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.sheet import NoSettings, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import Designation, HoldsDomains, KnowsTasks, TakesBack
 from gossamer.values.agents import CLAIM, agent_name, digest_names
-from gossamer.values.hosts import Division, DomainRule, domain_point, domain_rule
+from gossamer.values.hosts import DomainRule, domain_point, domain_rule
 from gossamer.values.task import Task
 from gossamer.values.url import MAX_URL_BYTES
 from gossamer.values.visit import ORDER
@@ -32,20 +33,11 @@ HELD = Space("held-domains", value_bytes=MAX_URL_BYTES, host_bytes=MAX_URL_BYTES
 #: Hosts of which it is remembered whether they are held: about 200 bytes each.
 REMEMBERED = 65_536
 
-_MADE = "it is fixed when the crawl is made"
 
-
-class HeldDomainsSheet(Sheet, frozen=True):
+class HeldDomainsSheet(DivisionSheet, frozen=True):
     """Settings of :class:`HeldDomains`."""
 
     agent: Annotated[str, setting("Hold the domains of this agent.", restart="it names this agent")] = agent_name(0)
-    division: Annotated[
-        Division, setting("Hold registered domains or single hosts as a whole; as the ledger does.", restart=_MADE)
-    ] = "domain"
-    together: Annotated[
-        tuple[str, ...],
-        setting("Hold these registered domains as one; as the ledger does (repeatable).", restart=_MADE),
-    ] = ()
 
 
 class HeldDomains(Provider[HeldDomainsSheet]):

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 from gossamer.agents.contract import DesignationTable, SharedState
 from gossamer.agents.mail_on_disk import MailOnDisk
+from gossamer.agents.ring import DivisionSheet
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In, Uses
 from gossamer.engine.gate import Receipt, current
@@ -15,7 +16,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.mailbox.contract import Mail, OwedTask
 from gossamer.values.agents import Designated
 from gossamer.values.errors import DiskFull
-from gossamer.values.hosts import Division, DomainRule, domain_rule
+from gossamer.values.hosts import DomainRule, domain_rule
 
 # The mail of a master: what waits for each agent in memory, and on the disk for one that is away (Hunyadi 2007, section 5.3.3).
 #
@@ -41,8 +42,6 @@ _RENEWED = 1.0
 #: Key and value of mail: it lies in no ledger.
 _NOWHERE = b""
 
-_MADE = "it is fixed when the crawl is made"
-
 
 class _Posted(OwedTask, frozen=True):
     """One piece of mail: in memory with its receipt, or on the disk under a number."""
@@ -58,7 +57,7 @@ class _Batch(NamedTuple):
     posted: Sequence[_Posted]
 
 
-class MassMailSheet(Sheet, frozen=True):
+class MassMailSheet(DivisionSheet, frozen=True):
     """Settings of :class:`MassMail`."""
 
     master: Annotated[str, setting("Keep the mail of this master.", restart="it names this master")] = "master-00"
@@ -73,19 +72,6 @@ class MassMailSheet(Sheet, frozen=True):
         float,
         setting("Count an agent as absent if it has committed none of its mail for this time.", unit="s", gt=0),
     ] = 1.0
-    division: Annotated[
-        Division,
-        setting(
-            "Assign registered domains or single hosts as a whole. Use the value that the ledgers have.", restart=_MADE
-        ),
-    ] = "domain"
-    together: Annotated[
-        tuple[str, ...],
-        setting(
-            "Assign these registered domains to the same agent. Use the value that the ledgers have (repeatable).",
-            restart=_MADE,
-        ),
-    ] = ()
     holds: Annotated[
         bool,
         setting("Send nothing and forget nothing. The supervisor sets this while it makes a checkpoint of all agents."),

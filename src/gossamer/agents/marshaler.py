@@ -10,6 +10,7 @@ import msgspec
 
 from gossamer.agents.contract import DesignationTable, HostNames, RecentUrls
 from gossamer.agents.reverse_names import ReverseNames
+from gossamer.agents.ring import DivisionSheet
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out, Uses
 from gossamer.engine.errors import SettingError
@@ -21,7 +22,7 @@ from gossamer.fetcher.cares import check_servers
 from gossamer.storage.seen.caches import SaturatingTable, SecondChance
 from gossamer.values.agents import CLAIM, Designated, fault_beside_url
 from gossamer.values.errors import DiskFull, UnreadableUrl, UrlTooLong, UsageError
-from gossamer.values.hosts import Division, DomainRule, domain_rule
+from gossamer.values.hosts import DomainRule, domain_rule
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of, is_machine, plain_host, scheme_of, scheme_rule, with_host
 from gossamer.values.url_normalization import aliases_of
@@ -164,28 +165,12 @@ def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
 # assignable domain, designate.
 
 
-_MADE = "it is fixed when the crawl is made"
-
-
-class MarshalSheet(Sheet, frozen=True):
+class MarshalSheet(DivisionSheet, frozen=True):
     """Settings of :class:`Marshal`."""
 
     schemes: Annotated[tuple[str, ...], setting("Pass on URLs of these schemes, and refuse all others.")] = (
         *("http", "https", "ftp", "gopher"),
     )
-    division: Annotated[
-        Division,
-        setting(
-            "Assign registered domains or single hosts as a whole. Use the value that the ledgers have.", restart=_MADE
-        ),
-    ] = "domain"
-    together: Annotated[
-        tuple[str, ...],
-        setting(
-            "Assign these registered domains to the same agent. Use the value that the ledgers have (repeatable).",
-            restart=_MADE,
-        ),
-    ] = ()
     seeds_as_links: Annotated[
         bool,
         setting(

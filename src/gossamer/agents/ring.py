@@ -180,10 +180,27 @@ def _circle(members: Iterable[Member]) -> _Circle:
 #: Hosts whose agent is remembered: a crawl asks for the same ones again and again. About 200 bytes each.
 REMEMBERED = 65_536
 
-_MADE = "it is fixed when the crawl is made"
+
+class DivisionSheet(Sheet, frozen=True):
+    """Settings of units that divide hosts among agents: the base of their sheets, so that no two of them differ."""
+
+    division: Annotated[
+        Division,
+        setting(
+            "Assign registered domains or single hosts as a whole. Use the value that the ledgers have.",
+            restart="it is fixed when the crawl is made",
+        ),
+    ] = "domain"
+    together: Annotated[
+        tuple[str, ...],
+        setting(
+            "Assign these registered domains to the same agent. Use the value that the ledgers have (repeatable).",
+            restart="it is fixed when the crawl is made",
+        ),
+    ] = ()
 
 
-class RingSheet(Sheet, frozen=True):
+class RingSheet(DivisionSheet, frozen=True):
     """Settings of :class:`RingDesignation`."""
 
     members: Annotated[
@@ -193,13 +210,6 @@ class RingSheet(Sheet, frozen=True):
     places: Annotated[
         tuple[str, ...],
         setting(PLACES_HELP),
-    ] = ()
-    division: Annotated[
-        Division, setting("Assign registered domains or single hosts as a whole; as the ledger does.", restart=_MADE)
-    ] = "domain"
-    together: Annotated[
-        tuple[str, ...],
-        setting("Assign these registered domains to one agent; as the ledger does (repeatable).", restart=_MADE),
     ] = ()
 
 

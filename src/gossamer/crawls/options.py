@@ -577,7 +577,7 @@ HEADINGS = {
         "header_for auth cookie_file http2 ca_file resolve allow_network",
         "gossamer crawl https://example.org/ --contact you@example.org --proxy socks5h://127.0.0.1:1080",
     ),
-    "What is kept": Heading(
+    "Results": Heading(
         "items mirror rdf",
         "no_warc analysis text near_duplicates item_columns item_key item_formulas index sinks triple_store",
         "gossamer crawl https://example.org/ --mirror site --items items.csv",
