@@ -5,10 +5,10 @@ import threading
 from pathlib import Path
 
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler, MobileProgram
-from gossamer.mobile.home import MAX_HELD, HomeRuntime
+from gossamer.mobile.manager.links import MAX_HELD, HomeRuntime
 from gossamer.mobile.running import Fetch, run_crawler
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
-from gossamer.mobile.runtime.standing import Diary
+from gossamer.mobile.runtime.store import Diary
 from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes, unpacked

@@ -16,8 +16,7 @@ from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.unit import Provider
 from gossamer.mobile.contract import CrawlerStanding, RuntimeLink, RuntimeOffer, RuntimeUnavailable
-from gossamer.mobile.home import HomeRuntime
-from gossamer.mobile.manager.links import RuntimesSheet
+from gossamer.mobile.manager.links import HomeRuntime, RuntimesSheet
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import Answer, FakePage, FakeWeb

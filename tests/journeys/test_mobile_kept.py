@@ -15,7 +15,7 @@ from gossamer.analysis.deleting import delete, target_of
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.engine.errors import ComponentFailed
-from gossamer.mobile.home import HomeRuntime
+from gossamer.mobile.manager.links import HomeRuntime
 from gossamer.query.archive import ArchiveReader
 from gossamer.testing.fakeweb import FakeWeb
 

@@ -1,7 +1,8 @@
-"""`gossamer runtime`: runs mobile crawlers beside the data."""
+"""`gossamer runtime`: runs mobile crawlers beside the data, and is the server that takes them from admitted senders."""
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,8 +17,10 @@ from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.mobile.crawler import BroughtPage, CrawlerBatch, JourneySummary, MobileCrawler
+    from gossamer.mobile.runtime.store import HostedCrawler, HostStanding
     from gossamer.mobile.sources.coverage import Reach
     from gossamer.mobile.sources.crawl import Runtime
+    from gossamer.mobile.sources.owner import OwnerSheet
 
 #: The exit status of a journey that brought no document at all.
 INCOMPLETE = 4
@@ -30,6 +33,9 @@ _serve = click.option(
     help="Serve a folder (`example.org=/var/www/html`), a local server (`example.org=http://127.0.0.1:8080`), or a stored "
     "crawl or WARC files (`archive=DIR`); repeatable.",
 )
+_allow = click.option(
+    "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
+)
 _sheet = click.option("--config", "sheet", metavar="FILE", help="Read the owner's sheet from this TOML file.")
 
 
@@ -41,9 +47,7 @@ _state = click.option(
 @click.group(invoke_without_command=True)
 @_serve
 @_sheet
-@click.option(
-    "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
-)
+@_allow
 @click.option("--listen", metavar="HOST:PORT", default="", help="Listen for senders here; default: 127.0.0.1:8643.")
 @click.option("--tls", is_flag=True, help="Use TLS on a loopback address too; other addresses always use it.")
 @click.option("--state", metavar="DIR", default="", help="Keep keys, crawlers and results in DIR.")
@@ -72,22 +76,31 @@ def runtime(
 
     Exit status: 0; 2 if something cannot be served, or crawlers cannot be shut in; 5 if another runtime uses the directory.
     """
-    if context.invoked_subcommand is None:
-        from gossamer.mobile.hosting_commands import host
+    if context.invoked_subcommand is not None:
+        if serve or sheet or allowed or listen or tls or state or weak_isolation:
+            raise UsageError(
+                f"write the options behind the subcommand: gossamer runtime {context.invoked_subcommand} ..."
+            )
+        return None
+    from gossamer.mobile.confined.keeper import ProcessLimits
+    from gossamer.mobile.runtime import serving
+    from gossamer.mobile.runtime.senders import Senders
 
-        return host(serve, sheet, allowed, listen, state, tls=tls, is_weak=weak_isolation)
-    if serve or sheet or allowed or listen or tls or state or weak_isolation:
-        raise UsageError(f"write the options behind the subcommand: gossamer runtime {context.invoked_subcommand} ...")
-    return None
+    owners = _owners(sheet, serve)
+    owners = msgspec.structs.replace(owners, allow=tuple(dict.fromkeys((*owners.allow, *allowed))))
+    folder = serving.state_folder(state)
+    listening = serving.read_listening(listen or owners.listen or serving.ADDRESS, tls=tls)
+    if not Senders(folder).names:
+        tell("no sender is admitted yet; `gossamer runtime admit NAME` makes a key for one")
+    serving.serve(owners, listening, folder, _tell_start, limits=ProcessLimits(is_weak=weak_isolation))
+    return 0
 
 
 @runtime.command()
 @click.argument("crawler", metavar="CRAWLER")
 @_serve
 @_sheet
-@click.option(
-    "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
-)
+@_allow
 @click.option(
     "-o", "--output", metavar="FILE", help="Write crawler and results to FILE, instead of lines to standard output."
 )
@@ -172,9 +185,30 @@ def status(state: str, events: int, as_json: bool) -> int:
 
     Exit status: 0; 2 if no runtime has run.
     """
-    from gossamer.mobile.hosting_commands import show_status
+    from gossamer.mobile.runtime.serving import is_held, state_folder
+    from gossamer.mobile.runtime.store import last_events, read_standing
 
-    return show_status(state, events, as_json=as_json)
+    folder = state_folder(state)
+    standing, runs = read_standing(folder), is_held(folder)
+    told = last_events(folder / "runtime.jsonl", events)
+    if as_json:
+        say_json({"running": runs, **msgspec.structs.asdict(standing), "events": told})
+        return 0
+    print(f"{'Running' if runs else 'Stopped'}, process {standing.pid}, {standing.address}")
+    if standing.pin:
+        print(f"Pin: {standing.pin}")
+    print(f"Isolation: {shown(standing.walls)}{' (weak)' if standing.is_weak else ''}")
+    print(
+        f"{show_count(len(standing.crawlers), 'crawler')}; {show_bytes(standing.kept)} of results wait for their senders."
+    )
+    for crawler in standing.crawlers:
+        print(_standing_of(crawler, runs=runs))
+    for event in told:
+        facts = ", ".join(
+            f"{name} {shown(str(fact))}" for name, fact in event.items() if name not in ("at", "event") and fact
+        )
+        print(f"{event.get('at', '')} {shown(str(event.get('event', '')))}: {facts}")
+    return 0
 
 
 @runtime.command()
@@ -191,9 +225,14 @@ def admit(sender: str, state: str) -> int:
 
     Exit status: 0; 2 if the name cannot be used.
     """
-    from gossamer.mobile.hosting_commands import admit_sender
+    from gossamer.mobile.runtime.senders import Senders
+    from gossamer.mobile.runtime.serving import state_folder
 
-    return admit_sender(sender, state)
+    print(Senders(state_folder(state)).admit(sender))
+    tell(
+        f"{sender} is admitted; give it this key, the address of the runtime, and the pin that it prints when it starts"
+    )
+    return 0
 
 
 @runtime.command()
@@ -263,11 +302,16 @@ def _crawler(path: Path) -> "MobileCrawler":
         return crawler
 
 
-def _opened_runtime(sheet: str | None, serve: tuple[str, ...]) -> "Runtime":
-    from gossamer.mobile.sources.crawl import Runtime
+def _owners(sheet: str | None, serve: tuple[str, ...]) -> "OwnerSheet":
     from gossamer.mobile.sources.owner import read_sheet
 
-    return Runtime(read_sheet(None if sheet is None else Path(sheet), serve))
+    return read_sheet(None if sheet is None else Path(sheet), serve)
+
+
+def _opened_runtime(sheet: str | None, serve: tuple[str, ...]) -> "Runtime":
+    from gossamer.mobile.sources.crawl import Runtime
+
+    return Runtime(_owners(sheet, serve))
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -352,3 +396,23 @@ def _show_reach(found: "Reach") -> None:
         print("Nothing was refused.")
     if found.limit:
         print(f"This is not all: the limit of {found.limit} left {show_count(found.left, 'link')} unasked.")
+
+
+def _tell_start(standing: "HostStanding") -> None:
+    print(f"Listening at {standing.address}", flush=True)
+    if standing.pin:
+        print(f"Pin: {standing.pin}", flush=True)
+    print(f"Isolation: {standing.walls}", flush=True)
+    for name, place in standing.hosts.items():
+        print(f"Serving {shown(name)} from {shown(place)}", flush=True)
+
+
+def _standing_of(crawler: "HostedCrawler", *, runs: bool) -> str:
+    state = crawler.state if runs or crawler.state != "running" else "interrupted"
+    why = f" ({crawler.reason}: {shown(crawler.told)})" if crawler.reason else ""
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(crawler.ended or crawler.accepted))
+    return (
+        f"{shown(crawler.sender)} {shown(crawler.crawler)}: {state}{why} since {when}, {show_count(crawler.fetched, 'answer')}, "
+        f"{show_bytes(crawler.brought)} brought in {crawler.batches:,} {'batch' if crawler.batches == 1 else 'batches'}, "
+        f"{show_bytes(crawler.kept)} kept, {crawler.cpu:g} s of processor time"
+    )

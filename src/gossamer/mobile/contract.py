@@ -2,9 +2,9 @@
 Suites: `gossamer.testing.check_runtime_link`, `check_page_source`.
 
 Place in the flow: home sends a crawler's bytes through a link and takes its results back, batch by batch. A runtime elsewhere is
-one end (:mod:`~gossamer.mobile.manager.remote_runtime`), the one at home is another (:mod:`~gossamer.mobile.home`). The crawler
-manager transfers crawlers and waits for those that return (Agarwal and others, 3.1). Nothing here reads a crawler or a batch:
-both are bytes, and their receiver judges them (:mod:`~gossamer.mobile.wire`).
+one end (:mod:`~gossamer.mobile.manager.remote_runtime`), the one at home another (:mod:`~gossamer.mobile.manager.links`). The
+crawler manager transfers crawlers and waits for those that return (Agarwal and others, 3.1). Nothing here reads a crawler or a
+batch: both are bytes, and their receiver judges them (:mod:`~gossamer.mobile.wire`).
 """
 
 from typing import Literal, Protocol

@@ -13,12 +13,12 @@ import msgspec
 
 from gossamer.engine import sheet
 from gossamer.engine.sheet import in_words, nearest, written
-from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.crawler import (
     DIGEST_PATTERN,
     NAME_PATTERN,
     BringRules,
     CrawlerFacts,
+    CrawlerRefused,
     MobileCrawler,
     MobileProgram,
     Name,
@@ -26,6 +26,7 @@ from gossamer.mobile.crawler import (
     Parameter,
     TravelLimits,
     WordList,
+    check_crawler,
 )
 from gossamer.values.errors import UsageError
 

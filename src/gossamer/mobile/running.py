@@ -15,7 +15,6 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.frontier.contract import LEFT, Traversal
 from gossamer.frontier.order import BreadthFirst, DepthFirst, HostBreadthFirst
-from gossamer.mobile.bringing import brought, headed, size_of, status_of
 from gossamer.mobile.crawler import (
     ERROR_ROW,
     MAX_SHORT,
@@ -27,7 +26,7 @@ from gossamer.mobile.crawler import (
     MobileCrawler,
     TravelLimits,
 )
-from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge
+from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge, brought, headed, size_of, status_of
 from gossamer.mobile.wire import BATCH
 from gossamer.values.outcome import Outcome
 from gossamer.values.relations import task_of
@@ -150,7 +149,7 @@ class CrawlerRun:
         """Begin a journey.
 
         Args:
-            crawler: checked (:mod:`gossamer.mobile.checking`).
+            crawler: checked (:mod:`gossamer.mobile.crawler`).
             installed: the processors that it may name.
             clock: seconds, for the limit of time, and for the time that a batch waits.
             cuts: of each batch that an earlier run made, after how many answers: this run makes the same ones.

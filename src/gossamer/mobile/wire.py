@@ -19,9 +19,8 @@ from typing import BinaryIO, Literal, TypeVar
 
 import msgspec
 
-from gossamer.mobile.checking import CrawlerRefused, check_crawler
 from gossamer.mobile.contract import IDENTITY_PATTERN, MAX_CRAWLER, MAX_FRAME, RefusalReason, RuntimeRefused
-from gossamer.mobile.crawler import VERSION, VERSIONS, CrawlerBatch, MobileCrawler
+from gossamer.mobile.crawler import VERSION, VERSIONS, CrawlerBatch, CrawlerRefused, MobileCrawler, check_crawler
 from gossamer.mobile.judging import Installed
 from gossamer.values.zstd import zstd
 

@@ -18,10 +18,9 @@ from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
-from gossamer.mobile.checking import CrawlerRefused, check_crawler
+from gossamer.mobile.crawler import CrawlerRefused, check_crawler
 from gossamer.mobile.manager.remote_runtime import checked_runtime_url
-from gossamer.mobile.manager.settling import crawler_for
-from gossamer.mobile.manager.sheet import CrawlersSheet, runtime_key
+from gossamer.mobile.manager.settling import CrawlersSheet, crawler_for, runtime_key
 from gossamer.mobile.options import MobileOptions
 from gossamer.parsing.filter_expressions import by_gate
 from gossamer.values.errors import UsageError

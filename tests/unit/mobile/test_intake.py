@@ -18,8 +18,8 @@ from gossamer.mobile.crawler import (
     NamedProcessor,
     TravelLimits,
 )
-from gossamer.mobile.manager.book import CrawlerRecord
-from gossamer.mobile.manager.intake import BatchRefused, KnownAtHome, check_batch, visits_of
+from gossamer.mobile.manager.away import BatchRefused, KnownAtHome, check_batch, visits_of
+from gossamer.mobile.manager.lent import CrawlerRecord
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Visit, sha1_base32

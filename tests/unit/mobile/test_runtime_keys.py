@@ -6,8 +6,7 @@ import pytest
 
 from gossamer.mobile.manager.away import is_worth_sending
 from gossamer.mobile.manager.links import ConfiguredRuntimes, RuntimesSheet
-from gossamer.mobile.manager.settling import CrawlerTemplate, crawler_for
-from gossamer.mobile.manager.sheet import KEY, RuntimeKey, runtime_key
+from gossamer.mobile.manager.settling import KEY, CrawlerTemplate, RuntimeKey, crawler_for, runtime_key
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
 

@@ -9,33 +9,40 @@ lent is ours. ::
 
 The key of an entry is the URL's and the crawler's, so two look-ups find a URL that came home. The counter `lent` says how many
 there are: the crawl goes on while there are any.
+
+:class:`CrawlerBook` is outbox and inbox of the manager: it has every crawler that is on its way, with the batch that is next. The
+manager puts a crawler there before it is sent, and moves its next sequence on in the group that has the last of a batch. So a batch
+is committed once, whatever is killed, and a later process goes on with the crawlers that are away.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import Annotated, Any, cast
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.frontier.seams import CRAWLERS, LENT, Lender, LentTask
+from gossamer.frontier.seams import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, Lender, LentTask
 from gossamer.storage.contract import Spaces
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.providers import LedgerFront
-from gossamer.values.hosts import HostTable
+from gossamer.values.hosts import DeletionTarget, HostTable
 from gossamer.values.ledger_rows import Meeting
 from gossamer.values.task import ROBOTS, Task
+from gossamer.values.url import host_of
 from gossamer.values.visit import Location, Visit
 
 #: Bytes of the two parts of a key. The first is no secret's hash: too long for anybody to find two URLs with the same one.
 _URL_BYTES, _CRAWLER_BYTES = 16, 8
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(LentTask).decode
+_lent_task = msgspec.msgpack.Decoder(LentTask).decode
 
 
 class LentSheet(Sheet, frozen=True):
@@ -52,7 +59,7 @@ class LentSheet(Sheet, frozen=True):
 
 
 class LentUrls(Provider[LentSheet]):
-    """Keeps the URLs that mobile crawlers have, and those that wait for a crawler. Contract: `lending.Lender`."""
+    """Keeps the URLs that mobile crawlers have, and those that wait for a crawler. Contract: `Lender`."""
 
     ledger: Uses[Ledger]
     keeps_state = True
@@ -61,14 +68,14 @@ class LentUrls(Provider[LentSheet]):
         super().__init__(sheet)
         self._runtimes: HostTable[str] = HostTable(self.sheet.runtimes)
         self._recalled: set[str] = set()
-        self.knower: Callable[[Task], str] = _nobody
+        self.knower: Callable[[Task], str] = lambda task: ""
         """The crawler that knows a task already, since it was found on a page of its own; the manager says it."""
         self._watchers: list[Callable[[], None]] = []
         self.waiting: set[str] = set()
         """Hosts of which URLs may wait for a crawler: the manager looks, and takes them out."""
         self.pages = 0
         """Pages of a limited crawl that crawlers on their way may bring."""
-        self.room: Callable[[], int | None] = _unlimited
+        self.room: Callable[[], int | None] = lambda: None
         """How many pages the crawl may still have beside these; None where it has no limit. The frontier says it."""
         self.ended = asyncio.Event()
         """Set when the crawl hands out nothing more."""
@@ -133,14 +140,14 @@ class LentUrls(Provider[LentSheet]):
     def of_host(self, host: str) -> Iterator[LentTask]:
         """The lent URLs of a host."""
         for _, value in self.ledger.spaces.scan(LENT, host):
-            yield _decode(value)
+            yield _lent_task(value)
 
     def task_of(self, url: str, host: str, crawler: str) -> Task | None:
         """The task of a URL that this crawler has with it, or that waits for one; None where it is not lent."""
         for whose in (crawler, ""):
             value = self.ledger.spaces.get(LENT, host, _key(url, whose))
             if value is not None:
-                return _decode(value).task
+                return _lent_task(value).task
         return None
 
     def assign(self, tasks: Sequence[LentTask], crawler: str, group: Group) -> None:
@@ -197,21 +204,13 @@ def drop_lent(one: LentTask, group: Group) -> None:
 def all_lent(spaces: Spaces) -> Iterator[LentTask]:
     """Everything that is lent, in the order of domains."""
     for _, value in spaces.walk(LENT):
-        yield _decode(value)
+        yield _lent_task(value)
 
 
 def lent_of(spaces: Spaces, url: str, host: str) -> LentTask | None:
     """A URL as it is lent, of whichever ledger; None where it is not. One that a crawler has is told before one that waits."""
-    found = [_decode(value) for _, value in spaces.scan(LENT, host, _key(url, "")[:_URL_BYTES])]
+    found = [_lent_task(value) for _, value in spaces.scan(LENT, host, _key(url, "")[:_URL_BYTES])]
     return max(found, key=lambda one: one.crawler, default=None)
-
-
-def _unlimited() -> int | None:
-    return None
-
-
-def _nobody(task: Task) -> str:
-    return ""
 
 
 def _key(identity: str, crawler: str) -> bytes:
@@ -275,3 +274,148 @@ class LendingLedger(LedgerFront):
         """Open a group of the ledger."""
         with self.behind.group() as group:
             yield cast(Group, _Lending(group, self.lent))
+
+
+#: What keys of crawlers, and of what is remembered of hosts, begin with.
+_CRAWLER, _WALKED = b"c", b"w"
+
+
+class CrawlerRecord(msgspec.Struct, frozen=True):
+    """A crawler that is on its way."""
+
+    id: str
+    runtime: str
+    hosts: tuple[str, ...]
+    """Home accepts URLs of these alone."""
+    data: bytes
+    """As it is sent."""
+    made: float
+    """Steady time at which it was made, in seconds; so are the next two."""
+    until: float
+    """The lease: if nothing was heard of the runtime by then, the crawler is lost."""
+    ends: float
+    """When its journey is over, whatever the runtime says."""
+    next: int = 0
+    """The sequence of the batch that is taken in next."""
+    pages: int = 0
+    """Pages that came home."""
+    share: int = 0
+    """Pages of a limited crawl that it may bring; 0 where there is no limit."""
+    bytes: int = 0
+    """Bytes of the batches that came home, unpacked."""
+    external: int = 0
+    """URLs out of its hosts that came home."""
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anything came of it."""
+        return self.next > 0
+
+
+_record = msgspec.msgpack.Decoder(CrawlerRecord).decode
+
+
+class CrawlerBook:
+    """The crawlers of one ledger. Its counter `crawlers_away` says how many are on their way."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def away(self) -> list[CrawlerRecord]:
+        """All crawlers that are on their way."""
+        return [_record(value) for _, value in self._ledger.spaces.scan(CRAWLERS, None, _CRAWLER)]
+
+    def put(self, record: CrawlerRecord, group: Group) -> bool:
+        """Stage a crawler, new or moved on; False where there is no room for one more."""
+        is_new = group.get(CRAWLERS, None, _CRAWLER + record.id.encode()) is None
+        if not group.put(CRAWLERS, None, _CRAWLER + record.id.encode(), _encode(record)):
+            return False
+        group.count("crawlers_away", is_new)
+        group.count("crawlers_sent", is_new)
+        return True
+
+    def end(self, record: CrawlerRecord, fate: str, group: Group) -> None:
+        """Stage the end of a crawler's journey: `home`, `cut`, `lost` or `refused`."""
+        group.delete(CRAWLERS, None, _CRAWLER + record.id.encode())
+        group.count("crawlers_away", -1)
+        if fate in ("home", "cut"):
+            for host in record.hosts:
+                group.put(CRAWLERS, host, LAST_CRAWLER, _encode(LastCrawler(record.id, record.runtime)))
+        group.count(f"crawlers:{fate}")
+
+    def walked(self, host: str) -> int:
+        """Pages of a host that crawlers visited until the limit of the whole crawl ended them: the next one passes them again."""
+        return int.from_bytes(self._ledger.spaces.get(CRAWLERS, None, _WALKED + host.encode()[:500]) or b"")
+
+    def has_walked(self, host: str, pages: int, group: Group) -> None:
+        """Stage that number."""
+        group.put(CRAWLERS, None, _WALKED + host.encode()[:500], pages.to_bytes(8))
+
+    def hosts_walked(self) -> Iterator[str]:
+        """The hosts of which that is kept."""
+        for key, _ in self._ledger.spaces.scan(CRAWLERS, None, _WALKED):
+            yield key.removeprefix(_WALKED).decode("utf-8", "replace")
+
+    def forget_walked(self, host: str, group: Group) -> None:
+        """Stage that it is not kept any more."""
+        group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
+
+
+# Deletions, before the ledger forgets the hosts themselves. They can be killed at any point and called again. A crawler that
+# was sent to a host of which something goes counts as lost, since it would bring that home; the rest of its URLs wait for
+# another one.
+
+#: Entries that go in one group.
+_AT_ONCE = 1_000
+
+_One = TypeVar("_One")
+
+
+def forget_lent(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
+    """Take out everything of a target that is lent; see `forget` of :class:`~gossamer.engine.subjects.Subject`."""
+    return sum(_forget_lent(ledger, target) for ledger in ledgers)
+
+
+def _forget_lent(ledger: Ledger, target: DeletionTarget) -> int:
+    counters = ledger.counters()
+    if not (counters.get("lent") or counters.get("crawlers_sent")):
+        return 0
+    ledger.spaces.open(LENT)
+    ledger.spaces.open(CRAWLERS)
+    book = CrawlerBook(ledger)
+    for record in book.away():
+        if any(_concerns(target, host) for host in record.hosts):
+            _lose(ledger, book, record)
+    gone = 0
+    for part in _parts(one for one in all_lent(ledger.spaces) if target.has(one.task.url)):
+        with ledger.group() as group:
+            for one in part:
+                drop_lent(one, group)
+        gone += sum(not one.is_done for one in part)
+    for hosts in _parts(host for host in book.hosts_walked() if target.has_host(host)):
+        with ledger.group() as group:
+            for host in hosts:
+                book.forget_walked(host, group)
+    return gone
+
+
+def _concerns(target: DeletionTarget, host: str) -> bool:
+    return target.has_host(host) if target.kind == "host" else host == host_of(target.name)
+
+
+def _lose(ledger: Ledger, book: CrawlerBook, record: CrawlerRecord) -> None:
+    """End a journey, after what it had with it waits again."""
+    for part in _parts(one for one in all_lent(ledger.spaces) if one.crawler == record.id):
+        with ledger.group() as group:
+            for one in part:
+                drop_lent(one, group)
+                put_lent(msgspec.structs.replace(one, crawler=""), group)
+    with ledger.group() as group:
+        book.end(record, "lost", group)
+
+
+def _parts(every: Iterable[_One]) -> Iterator[list[_One]]:
+    """Lists of some each; an entry is changed while the rest is read."""
+    entries = iter(every)
+    while part := list(islice(entries, _AT_ONCE)):
+        yield part

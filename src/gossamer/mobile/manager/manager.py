@@ -25,13 +25,18 @@ from gossamer.expressions.contract import TaskFilter, UrlFilter
 from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal
 from gossamer.frontier.seams import LentTask
 from gossamer.mobile.crawler import MAX_SEEDS, TOLD_ERRORS, CrawlerBatch, MobileCrawler
-from gossamer.mobile.manager.away import AwayCrawler, CrawlerEnd, is_worth_sending
-from gossamer.mobile.manager.book import CrawlerBook, CrawlerRecord
-from gossamer.mobile.manager.intake import BatchRefused, KnownAtHome, check_batch, visits_of
-from gossamer.mobile.manager.lent import LentUrls
+from gossamer.mobile.manager.away import (
+    AwayCrawler,
+    BatchRefused,
+    CrawlerEnd,
+    KnownAtHome,
+    check_batch,
+    is_worth_sending,
+    visits_of,
+)
+from gossamer.mobile.manager.lent import CrawlerBook, CrawlerRecord, LentUrls
 from gossamer.mobile.manager.links import RuntimeLinks
-from gossamer.mobile.manager.settling import External, Settling, crawler_for
-from gossamer.mobile.manager.sheet import CrawlersSheet
+from gossamer.mobile.manager.settling import CrawlersSheet, External, Settling, crawler_for
 from gossamer.mobile.wire import from_bytes, to_bytes
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.seen.contract import ContentIndex, SeenSet

@@ -1,6 +1,6 @@
 """Home's link to a runtime elsewhere: the contract over HTTP, to the one runtime whose key is known.
 
-Place in the flow: the manager asks here; :mod:`gossamer.mobile.runtime.web` is the other end, and says which request is which
+Place in the flow: the manager asks here; :mod:`gossamer.mobile.runtime.serving` is the other end, and says which request is which
 call. The runtime is believed nothing: its key is compared before a byte is sent, no redirect is followed, and answers are
 bounded and checked.
 """

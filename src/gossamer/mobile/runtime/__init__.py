@@ -4,5 +4,5 @@ results.
 Place in the flow: `gossamer runtime --serve` opens a :class:`~gossamer.mobile.runtime.host.RuntimeHost`, which keeps
 crawlers and results on disk (:mod:`~gossamer.mobile.runtime.store`) and runs each in a process of its own
 (:mod:`gossamer.mobile.confined`). Each sender sees it as a :class:`~gossamer.mobile.contract.RuntimeLink`;
-:mod:`~gossamer.mobile.runtime.web` is the same over HTTP (decision 84).
+:mod:`~gossamer.mobile.runtime.serving` is the same over HTTP (decision 84).
 """

@@ -28,8 +28,7 @@ from gossamer.mobile.contract import (
 from gossamer.mobile.crawler import VERSIONS
 from gossamer.mobile.judging import Installed
 from gossamer.mobile.runtime.journey import HostedJourney
-from gossamer.mobile.runtime.standing import Diary
-from gossamer.mobile.runtime.store import JourneyNote, folder_of, kept_journeys
+from gossamer.mobile.runtime.store import Diary, JourneyNote, folder_of, kept_journeys
 from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.gate import GatedPages
 from gossamer.mobile.sources.owner import OwnerSheet

@@ -1,7 +1,7 @@
 """The two keys of a runtime: each sender has one by which the runtime knows it, and the runtime one by which senders know it again.
 
 Place in the flow: `gossamer runtime admit` makes a sender's key and shows it once; the web door
-(:mod:`gossamer.mobile.runtime.web`) asks here for each request. The file holds hashes, so that it opens nothing to its reader.
+(:mod:`gossamer.mobile.runtime.serving`) asks here for each request. The file holds hashes, so that it opens nothing to its reader.
 The web door speaks TLS with the runtime's own key, which is made at its first start with a certificate that it signs itself. The
 owner tells senders its fingerprint, and they take no other (decision 85); names and dates in the certificate say nothing.
 """

@@ -18,9 +18,8 @@ from gossamer.crawls.http_server import HurriedProtocol
 from gossamer.mobile.contract import RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 from gossamer.mobile.runtime.senders import Senders, own_certificate
-from gossamer.mobile.runtime.serving import held, is_held, read_listening, state_folder
-from gossamer.mobile.runtime.standing import Diary, last_events
-from gossamer.mobile.runtime.web import SenderGuard, _sequence
+from gossamer.mobile.runtime.serving import SenderGuard, _sequence, held, is_held, read_listening, state_folder
+from gossamer.mobile.runtime.store import Diary, last_events
 from gossamer.mobile.sources.owner import parse_sheet
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError, UsageError
