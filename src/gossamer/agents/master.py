@@ -25,6 +25,7 @@ from gossamer.agents.shares import AgentReport
 from gossamer.agents.wiring import ring_rule
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.standing import MasterStanding
+from gossamer.crawls.control.wire import ProcessRequest, tag_of
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.wiring import Wiring
@@ -32,7 +33,7 @@ from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.recovery import crawl_id
 from gossamer.values.agents import member
-from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import domain_point, domain_rule
 from gossamer.values.task import Task
 
@@ -100,7 +101,11 @@ class MasterRun:
                 await running.stop()
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
-        return await request.act(self)  # type: ignore[arg-type]  # it has what its supervisor asks for, and no ledger
+        if not isinstance(request, ProcessRequest):
+            raise UsageError(
+                f"{self.master} only passes URLs on, and cannot answer {tag_of(type(request))!r}; ask the crawl in {self.directory}"
+            )
+        return await request.act(self)
 
     # -- what the supervisor asks
 
@@ -139,20 +144,6 @@ class MasterRun:
 
     def abort(self) -> None:
         self._is_ending.set()
-
-    def pause(self) -> None:
-        """Go on: agents that pause send nothing."""
-
-    def go_on(self) -> None:
-        """Go on."""
-
-    def take_turns(
-        self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
-    ) -> None:
-        """Nothing: a master asks no address."""
-
-    def take_rates(self, shares: Mapping[str, float]) -> None:
-        """Nothing: a master fetches nothing."""
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit.

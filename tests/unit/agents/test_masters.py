@@ -21,7 +21,7 @@ from gossamer.agents.handing_over import (
     read_wishes,
 )
 from gossamer.agents.held_domains import hold_again
-from gossamer.agents.master import is_table_lost, make_table_again
+from gossamer.agents.master import MasterRun, is_table_lost, make_table_again
 from gossamer.agents.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
 from gossamer.agents.policies import ByPlace, LeastLoaded
 from gossamer.agents.ring import Ring
@@ -29,7 +29,10 @@ from gossamer.agents.roster import Roster
 from gossamer.agents.shared_state import SHARED, SharedFile
 from gossamer.agents.wiring import with_agents
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.compiling import compile_wiring, shipped
+from gossamer.crawls.control.messages import Pause, Status, Stop
+from gossamer.crawls.control.server import REQUESTS
+from gossamer.crawls.control.wire import Done, ProcessRequest
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.errors import WiringError
 from gossamer.engine.planning import plan
@@ -322,3 +325,23 @@ def test_a_crawl_by_the_ring_has_nothing_to_assign(tmp_path: Path) -> None:
     write_members(tmp_path, AGENTS)
     with pytest.raises(UsageError, match="divides its domains by the ring"):
         assign(tmp_path, crawl_wiring(), AGENTS, {"a.test": "agent-01"})
+
+
+def test_a_master_obeys_its_supervisor_and_refuses_in_one_line_what_only_agents_can_do(
+    tmp_path: Path, run: Any
+) -> None:
+    async def check() -> None:
+        lines: list[str] = []
+        master = MasterRun(
+            "master-00", plan(shipped("master"), catalog()), tmp_path, tmp_path, lambda line: not lines.append(line)
+        )
+        for request in (Pause(), Status()):
+            with pytest.raises(UsageError, match="master-00 only passes URLs on"):
+                await master._steer(request)
+        assert isinstance(await master._steer(Stop()), Done)
+        assert master._is_ending.is_set()
+
+    run(check())
+    assert {one.__name__ for one in REQUESTS if issubclass(one, ProcessRequest)} == {
+        *("Finish", "News", "ReadMaster", "SetAgent", "Stop"),
+    }

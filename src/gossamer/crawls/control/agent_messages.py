@@ -8,65 +8,65 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from gossamer.crawls.control.wire import Answered, ControlRequest, Done, told
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, ProcessRequest, told
 
 if TYPE_CHECKING:
-    from gossamer.crawls.control.steerable import Steerable
+    from gossamer.crawls.control.steerable import Steerable, Stoppable
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 
 
-class News(ControlRequest, frozen=True, tag="news"):
+class News(ProcessRequest, frozen=True, tag="news"):
     """What has this agent come to? Asked by its supervisor, again and again."""
 
     steers = False
     first: bool = False
     """The supervisor has just taken it over, and knows nothing of it."""
 
-    async def act(self, crawl: "Steerable") -> "Answered":
+    async def act(self, crawl: "Stoppable") -> "Answered":
         """Tell."""
-        from gossamer.crawls.control.steerable import as_agent
+        from gossamer.crawls.control.steerable import as_process
 
-        return told(as_agent(crawl).news(first=self.first))
+        return told(as_process(crawl).news(first=self.first))
 
 
-class ReadMaster(ControlRequest, frozen=True, tag="read-master"):
+class ReadMaster(ProcessRequest, frozen=True, tag="read-master"):
     """How does this master stand?"""
 
     steers = False
 
-    async def act(self, crawl: "Steerable") -> "Answered":
+    async def act(self, crawl: "Stoppable") -> "Answered":
         """Tell."""
         from gossamer.crawls.control.steerable import as_master
 
         return told(as_master(crawl).master_standing())
 
 
-class Finish(ControlRequest, frozen=True, tag="finish"):
+class Finish(ProcessRequest, frozen=True, tag="finish"):
     """The whole crawl is over, says the supervisor of this agent: end as one that has nothing left."""
 
     steers = False
 
-    async def act(self, crawl: "Steerable") -> "Answered":
+    async def act(self, crawl: "Stoppable") -> "Answered":
         """End."""
-        from gossamer.crawls.control.steerable import as_agent
+        from gossamer.crawls.control.steerable import as_process
 
-        as_agent(crawl).finish()
+        as_process(crawl).finish()
         return Done("it ends")
 
 
-class SetAgent(ControlRequest, frozen=True, tag="set-agent"):
+class SetAgent(ProcessRequest, frozen=True, tag="set-agent"):
     """Change settings of one unit of this agent until it ends: its supervisor keeps what is to last."""
 
     steers = False
     unit: Name
     settings: dict[Name, Any]
 
-    async def act(self, crawl: "Steerable") -> "Answered":
+    async def act(self, crawl: "Stoppable") -> "Answered":
         """Change them."""
-        from gossamer.crawls.control.steerable import as_agent
+        from gossamer.crawls.control.steerable import as_process
 
-        await as_agent(crawl).set(self.unit, self.settings)
+        await as_process(crawl).set(self.unit, self.settings)
         return Done("it is set")
 
 

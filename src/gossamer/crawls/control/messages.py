@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from gossamer.crawls.control.agent_messages import Name
-from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, told
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, ProcessRequest, told
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.crawls.control.steerable import HasGraph, Steerable
+    from gossamer.crawls.control.steerable import HasGraph, Steerable, Stoppable
     from gossamer.engine.wiring import Wiring
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
@@ -90,13 +90,13 @@ class Unsuspend(ControlRequest, frozen=True, tag="unsuspend"):
         return Done(f"{self.unit} goes on")
 
 
-class Stop(ControlRequest, frozen=True, tag="stop"):
+class Stop(ProcessRequest, frozen=True, tag="stop"):
     """End, as Ctrl-C does; the crawl can be resumed."""
 
     now: bool = False
     """Do not wait for what is in flight, as a second Ctrl-C."""
 
-    async def act(self, crawl: "Steerable") -> "Answered":
+    async def act(self, crawl: "Stoppable") -> "Answered":
         """Stop."""
         if self.now:
             crawl.abort()

@@ -42,7 +42,9 @@ from gossamer.values.errors import GossamerError
 
 #: Everything that ships and can be asked; a package may have declared requests of its own before.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(
-    one for one in ControlRequest.__subclasses__() if one.__module__ in (messages.__name__, agent_messages.__name__)
+    one
+    for one in [*ControlRequest.__subclasses__(), *wire.ProcessRequest.__subclasses__()]
+    if one.__module__ in (messages.__name__, agent_messages.__name__)
 )
 
 #: The entry point group by which installed packages offer requests of their own, by their tags.

@@ -65,7 +65,19 @@ class Settable(HasGraph, Protocol):
         ...
 
 
-class Steerable(Settable, Protocol):
+class Stoppable(Protocol):
+    """Any process of a crawl."""
+
+    def stop(self) -> None:
+        """End when what is in flight is finished."""
+        ...
+
+    def abort(self) -> None:
+        """End at once."""
+        ...
+
+
+class Steerable(Settable, Stoppable, Protocol):
     """What requests need of a crawl."""
 
     @property
@@ -103,14 +115,6 @@ class Steerable(Settable, Protocol):
         """Its components that take up nothing now."""
         ...
 
-    def stop(self) -> None:
-        """End when what is in flight is finished."""
-        ...
-
-    def abort(self) -> None:
-        """End at once."""
-        ...
-
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
         """What a change of the graph would come to; changes nothing."""
         ...
@@ -121,8 +125,8 @@ class Steerable(Settable, Protocol):
 
 
 @runtime_checkable
-class SteerableAgent(Protocol):
-    """What a supervisor asks of an agent."""
+class SteerableProcess(Stoppable, Protocol):
+    """What a supervisor asks of an agent or a master."""
 
     def news(self, *, first: bool = False) -> msgspec.Struct:
         """What it has come to; `first` says that the supervisor has just taken it over."""
@@ -132,6 +136,15 @@ class SteerableAgent(Protocol):
         """End as one that has nothing left."""
         ...
 
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of one unit."""
+        ...
+
+
+@runtime_checkable
+class SteerableAgent(SteerableProcess, Protocol):
+    """What a supervisor asks of an agent alone."""
+
     def take_turns(
         self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
     ) -> None:
@@ -140,10 +153,6 @@ class SteerableAgent(Protocol):
 
     def take_rates(self, shares: Mapping[str, float]) -> None:
         """How much of rates of the whole crawl it may use, as multiples of the even part."""
-        ...
-
-    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of one unit."""
         ...
 
 
@@ -164,6 +173,17 @@ def as_master(crawl: object) -> SteerableMaster:
     """
     if not isinstance(crawl, SteerableMaster):
         raise UsageError("this is no master")
+    return crawl
+
+
+def as_process(crawl: object) -> SteerableProcess:
+    """The crawl as a process that a supervisor has started.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(crawl, SteerableProcess):
+        raise UsageError("this process is not one of several agents of a crawl")
     return crawl
 
 

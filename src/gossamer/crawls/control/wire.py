@@ -26,7 +26,7 @@ from gossamer.engine.files import replace_file
 from gossamer.storage.recovery import AGENTS
 
 if TYPE_CHECKING:
-    from gossamer.crawls.control.steerable import HasGraph, Steerable
+    from gossamer.crawls.control.steerable import HasGraph, Steerable, Stoppable
 
 
 # Requests and answers, and their form on the wire.
@@ -60,6 +60,14 @@ class ControlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
         """What the steering log says of it once it is done."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
+
+
+class ProcessRequest(ControlRequest, frozen=True):
+    """Base of what any process of a crawl can be asked, also a master, which has no ledger and no frontier."""
+
+    async def act(self, crawl: "Stoppable") -> "Answered":
+        """Do it in the process. Raises as :meth:`ControlRequest.act`."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it does")
 
 
 class Reply(msgspec.Struct, frozen=True, tag_field="is"):
