@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,12 +19,10 @@ from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import bring_back, restored_lines
-from gossamer.crawls.figures import RunFigures, UnitsAtWork
-from gossamer.crawls.live import Suspensions
+from gossamer.crawls.figures import CrawlAtWork, RunFigures, UnitsAtWork
 from gossamer.crawls.pulse import Sampler, claim_again, write_copies
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED
-from gossamer.crawls.work import CrawlWork
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
@@ -32,7 +30,6 @@ from gossamer.engine.wiring import Difference, Wiring
 from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.whole_crawl import RateUse
-from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.logs import log_path
 from gossamer.storage.recovery import crawl_id
 from gossamer.values.errors import CrawlDirectoryError, DiskFull
@@ -124,8 +121,6 @@ class LentRates:
 # waits for another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
 
 
-U = TypeVar("U")
-
 #: Under this name an agent's ledger keeps the identity of its crawl.
 CRAWL = "crawl"
 
@@ -167,7 +162,7 @@ class AgentNews(msgspec.Struct, frozen=True):
     """The byte up to which its log is committed."""
 
 
-class AgentRun:
+class AgentRun(CrawlAtWork):
     """One agent at work."""
 
     def __init__(
@@ -193,22 +188,19 @@ class AgentRun:
             accept_loss: go on without what is lost.
         """
         self.agent = agent
-        self.directory = directory
         self._unheard = Unheard(report)
         self.report = self._unheard.tell
         """Takes a line for people."""
         self.solitude = Solitude(time.monotonic())
         """How long no supervisor has asked."""
+        super().__init__(directory, self.report)
         self._accept_loss = accept_loss
-        self._work = CrawlWork(self.report, lambda: None)
         self._life = f"{os.getpid()}-{time.time_ns()}"
         keep_failed = setting_aside(directory, agent)
-        self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder), keep_failed=keep_failed)
-        self.suspensions = Suspensions(lambda: self.graph_at_work)
-        """Its components that take up nothing now."""
+        self.running = RunningGraph(graph, report=self.report, meeting=str(folder), keep_failed=keep_failed)
         self._sampler = Sampler(self)
         self._rates = LentRates(self.units, among)
-        self.figures = RunFigures(directory, self.units, self._work, time.monotonic())
+        self._figures = RunFigures(directory, self.units, self._work, time.monotonic())
         self._gauge = LoadGauge(self)
 
     def __repr__(self) -> str:
@@ -312,37 +304,7 @@ class AgentRun:
         """How much of rates of the whole crawl it may use, as multiples of the even part."""
         self._rates.take(shares)
 
-    def finish(self) -> None:
-        """End as a crawl does that has nothing left."""
-        self.suspensions.end()
-        self._work.finish()
-
     # -- as a crawl is steered
-
-    @property
-    def is_stopping(self) -> bool:
-        """It was told to end."""
-        return self._work.is_stopping
-
-    @property
-    def state_at_work(self) -> str:
-        return "stopping" if self.is_stopping else "paused" if self.units.frontier.is_paused else "running"
-
-    def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
-        self.suspensions.end()
-        self._work.stop()
-
-    def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept."""
-        self._work.abort()
-
-    def pause(self) -> None:
-        """Ask for nothing more until :meth:`go_on`."""
-        self.units.frontier.pause()
-
-    def go_on(self) -> None:
-        self.units.frontier.go_on()
 
     @property
     def others(self) -> None:
@@ -390,21 +352,3 @@ class AgentRun:
         from gossamer.crawls.control.standing import standing_of
 
         return standing_of(self, os.getpid(), units=units)
-
-    @property
-    def graph(self) -> Graph:
-        """Its graph, with the places of the other agents."""
-        return self.graph_at_work.whole
-
-    @property
-    def units(self) -> UnitsAtWork:
-        return UnitsAtWork(self.graph_at_work)
-
-    @property
-    def ledger(self) -> RocksLedger:
-        """What it must not forget."""
-        return self.units.ledger
-
-    def providers(self, kind: type[U]) -> list[U]:
-        """Its providers of this class."""
-        return self.units.providers(kind)

@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,8 +20,8 @@ from gossamer.crawls.companions import Companions, write_hosts
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import bring_back, refuse_without_ledger, restored_lines
 from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_work
-from gossamer.crawls.figures import RunFigures, UnitsAtWork
-from gossamer.crawls.live import LiveChanges, Suspensions, read_changes
+from gossamer.crawls.figures import CrawlAtWork, RunFigures
+from gossamer.crawls.live import LiveChanges, read_changes
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
@@ -30,7 +30,7 @@ from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED, RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
-from gossamer.crawls.work import CrawlWork, HandingOver, RunLines
+from gossamer.crawls.work import HandingOver, RunLines
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.clock import Clock
 from gossamer.engine.connector import Statistics
@@ -40,7 +40,6 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.traps.provider import LearntTraps
 from gossamer.storage.commit.records import Tally
-from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.recovery import ensure_crawl_id, refuse_divided
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
@@ -51,10 +50,8 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.steerable import Others
     from gossamer.crawls.control.wire import Answered, ControlRequest
 
-U = TypeVar("U")
 
-
-class Crawl:
+class Crawl(CrawlAtWork):
     """A crawl that is ready to run. Making it checks everything and touches nothing."""
 
     def __init__(
@@ -78,19 +75,15 @@ class Crawl:
         self._clock = clock
         self.plan = CrawlPlan(seeds, self.options, wiring, settings or {}, catalog, subscribers)
         """What it will be."""
-        self.seeds, self.directory = self.plan.seeds, self.plan.directory
+        self.seeds = self.plan.seeds
+        super().__init__(self.plan.directory, self.report)
         self._lines = RunLines(self.directory, report, lambda: self.working)
         self._place = CrawlPlace(self.directory, self.options)
         self.exchange = FileExchange(self.directory, self.options, self.plan.graph.wiring, self.report)
         self._check_place()
         self._companions = Companions(self.plan, self.options, report, has_tables=tables)
-        self._work = CrawlWork(self.report, self._companions.abort)
-        self.running: RunningGraph | None = None
         self.fleet: Fleet | None = None
-        self._figures: RunFigures | None = None
         self._changes: LiveChanges | None = None
-        self.suspensions = Suspensions(lambda: self.graph_at_work)
-        """Its components that take up nothing now."""
         self.handing_over = HandingOver(self)
         """The way to rest, where several agents are to go on."""
         self.others: Others | None = None
@@ -280,29 +273,13 @@ class Crawl:
         """Units are at work, so that there is progress to show, and the graph can be changed."""
         return self._work.is_going and self.running is not None and self.running.has_begun
 
-    @property
-    def is_stopping(self) -> bool:
-        """It was told to end."""
-        return self._work.is_stopping
+    def _torn(self) -> None:
+        self._companions.abort()
 
     @property
-    def state_at_work(self) -> str:
-        """`running`, `paused` or `stopping`."""
-        return "stopping" if self.is_stopping else "paused" if self.handing_over.is_paused else "running"
-
-    def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
-        self.suspensions.end()
-        self._work.stop()
-
-    def finish(self) -> None:
-        """End as a crawl does that has nothing left: others go on with it."""
-        self.suspensions.end()
-        self._work.finish()
-
-    def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept."""
-        self._work.abort()
+    def is_paused(self) -> bool:
+        """A person has said so; that it comes to rest for others counts as nothing."""
+        return self.handing_over.is_paused
 
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
@@ -370,32 +347,6 @@ class Crawl:
         from gossamer.crawls.control.instances import instances_of
 
         return instances_of(name, self.graph_at_work, await self.fleet.figures() if self.fleet is not None else [])
-
-    @property
-    def graph_at_work(self) -> RunningGraph:
-        """The graph that runs."""
-        assert self.running is not None, "it does not run yet"
-        return self.running
-
-    @property
-    def figures(self) -> RunFigures:
-        """What it has done, and how it stands."""
-        assert self._figures is not None, "it does not run yet"
-        return self._figures
-
-    @property
-    def units(self) -> UnitsAtWork:
-        """The units of its own process."""
-        return UnitsAtWork(self.graph_at_work)
-
-    @property
-    def ledger(self) -> RocksLedger:
-        """What keeps what the crawl must not forget."""
-        return self.units.ledger
-
-    def providers(self, kind: type[U]) -> list[U]:
-        """The providers of this class at work in the main process."""
-        return self.units.providers(kind)
 
 
 def run(crawl: Crawl) -> Summary:

@@ -22,8 +22,7 @@ from gossamer.values.identity import utc_text
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
-    from gossamer.agents.agent import AgentRun
-    from gossamer.crawls.crawl import Crawl
+    from gossamer.crawls.figures import CrawlAtWork
 
 #: Seconds between two samples, and the seconds over which the speed is told.
 BEAT, SPAN = 1.0, 10.0
@@ -168,7 +167,7 @@ class Pulse:
 # forgets its claim is kept, so that a kill neither loses nor doubles one.
 
 
-def write_copies(crawl: "Crawl | AgentRun") -> None:
+def write_copies(crawl: "CrawlAtWork") -> None:
     """Write the claims that are in no table yet. Those that cannot be written are counted by the log, and are written later.
 
     Args:
@@ -179,7 +178,7 @@ def write_copies(crawl: "Crawl | AgentRun") -> None:
             _write(crawl, digests, log)
 
 
-def _write(crawl: "Crawl | AgentRun", digests: AgentDigests, log: TableLog) -> None:
+def _write(crawl: "CrawlAtWork", digests: AgentDigests, log: TableLog) -> None:
     for claims in digests.unwritten():
         try:
             log.add(COPIES.name, map(copy_row, claims))
@@ -195,7 +194,7 @@ def _write(crawl: "Crawl | AgentRun", digests: AgentDigests, log: TableLog) -> N
         log.committed(ends)
 
 
-async def claim_again(run: "AgentRun") -> None:
+async def claim_again(run: "CrawlAtWork") -> None:
     """Let an agent claim the documents that it has not claimed: it was alone when it met them, or another agent lost its ledger."""
     for digests in run.providers(AgentDigests):
         await digests.claim_again(run.ledger.documents())
@@ -210,7 +209,7 @@ async def claim_again(run: "AgentRun") -> None:
 class Sampler:
     """Takes the samples of a crawl, and writes them beside its other rows, as it does copies that agents have of one document."""
 
-    def __init__(self, crawl: "Crawl | AgentRun", clock: Clock | None = None) -> None:
+    def __init__(self, crawl: "CrawlAtWork", clock: Clock | None = None) -> None:
         """`clock` says when a sample is due: the machine's, unless another is given, since people look at the plots."""
         self._crawl = crawl
         self._clock = clock or SystemClock()
@@ -262,7 +261,7 @@ class Sampler:
             self._kept = int(now // COARSE)
 
 
-def sample_of(crawl: "Crawl | AgentRun", agent: str, now: float, *, every: int, ended: str = "") -> SampleRow:
+def sample_of(crawl: "CrawlAtWork", agent: str, now: float, *, every: int, ended: str = "") -> SampleRow:
     """How a running crawl stands, as a row.
 
     Args:

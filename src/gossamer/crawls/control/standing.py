@@ -33,8 +33,7 @@ from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
-    from gossamer.agents.agent import AgentRun
-    from gossamer.crawls.crawl import Crawl
+    from gossamer.crawls.figures import CrawlAtWork
     from gossamer.frontier.component import Frontier
 
 
@@ -274,7 +273,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
 
 
 def standing_of(
-    crawl: "Crawl | AgentRun", process: int, *, units: bool, elsewhere: Sequence[Figures] = (), alone: str = ""
+    crawl: "CrawlAtWork", process: int, *, units: bool, elsewhere: Sequence[Figures] = (), alone: str = ""
 ) -> CrawlStanding:
     """How a running crawl stands, with all that takes a look at the disk or at other processes.
 
@@ -291,7 +290,7 @@ def standing_of(
     )
 
 
-def glance_at(crawl: "Crawl | AgentRun", process: int) -> CrawlStanding:
+def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
     """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
     figures, frontier = crawl.figures, crawl.units.frontier
     summary, pulse = figures.summary(), figures.pulse
@@ -347,7 +346,7 @@ def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding 
     )
 
 
-def _links(crawl: "Crawl | AgentRun") -> tuple[int, int]:
+def _links(crawl: "CrawlAtWork") -> tuple[int, int]:
     """Links that were looked up, and new ones among them."""
     counted = [unit.metrics.counters for unit in crawl.units.components(UrlSeen)]
     return sum(int(one["looked_up"]) for one in counted), sum(int(one["new"]) for one in counted)
@@ -394,7 +393,7 @@ def errors_of(outcomes: Mapping[str, int]) -> int:
     return sum(count for name, count in outcomes.items() if name in ERRORS)
 
 
-def _units(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
+def _units(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
     """Every unit of the crawl, in whichever process; what several processes have of one name is added up."""
     nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     parts = [figures_of(crawl.graph_at_work), *elsewhere]
@@ -409,7 +408,7 @@ def _units(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[Unit
     return found
 
 
-def _connectors(crawl: "Crawl | AgentRun", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
+def _connectors(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
     """Every connector; one that crosses counts where items are taken out."""
     here, found = crawl.graph_at_work.statistics(), []
     for name, node in crawl.graph.connectors.items():

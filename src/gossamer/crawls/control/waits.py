@@ -25,8 +25,7 @@ from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import SetAside
 
 if TYPE_CHECKING:
-    from gossamer.agents.agent import AgentRun
-    from gossamer.crawls.crawl import Crawl
+    from gossamer.crawls.figures import CrawlAtWork
 
 
 # Sizes of the main data sets, and how fast they grow.
@@ -130,7 +129,7 @@ class Wait(msgspec.Struct, frozen=True):
     """There are more URLs than were counted."""
 
 
-def waits_of(crawl: "Crawl | AgentRun", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
+def waits_of(crawl: "CrawlAtWork", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
     """Why a running crawl waits, the weightiest reason first; empty while nothing does."""
     frontier, now = crawl.units.frontier, crawl.ledger.clock.now()
     return [
@@ -153,13 +152,13 @@ def waits_at_rest(
     return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside, families)]
 
 
-def _disk(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
+def _disk(crawl: "CrawlAtWork") -> Iterator[Wait]:
     waiting = sum(int(unit.metrics.snapshot()["waits_for_disk"]) for unit in crawl.units.components(Commit))
     if waiting:
         yield Wait("disk_full")
 
 
-def _network(crawl: "Crawl | AgentRun", now: float) -> Iterator[Wait]:
+def _network(crawl: "CrawlAtWork", now: float) -> Iterator[Wait]:
     for unit in crawl.providers(HostPoliteness):
         probe = unit.network_probe
         if probe is not None:
@@ -172,7 +171,7 @@ def _retries(owed: Owed) -> Iterator[Wait]:
         yield Wait("retries", owed.urls, owed.hosts, owed.until, list(owed.names), is_more=is_more)
 
 
-def _hosts(crawl: "Crawl | AgentRun", now: float, queued: int) -> list[Wait]:
+def _hosts(crawl: "CrawlAtWork", now: float, queued: int) -> list[Wait]:
     rules = list(crawl.providers(HostPoliteness))
     waits = _gathered((one for unit in rules for one in unit.held()), now, queued)
     for wait in waits:
@@ -223,7 +222,7 @@ def _look_ups(number: int) -> Iterator[Wait]:
         yield Wait("look_ups", hosts=number)
 
 
-def _slow(crawl: "Crawl | AgentRun") -> Iterator[Wait]:
+def _slow(crawl: "CrawlAtWork") -> Iterator[Wait]:
     slow = crawl.figures.pulse.slow_pages
     if slow:
         yield Wait(
