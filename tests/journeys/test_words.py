@@ -159,3 +159,42 @@ def test_pages_of_llms_txt_are_seeds_by_choice(tmp_path: Path) -> None:
     with FakeWeb(pages) as web:
         assert main(["crawl", web.url("/"), "-o", str(tmp_path / "c"), "--delay", "0", "--quiet", "--llms-txt"]) == 0
         assert {request.target for request in web.requests} - {"/robots.txt"} == {"/", "/llms.txt", "/one.md", "/two"}
+
+
+def test_words_of_pages_are_columns_by_choice_now_and_of_what_was_archived(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, later = tmp_path / "c", tmp_path / "d"
+    with FakeWeb(site()) as web:
+        crawled(web, kept, "--keep-words", "facts", "--keep-words", "markdown")
+        crawled(web, later)
+        guide = web.url("/guide/")
+    assert main(["reprocess", str(later), "--processor", "words", "--processor", "application/pdf=words"]) == 0
+    for directory in (kept, later):
+        capsys.readouterr()
+        sql = "SELECT title, author, published, language, markdown FROM item.words ORDER BY title"
+        assert main(["query", str(directory), sql, "-f", "jsonl"]) == 0
+        rows = {row["title"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+        assert {*rows} == {"A paper", "Guide", "Home"}
+        assert (rows["Guide"]["author"], rows["Guide"]["published"], rows["Guide"]["language"]) == (
+            "J. Doe",
+            "2026-03-01",
+            "en",
+        )
+        assert "```python" in rows["Guide"]["markdown"] and rows["A paper"]["markdown"] == "Bridges of wood and stone\n"
+    assert main(["query", str(later), f"SELECT text FROM item.words WHERE url = '{guide}'", "-f", "csv"]) == 0
+    assert "committee has decided" in capsys.readouterr().out
+    assert main(["query", str(kept), "SELECT text FROM item.words"]) != 0
+
+
+def test_text_of_pdf_is_searched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeWeb(site()) as web:
+        crawled(web, tmp_path / "c")
+        crawled(web, tmp_path / "d", "--index")
+        paper = web.url("/paper")
+    assert main(["index", str(tmp_path / "c")]) == 0
+    assert "1 document: damaged PDF" in capsys.readouterr().err
+    for directory in ("c", "d"):
+        assert main(["search", str(tmp_path / directory), "bridges stone", "--json"]) == 0
+        [hit] = json.loads(capsys.readouterr().out)["hits"]
+        assert (hit["url"], hit["title"]) == (paper, "A paper")

@@ -311,6 +311,10 @@ class CrawlKeywords(TypedDict, total=False):
     follow_pdf: bool
     """Follow the links in PDF documents; this needs gossamer[words]."""
 
+    keep_words: tuple[Literal["facts", "text", "markdown"], ...]
+    """Keep the words of each page as an item of the kind `words`, with these columns: `facts` (author, dates,
+    description, ...), `text`, `markdown`; this needs gossamer[words]."""
+
     mobile: bool
     """Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see
     docs/mobile.md."""

@@ -1,8 +1,8 @@
-"""Archived documents: as visits that were just fetched, as texts, and as a person reads them.
+"""Archived documents: as visits that were just fetched, and as a person reads them.
 
 Place in the flow: :mod:`gossamer.analysis.reprocess` sends visits out of the archive through processors again, and the search index
-takes their texts. The dashboard shows text, header fields and record beside the story of a URL, in bounded pieces, as text and
-nothing else. `gossamer cat` writes documents out whole.
+takes the texts of such visits. The dashboard shows text, header fields and record beside the story of a URL, in bounded pieces, as
+text and nothing else. `gossamer cat` writes documents out whole.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,7 @@ import msgspec
 
 from gossamer.documents import charset
 from gossamer.documents.content_coding import undone
-from gossamer.documents.document import Document
-from gossamer.documents.text import MAX_TEXT, TEXTS, TextChoice, all_text
+from gossamer.documents.text import all_text
 from gossamer.query.archive import ArchivedDocument, ArchiveReader
 from gossamer.storage.archive.reading import ArchivedRecord
 from gossamer.storage.tables.manifest import damaged_index, read_notes
@@ -99,38 +98,6 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
 def _brought(row: Mapping[str, Any]) -> MobileOrigin | None:
     form = row.get("brought")
     return MobileOrigin(row["crawler"], row["runtime"], "", 0, form) if form else None
-
-
-class ArchivedTexts:
-    """Texts of visits. Contract: `query.search.index.TextReader`."""
-
-    def __init__(self, directory: Path, choice: TextChoice = "main") -> None:
-        self._reader = ArchiveReader(directory)
-        self._choice = choice
-
-    def text(self, row: Mapping[str, Any]) -> str | None:
-        """The text of a page by the choice, all of a plain text; empty for what is neither, None where it cannot be read.
-
-        Where there is more of it than is indexed, some of that is there as well.
-        """
-        mime = row["media_type"] or row["mime"] or ""
-        if mime not in HTML_TYPES and mime != "text/plain":
-            return ""
-        try:
-            visit = archived_visit(self._reader, row)
-        except (UsageError, CrawlDirectoryError):
-            return None
-        if visit.is_part:
-            return _beginning(visit.response.content)
-        document = Document(visit, choice=self._choice)
-        if mime in HTML_TYPES:
-            return TEXTS[self._choice](document.markup, MAX_TEXT + 1)
-        return _beginning(document.markup)
-
-
-def _beginning(text: bytes) -> str:
-    """A text as far as it is indexed, and a bit more if it is longer."""
-    return text[: 4 * MAX_TEXT + 4].decode("utf-8", "replace")
 
 
 #: Characters of a text or a source that are shown at most: more than a person reads in a window.

@@ -9,7 +9,7 @@ import contextlib
 import datetime
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,10 +46,19 @@ class IndexFormat(msgspec.Struct, frozen=True):
 
 
 class TextReader(Protocol):
-    """Reads the text of a visit out of the archive."""
+    """Reads the texts of visits out of the archive."""
 
-    def text(self, row: Mapping[str, Any]) -> str | None:
-        """The text of the visit that a row of `pages` tells of; None where it has none, or where nobody can read it."""
+    def text(self, row: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Title and text of the visit that a row of `pages` tells of; None where it cannot be read."""
+        ...
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What a person should know of texts that were read so far."""
+        ...
+
+    def close(self) -> None:
+        """End what reads."""
         ...
 
 
@@ -162,10 +171,9 @@ class SearchIndex:
     @property
     def remarks(self) -> list[str]:
         """What a person should know of what was taken since it was opened."""
-        if not self.cut:
-            return []
         texts = show_count(self.cut, "text")
-        return [f"the index has the first {MAX_TEXT:,} characters of {texts}; words behind them are not found"]
+        cut = f"the index has the first {MAX_TEXT:,} characters of {texts}; words behind them are not found"
+        return [*([cut] if self.cut else []), *self._reader.remarks]
 
     def _read_mark(self) -> FeedMark:
         searcher = self._index.searcher()
@@ -233,12 +241,12 @@ class SearchIndex:
             return
         self._writer.delete_documents_by_term("url", row["url"])
         if row["outcome"] in DOCUMENTS and row["warc_file"] and not row["noarchive"] and not row["discarded"]:
-            text = self._reader.text(row)
-            if text is None:
-                self.unread += 1
-            self.cut += text is not None and len(text) > MAX_TEXT
-            if text or row["title"]:
-                self._writer.add_document(document_of(row, text or ""))
+            found = self._reader.text(row)
+            self.unread += found is None
+            title, text = found or (row["title"] or "", "")
+            self.cut += len(text) > MAX_TEXT
+            if text or title:
+                self._writer.add_document(document_of(row, title, text))
 
     def change(self, wanted: Mapping[str, int], of: Callable[[str, tantivy.Document], tantivy.Document]) -> int:
         """Write documents again whose extras have another digest than the one that is wanted; :meth:`keep_changes` keeps it.
@@ -267,6 +275,7 @@ class SearchIndex:
             pass
 
     def close(self) -> None:
+        self._reader.close()
         self._writer.wait_merging_threads()
         with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
             sum_up(index_path(self._directory), _SUMMED)
@@ -278,12 +287,12 @@ def count_of(result: tantivy.SearchResult) -> int:
     return count
 
 
-def document_of(row: Mapping[str, Any], text: str) -> tantivy.Document:
+def document_of(row: Mapping[str, Any], title: str, text: str) -> tantivy.Document:
     """What the index has of a visit."""
     plain: dict[str, Any] = {
         "url": row["url"],
         "visit": row["visit"] or "",
-        "title": (row["title"] or "")[:MAX_TITLE],
+        "title": title[:MAX_TITLE],
         "text": text[:MAX_TEXT],
         "host": parents(row["host"]),
         "site": row["host"],

@@ -1,13 +1,18 @@
 """The search index of a crawl brought up to date at any time, and searched in a process that can be killed."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from gossamer.crawls.directory import read_wiring
-from gossamer.documents.text import TextChoice
+from gossamer.documents.document import Document
+from gossamer.documents.text import MAX_TEXT, TEXTS, TextChoice
 from gossamer.engine.worker import Caller
-from gossamer.query.archived import ArchivedTexts
+from gossamer.query.archive import ArchiveReader
+from gossamer.query.archived import archived_visit
 from gossamer.query.contract import SearchQuestion
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
@@ -16,6 +21,10 @@ from gossamer.search.extras import add_extras, write_terms
 from gossamer.search.index import SearchIndex, indexed_text, remove_index
 from gossamer.storage.tables.places import TABLES, TERMS, following
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
+from gossamer.values.visit import HTML_TYPES
+from gossamer.words.options import PDF, TEXT_TYPES
+from gossamer.words.pages import told
+from gossamer.words.pdf import PdfReading
 
 # The search index of a crawl brought up to date, at any time: the feed of visits first, then what tables say of documents.
 #
@@ -39,6 +48,46 @@ class Indexed(msgspec.Struct, frozen=True):
     """The same in words."""
     terms: int | None = None
     """Rows of the table `terms`; None where it is not made."""
+
+
+class ArchivedTexts:
+    """Texts of visits. Contract: `search.index.TextReader`."""
+
+    def __init__(self, directory: Path, choice: TextChoice = "main") -> None:
+        self._reader = ArchiveReader(directory)
+        self._choice = choice
+        self._pdf = PdfReading()
+        self._left_out: Counter[str] = Counter()
+
+    def text(self, row: Mapping[str, Any]) -> tuple[str, str] | None:
+        """The text of a page by the choice, all of plain text and PDF; empty for what is none of these.
+
+        Where there is more of it than is indexed, some of that is there as well.
+        """
+        mime, title = row["media_type"] or row["mime"] or "", row["title"] or ""
+        if mime not in HTML_TYPES and mime not in TEXT_TYPES and mime != PDF:
+            return title, ""
+        try:
+            visit = archived_visit(self._reader, row)
+        except (UsageError, CrawlDirectoryError):
+            return None
+        document = Document(visit, choice=self._choice)
+        if mime == PDF and not visit.is_part:
+            read = self._pdf(document)
+            self._left_out[read.trouble] += bool(read.trouble)
+            return title or read.title, "\n".join(read.texts)
+        if mime in HTML_TYPES and not visit.is_part:
+            return title, TEXTS[self._choice](document.markup, MAX_TEXT + 1)
+        text = visit.response.content if visit.is_part else document.markup
+        return title, text[: 4 * MAX_TEXT + 4].decode("utf-8", "replace")
+
+    @property
+    def remarks(self) -> list[str]:
+        """PDF that has no text, or not all of it."""
+        return told(self._left_out)
+
+    def close(self) -> None:
+        self._pdf.close()
 
 
 def open_for_writing(directory: Path, text: TextChoice | None = None) -> SearchIndex:

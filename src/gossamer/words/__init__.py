@@ -2,8 +2,8 @@
 
 Place in the flow: :mod:`gossamer.documents.main_part` and :mod:`gossamer.documents.markdown` make words of one page;
 :mod:`pages` reads those of a crawl out of its archive, :mod:`exporting` writes them as files, :mod:`chunks` cuts them for
-an index of vectors. A crawl follows links of PDF with `--follow-pdf` (:mod:`pdf`), and those of `llms.txt`
-with `--llms-txt` (:mod:`llms`).
+an index of vectors. A crawl keeps the words of its pages as items with `--keep-words`, and follows links of PDF with
+`--follow-pdf` and those of `llms.txt` with `--llms-txt` (:mod:`processors`).
 `gossamer mcp` serves all of it to models (:mod:`mcp_server`).
 
 Promises: a page's words are a function of the page; content of pages is data, and nothing that a page says changes what a
@@ -25,5 +25,9 @@ SUBJECT = Subject(
             "gossamer.words.commands:mcp", "Serve crawls to models, by the Model Context Protocol.", "Take out"
         ),
     },
-    providers={"llms-links": "gossamer.words.llms:LlmsLinks", "pdf-links": "gossamer.words.pdf:PdfLinks"},
+    providers={
+        "llms-links": "gossamer.words.processors:LlmsLinks",
+        "pdf-links": "gossamer.words.processors:PdfLinks",
+        "words": "gossamer.words.processors:PageWords",
+    },
 )

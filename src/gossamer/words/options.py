@@ -1,17 +1,25 @@
 """Options of `gossamer crawl` about words, and what they change in its wiring."""
 
 import importlib.util
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from gossamer.crawls.options import CHANGES_GRAPH, part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.url import scheme_of, site_of
+from gossamer.values.visit import HTML_TYPES
 
 if TYPE_CHECKING:
     from gossamer.crawls.builder import Builder
 
 #: The names of the processors, as wirings and the stage's `isolated` have them, and the type that one reads.
-PDF_LINKS, LLMS_LINKS, PDF = "pdf-links", "llms-links", "application/pdf"
+PDF_LINKS, LLMS_LINKS, PAGE_WORDS, PDF = "pdf-links", "llms-links", "words", "application/pdf"
+
+#: Types of plain text, which is its own Markdown; and everything that has words.
+TEXT_TYPES = ("text/plain", "text/markdown", "text/x-markdown")
+TYPES = (*sorted(HTML_TYPES), *TEXT_TYPES, PDF)
+
+#: Parts of the words of a page that a table can have as columns.
+WordsColumn = Literal["facts", "text", "markdown"]
 
 
 class WordsOptions(Sheet, frozen=True):
@@ -27,19 +35,40 @@ class WordsOptions(Sheet, frozen=True):
         bool,
         setting("Follow the links in PDF documents; this needs gossamer[words].", restart=CHANGES_GRAPH),
     ] = False
+    keep_words: Annotated[
+        tuple[WordsColumn, ...],
+        setting(
+            "Keep the words of each page as an item of the kind `words`, with these columns: `facts` (author, dates, "
+            "description, ...), `text`, `markdown`; this needs gossamer[words] (repeatable).",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = ()
 
 
 def wire(builder: "Builder") -> None:
-    """Have the crawl follow what was asked for."""
+    """Have the crawl follow and keep what was asked for."""
     options = part_of(builder.options, WordsOptions)
     if options.llms_txt:
         _follow_llms_txt(builder)
+    for is_wanted, package, option in (
+        (options.follow_pdf, "pypdfium2", "--follow-pdf"),
+        (options.keep_words, "html_to_markdown", "--keep-words"),
+    ):
+        if is_wanted and importlib.util.find_spec(package) is None:  # better missed now than with each document
+            from gossamer.documents.markdown import needs
+
+            raise needs("words", package.replace("_", "-"), option)
     if options.follow_pdf:
-        _follow_pdf(builder)
+        builder.add_provider(PDF_LINKS, PDF_LINKS, {})
+        builder.bind_also("process", "processors", PDF, PDF_LINKS)
+    if options.keep_words:
+        builder.add_provider(PAGE_WORDS, PAGE_WORDS, {"columns": list(dict.fromkeys(options.keep_words))})
+        for mime in TYPES:
+            builder.bind_also("process", "processors", mime, PAGE_WORDS)
 
 
 def _follow_llms_txt(builder: "Builder") -> None:
-    from gossamer.words.llms import NAMES
+    from gossamer.words.processors import NAMES
 
     builder.add_provider(LLMS_LINKS, LLMS_LINKS, {})
     for mime in ("text/plain", "text/markdown"):
@@ -47,15 +76,3 @@ def _follow_llms_txt(builder: "Builder") -> None:
     urls = builder.wiring.components["seeds"].settings.get("urls", ())
     lists = [f"{site_of(url)}{NAMES[0]}" for url in urls if scheme_of(url) in ("http", "https")]
     builder.set("llms_txt", "seeds", {"urls": list(dict.fromkeys([*urls, *lists]))})
-
-
-def _follow_pdf(builder: "Builder") -> None:
-    if importlib.util.find_spec("pypdfium2") is None:  # better missed now than with each document
-        from gossamer.documents.markdown import needs
-
-        raise needs("words", "pypdfium2", "--follow-pdf")
-    builder.add_provider(PDF_LINKS, PDF_LINKS, {})
-    builder.bind_also("process", "processors", PDF, PDF_LINKS)
-    isolated = builder.wiring.components["process"].settings.get("isolated", ())
-    if PDF_LINKS not in isolated:
-        builder.set("follow_pdf", "process", {"isolated": [*isolated, PDF_LINKS]})

@@ -19,8 +19,9 @@ from gossamer.query.archived import archived_visit
 from gossamer.query.database import Database
 from gossamer.query.schema import EVERY, TELLS
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.words.options import TYPES
 from gossamer.words.pdf import PdfReading
-from gossamer.words.reading import TROUBLES, TYPES, words_of
+from gossamer.words.reading import TROUBLES, words_of
 
 
 class WordsPage(msgspec.Struct, frozen=True, kw_only=True):

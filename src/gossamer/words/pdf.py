@@ -1,26 +1,21 @@
 """PDF by PDFium: title, author, text and links of a document, each bounded; and the process that reads them for a command.
 
-Place in the flow: the processor :class:`PdfLinks` calls :func:`read_pdf` in a parser process of a crawl with `--follow-pdf`;
-commands ask a :class:`PdfReading`, which has a worker do it. Either process can be killed: PDFium is
-native code, and documents are strangers'.
+Place in the flow: :mod:`gossamer.words.processors` calls :func:`read_pdf` in a parser process of a crawl; commands and the index
+ask a :class:`PdfReading`, which has a worker do it. Either process can be killed: PDFium is native code, documents are strangers'.
 
 Promises: no password is tried; what is damaged, locked or endless is named and bounded, and nothing hangs.
 """
 
 import asyncio
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from gossamer.documents.document import Document
-from gossamer.engine.sheet import NoSettings
-from gossamer.engine.unit import Provider
 from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import Worker, WorkerFailed
-from gossamer.values.visit import Found
 
 #: Pages that are read, characters and links that are kept, and characters of one page.
 MAX_PAGES, MAX_CHARACTERS, MAX_LINKS, MAX_PAGE_CHARACTERS = 2_000, 2_000_000, 10_000, 200_000
@@ -59,8 +54,16 @@ class PdfText(msgspec.Struct, frozen=True, omit_defaults=True):
         return "\n\n---\n\n".join(filter(None, map(str.strip, self.texts)))
 
 
+def content_of(document: Document) -> bytes:
+    """The bytes of a document as far as they are read; longer ones are refused."""
+    with document.open() as stream:
+        return stream.read(MAX_BYTES + 1)
+
+
 def read_pdf(content: bytes) -> PdfText:
-    """Read a document in this process."""
+    """Read a document in this process; a trouble says what was wrong with it."""
+    if len(content) > MAX_BYTES:
+        return PdfText(trouble="pdf_large")
     try:
         import pypdfium2 as pdfium  # an extra: most crawls read no PDF
     except ImportError:
@@ -150,8 +153,11 @@ class PdfReading:
         self._runner: asyncio.Runner | None = None
         self._worker: Worker | None = None
 
+    def __call__(self, document: Document) -> PdfText:
+        return self.read(content_of(document))
+
     def read(self, content: bytes) -> PdfText:
-        """Read a document; a trouble says what was wrong with it."""
+        """The same as :func:`read_pdf`."""
         if len(content) > MAX_BYTES:
             return PdfText(trouble="pdf_large")
         self._runner = self._runner or asyncio.Runner()
@@ -181,16 +187,3 @@ class PdfReading:
             self._runner.run(self._end())
             self._runner.close()
             self._runner = None
-
-
-class PdfLinks(Provider[NoSettings]):
-    """Finds the links of a PDF. Contract: `processing.Processor`. Keeps no state."""
-
-    divisible = True
-    finds_links = True
-
-    def process(self, document: Document) -> Iterable[Found]:
-        """The links of its pages, and the URLs that stand in its text."""
-        found = read_pdf(document.content)
-        document.missed = document.missed or found.trouble
-        return [Found(link, "pdf link") for link in found.links]

@@ -4,26 +4,25 @@ Place in the flow: `gossamer cat --markdown`, `gossamer inspect --markdown` and 
 read single documents here; :mod:`gossamer.words.pages` reads those of whole crawls.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.documents import charset
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
 from gossamer.documents.markdown import as_markdown, needs
 from gossamer.documents.metadata import PageMetadata
-from gossamer.query.archive import ArchivedDocument
 from gossamer.values.body import beginning
 from gossamer.values.errors import UsageError
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import HTML_TYPES, Response, Visit
-from gossamer.words.options import PDF
-from gossamer.words.pdf import MAX_BYTES, PdfReading
+from gossamer.words.options import PDF, TYPES
+from gossamer.words.pdf import MAX_BYTES, PdfReading, PdfText
 
-#: Types of plain text, which is its own Markdown; and everything that has words.
-TEXT_TYPES = ("text/plain", "text/markdown", "text/x-markdown")
-TYPES = (*sorted(HTML_TYPES), *TEXT_TYPES, PDF)
+if TYPE_CHECKING:
+    from gossamer.query.archive import ArchivedDocument
 
 #: Characters of the Markdown of one document that are kept; beyond are dumps.
 MAX_MARKDOWN = 2_000_000
@@ -36,6 +35,7 @@ TROUBLES = {
     "pdf_encrypted": "PDF that needs a password",
     "pdf_timeout": "PDF that took too long to read",
     "pdf_large": f"PDF of more than {MAX_BYTES >> 20} MiB",
+    "pdf_unavailable": "PDF, whose text needs pypdfium2, which is in gossamer[words]",
     "pdf_cut": "PDF of which only the first pages were read",
     "no_body": "no body in the archive",
     "no_words": "no words",
@@ -53,7 +53,15 @@ class Words(NamedTuple):
     """Why not all of it is there: a word of :data:`TROUBLES`; empty if it is."""
 
 
-def words_of(document: Document, mime: str, pdf: PdfReading, *, images: bool = False, anchors: bool = False) -> Words:
+def words_of(
+    document: Document,
+    mime: str,
+    pdf: Callable[[Document], PdfText],
+    *,
+    images: bool = False,
+    anchors: bool = False,
+    markdown: bool = True,
+) -> Words:
     """The words of a document.
 
     Args:
@@ -62,17 +70,19 @@ def words_of(document: Document, mime: str, pdf: PdfReading, *, images: bool = F
         pdf: reads PDF.
         images: whether images stay, as links.
         anchors: whether headings carry their ids, for chunks.
+        markdown: whether the Markdown of a page is wanted, not only its facts.
 
     Raises:
         UsageError: a package is missing.
     """
     if mime in HTML_TYPES:
-        made = as_markdown(document.markup, document.base, images=images, anchors=anchors)
         facts = document.metadata
+        if not markdown:
+            return Words(document.title, "", facts, document.canonical)
+        made = as_markdown(document.markup, document.base, images=images, anchors=anchors)
         found = Words(document.title, made.text, facts, document.canonical, "plain" if made.is_plain else "")
     elif mime == PDF:
-        with document.open() as stream:
-            read = pdf.read(stream.read(MAX_BYTES + 1))
+        read = pdf(document)
         if read.trouble == "pdf_unavailable":
             raise needs("words", "pypdfium2", "Text of PDF")
         facts = PageMetadata(author=read.author, published=read.created)
@@ -104,7 +114,7 @@ def words_of_answer(url: str, response: Response, *, images: bool = False) -> Wo
         pdf.close()
 
 
-def archived_words(url: str, document: ArchivedDocument, *, images: bool = False) -> Words:
+def archived_words(url: str, document: "ArchivedDocument", *, images: bool = False) -> Words:
     """The words of an archived document.
 
     Raises:

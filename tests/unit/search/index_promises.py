@@ -6,7 +6,7 @@ Whatever asks or writes the index does so in a child of its own: this process mu
 import datetime
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,13 @@ WHEN = datetime.datetime.fromisoformat("2026-03-01")
 class Titles:
     """Gives the title as text."""
 
-    def text(self, row: Mapping[str, Any]) -> str | None:
-        return str(row["title"])
+    remarks: Sequence[str] = ()
+
+    def text(self, row: Mapping[str, Any]) -> tuple[str, str]:
+        return str(row["title"]), str(row["title"])
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def row(number: int) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -306,8 +306,13 @@ def test_an_index_that_was_removed_is_made_again_from_every_visit(crawl: Path) -
 class NoTexts:
     """Gives the title as text."""
 
-    def text(self, row: Mapping[str, Any]) -> str | None:
-        return str(row["title"])
+    remarks: Sequence[str] = ()
+
+    def text(self, row: Mapping[str, Any]) -> tuple[str, str]:
+        return str(row["title"]), str(row["title"])
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 @pytest.mark.long

@@ -2,11 +2,18 @@
 
 from typing import Any
 
+import pytest
+
 from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.options import all_options
+from gossamer.documents.document import Document
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
-from gossamer.words.llms import links_of
+from gossamer.values.errors import ReadApart
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Response, Visit
+from gossamer.words.processors import PageWords, PdfLinks, links_of
 
 
 def compiled(base: Wiring | None = None, **options: Any) -> Wiring:
@@ -18,11 +25,21 @@ def test_a_plain_crawl_reads_neither_pdf_nor_llms_txt() -> None:
     assert "pdf-links" not in wiring.providers and "llms-links" not in wiring.providers
 
 
-def test_pdf_is_read_in_a_process_that_can_be_killed() -> None:
-    wiring = compiled(compiled(follow_pdf=True), follow_pdf=True)
-    process = wiring.components["process"]
-    assert process.providers["processors"]["application/pdf"] == ["pdf-links"]
-    assert process.settings["isolated"] == ["pdf-links"]
+def test_a_choice_that_is_made_again_binds_each_processor_once() -> None:
+    wanted = {"follow_pdf": True, "keep_words": ("facts", "facts")}
+    wiring = compiled(compiled(**wanted), **wanted)
+    processors = wiring.components["process"].providers["processors"]
+    assert processors["application/pdf"] == ["pdf-links", "words"]
+    assert processors["text/html"] == ["html", "words"]
+    assert wiring.providers["words"].settings["columns"] == ["facts"]
+
+
+@pytest.mark.parametrize("processor", [PageWords, PdfLinks])
+def test_pdf_is_never_read_where_a_crawl_waits(processor: "type[PageWords | PdfLinks]") -> None:
+    response = Response(Outcome.OK, 200, body=b"%PDF-1.4\nnothing")
+    document = Document(Visit(Task("http://a.test/x.pdf", ""), response, mime="application/pdf"), holds_up=True)
+    with pytest.raises(ReadApart):
+        list(processor(None).process(document))
 
 
 def test_llms_txt_of_each_site_is_a_seed() -> None:
