@@ -47,7 +47,7 @@ MOVED = {
     "gossamer.services.designation.nearness": "gossamer.agents.ring",
     "gossamer.stages.seeds": "gossamer.frontier.stages",
     "gossamer.stores.ledger.providers": "gossamer.storage.ledger.providers",
-    "gossamer.stores.trie.queue": "gossamer.labs.trie.provider",
+    "gossamer.stores.trie.queue": "gossamer.labs.trie.queues",
 }
 
 #: The packages that these lay in: they exist no more, and Python asks for them first.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
-from gossamer.labs.trie.provider import TrieSeen, TrieSeenSheet
+from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet
 from gossamer.storage.archive.warc import NoArchive, WarcArchive, WarcSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet

@@ -17,7 +17,7 @@ from gossamer.parsing.links import LinkResolver
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
 from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.rdf.filtering import DROPPED
-from gossamer.rdf.meta import MetaItem
+from gossamer.rdf.names import MetaItem
 from gossamer.rdf.page import StructuredData, structured_data
 from gossamer.rdf.writing import Thing, told
 from gossamer.values import body as bodies

@@ -15,8 +15,7 @@ from pathlib import Path
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.contract import LEVELS
 from gossamer.frontier.seams import LinkWords, PageWords
-from gossamer.labs.focus import WordsRelevance, WordsSheet
-from gossamer.labs.focused import STEP
+from gossamer.labs.focus import STEP, WordsRelevance, WordsSheet
 
 #: Pages of the web, its topics, links of a page, and pages that are fetched.
 PAGES, TOPICS, LINKS, FETCHED = 150_000, 15, 15, 5_000

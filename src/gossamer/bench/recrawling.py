@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from gossamer.bench.changing import ChangingPages, WebOfChanges
 from gossamer.engine.clock import SystemClock
-from gossamer.recrawl.intervals import RevisitSheet
 from gossamer.recrawl.ledger import RevisitLedger
-from gossamer.recrawl.policies import GreedyPolicy
+from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier

@@ -20,9 +20,8 @@ from gossamer.bench.subject import resident
 from gossamer.engine import processes
 from gossamer.engine.clock import SystemClock
 from gossamer.frontier.seams import Outlook
-from gossamer.recrawl.intervals import RevisitSheet
 from gossamer.recrawl.ledger import RevisitLedger
-from gossamer.recrawl.policies import GreedyPolicy
+from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier

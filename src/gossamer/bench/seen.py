@@ -26,7 +26,7 @@ import numpy as np
 from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.engine import processes
 from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
-from gossamer.labs.trie.provider import TrieSeen, TrieSeenSheet
+from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.seen.memory import MemorySeen
 from gossamer.storage.seen.providers import SieveSeen, SieveSheet

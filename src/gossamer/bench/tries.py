@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gossamer.bench.report import BenchReport
 from gossamer.labs.trie.chunks import UrlKeys
-from gossamer.labs.trie.provider import TrieTurns
+from gossamer.labs.trie.queues import TrieTurns
 from gossamer.labs.trie.tree import DiskTrie
 
 #: Entries of the seed's table, and a million.

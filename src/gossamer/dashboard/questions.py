@@ -199,11 +199,11 @@ class TripleConsole:
     def __init__(self, seconds: float = TRIPLE_SECONDS) -> None:
         self._seconds = seconds
         # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
-        use = Use("gossamer.rdf.store.answers:answer_triples", NICENESS, memory=TRIPLE_MEMORY, seconds=int(seconds))
+        use = Use("gossamer.rdf.store.asking:answer_triples", NICENESS, memory=TRIPLE_MEMORY, seconds=int(seconds))
         self._answers = LimitedAnswers(use, seconds + 5, WORDS_AT_ONCE)
 
     async def ask(self, directory: Path, query: str) -> msgspec.Raw:
-        """The answer as JSON (:class:`~gossamer.rdf.store.answers.TripleAnswer`).
+        """The answer as JSON (:class:`~gossamer.rdf.store.asking.TripleAnswer`).
 
         Raises:
             UsageError: it is no question, cannot be answered, or takes too long.

@@ -1,8 +1,8 @@
 """Parts by choice that few crawls use: each proves that a part of a stranger needs no file of ours.
 
 Place in the flow: seen sets in files of their own (:mod:`trie`, :mod:`bloom`), queues with a diversity threshold
-(:mod:`diverse`), importance while the crawl runs (:mod:`opic`), and crawls that keep to a topic (:mod:`focus` judges,
-:mod:`focused` orders). :mod:`wiring` puts the latter two into a crawl; the others are named in a wiring.
+(:mod:`diverse`), importance while the crawl runs (:mod:`opic`), and crawls that keep to a topic (:mod:`focus`). :mod:`wiring`
+puts the latter two into a crawl; the others are named in a wiring.
 """
 
 from gossamer.engine.subjects import Subject
@@ -14,11 +14,11 @@ SUBJECT = Subject(
     options="gossamer.labs.options:FocusOptions",
     wire="gossamer.labs.wiring:wire",
     providers={
-        "url-trie": "gossamer.labs.trie.provider:TrieSeen",
+        "url-trie": "gossamer.labs.trie.queues:TrieSeen",
         "bloom-seen": "gossamer.labs.bloom:BloomSeen",
         "trie-queues": "gossamer.labs.trie.queues:TrieQueues",
         "diverse-queues": "gossamer.labs.diverse:DiverseQueues",
-        "focus": "gossamer.labs.focused:Focus",
+        "focus": "gossamer.labs.focus:Focus",
         "relevance-words": "gossamer.labs.focus:WordsRelevance",
         "opic-ledger": "gossamer.labs.opic:OpicLedger",
         "opic-queues": "gossamer.labs.opic:OpicQueues",

@@ -1,7 +1,7 @@
 """The face of this room towards others that load none of its libraries: questions, stores that answer them, forms of an export.
 
 Place in the flow: the dashboard writes questions for the workers that answer them (:mod:`gossamer.search.indexing`,
-:mod:`gossamer.rdf.store.answers`). Commands and dashboard ask here whether a crawl has an index or triples before they open it,
+:mod:`gossamer.rdf.store.asking`). Commands and dashboard ask here whether a crawl has an index or triples before they open it,
 and offer the forms of export that stand here and no others.
 """
 

@@ -2,7 +2,7 @@
 hold them.
 
 Place in the flow: pure code makes triples of one page (:mod:`page` puts the readers together) for the processor
-`structured-data` (:mod:`processors`), `gossamer rdf` and `gossamer inspect`. The table `triples` keeps them, and its
+`structured-data`, `gossamer rdf` and `gossamer inspect`. The table `triples` keeps them, and its
 feed fills triple stores (:mod:`store`).
 
 Promises: nothing here fetches, contexts and vocabularies are bundled; each reader is linear in the page; what passes a
@@ -26,7 +26,7 @@ SUBJECT = Subject(
         ),
     },
     providers={
-        "structured-data": "gossamer.rdf.processors:StructuredDataProcessor",
+        "structured-data": "gossamer.rdf.page:StructuredDataProcessor",
     },
     tables={"triples": "gossamer.rdf.tables:TRIPLES"},
 )

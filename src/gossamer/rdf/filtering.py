@@ -105,7 +105,7 @@ _known_json_ld = lru_cache(maxsize=1_024)(_is_json_ld)
 # A *rule* is the IRI of a predicate, a link type as `rel` has it, such as `stylesheet`, or `meta:NAME` for a `meta` element. The
 # link type stands for itself in the vocabulary of XHTML and in each default vocabulary of the page (`vocab`), where the object
 # is a link. A triple to which a rule applies is dropped, and counted by the rule. The same rules say which `meta` and `link`
-# elements are no items (:mod:`gossamer.rdf.meta`).
+# elements are no items (:mod:`gossamer.rdf.names`).
 
 
 #: `meta` elements that speak to browsers and to single services, and say nothing of the page.

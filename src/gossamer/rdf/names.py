@@ -1,10 +1,17 @@
-"""How RDFa writes names: terms, CURIEs, safe CURIEs and IRIs (RDFa Core 1.1, section 7.4)."""
+"""Names in a page: RDFa's terms, CURIEs, safe CURIEs and IRIs (RDFa Core 1.1, section 7.4), and those of `meta` and `link`.
+
+The latter say items of a page: OpenGraph, Twitter cards, Dublin Core, and plain names and links. They are read from the tags that
+the skim took one by one; no tree is needed.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import urljoin
 
+import msgspec
+
+from gossamer.documents.skim import MAX_REMEMBERED, Tag
 from gossamer.rdf.terms import MAX_IRI, XHV, Gathered, clean_iri
 
 #: Prefixes that one element knows, ours included: beyond it, each element that declares one would copy a long list.
@@ -13,7 +20,7 @@ MAX_PREFIXES = 300
 MAX_NAMES = 100
 
 #: Attributes, and vocabularies, that are remembered; pages use some tens. Also the characters of the longest.
-MAX_REMEMBERED = 200
+_MOST_KNOWN = 200
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _TERM = re.compile(r"[^\W\d][\w./-]*")
@@ -22,7 +29,7 @@ _PREFIX = re.compile(r"[^\W\d][\w.-]*")
 
 def resolved(reference: str, base: str) -> str:
     """An IRI reference against a base without fragment (RFC 3986, 5.2); one that cannot be resolved stays as it is."""
-    return (_remembered if len(reference) < MAX_REMEMBERED else _resolved)(reference, base)
+    return (_resolved_before if len(reference) < _MOST_KNOWN else _resolved)(reference, base)
 
 
 def _resolved(reference: str, base: str) -> str:
@@ -40,7 +47,7 @@ def _resolved(reference: str, base: str) -> str:
         return clean_iri(reference + mark + fragment)
 
 
-_remembered = lru_cache(maxsize=4_096)(_resolved)
+_resolved_before = lru_cache(maxsize=4_096)(_resolved)
 
 
 class Names:
@@ -104,7 +111,7 @@ class Names:
         if names is None:
             names = Names(self.prefixes, self.terms, vocabulary, self.declared)
             names._spoken = self._spoken
-            if len(self._spoken) < MAX_REMEMBERED:
+            if len(self._spoken) < _MOST_KNOWN:
                 self._spoken[vocabulary] = names
         return names
 
@@ -146,7 +153,7 @@ class Names:
             if name is not None and (blank or not name.startswith("_:")):
                 found[name] = None
         names = list(found)
-        if is_plain and len(text) < MAX_REMEMBERED and len(self._known) < MAX_REMEMBERED:
+        if is_plain and len(text) < _MOST_KNOWN and len(self._known) < _MOST_KNOWN:
             self._known[text] = names
         return names
 
@@ -187,3 +194,89 @@ def declared(text: str) -> tuple[list[tuple[str, str]], list[str]]:
 def is_name(word: str) -> bool:
     """Whether a word is a CURIE or an IRI rather than a term."""
     return ":" in word
+
+
+#: Values of one page that are kept.
+MAX_VALUES = 1_000
+#: Characters of one value, name or link type.
+MAX_VALUE = 10_000
+
+#: What the name begins with, in lower case: the kind of item it belongs to.
+KINDS = {
+    "og": "opengraph",
+    "article": "opengraph",
+    "book": "opengraph",
+    "fb": "opengraph",
+    "music": "opengraph",
+    "product": "opengraph",
+    "profile": "opengraph",
+    "video": "opengraph",
+    "twitter": "twitter",
+    "dc": "dublin-core",
+    "dcterms": "dublin-core",
+}
+
+
+class MetaItem(msgspec.Struct, frozen=True):
+    """What a page says of itself in one such vocabulary."""
+
+    kind: str
+    """`opengraph`, `twitter`, `dublin-core`, `meta` or `link`."""
+    values: dict[str, list[str]]
+    """By name as the page writes it, such as `og:title`, `DC.creator`, `description`; links by link type, such as `canonical`."""
+
+
+def meta_items(tags: Iterable[Tag], base: str, rules: Collection[str]) -> list[MetaItem]:
+    """The items of a page, in the order in which they begin.
+
+    Args:
+        tags: its `meta` and `link` elements, and others, which say nothing here.
+        base: URL that links are resolved against.
+        rules: what is left out (:mod:`gossamer.rdf.filtering`).
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    count = 0
+    folder = base[: base.partition("?")[0].rfind("/") + 1]
+    for tag in tags:
+        if tag.name != b"meta" and tag.name != b"link":
+            continue
+        said = _remembered(tag.name, tag.raw) if len(tag.raw) <= MAX_REMEMBERED else _said(tag)
+        for kind, name, rule, value in said:
+            if rule in rules:
+                continue
+            if count >= MAX_VALUES:
+                return [MetaItem(*item) for item in found.items()]
+            count += 1
+            if kind == "link":
+                # Pages of one folder have most of their links in common, so these are resolved once.
+                value = resolved(value, base if value[0] in "?#" else folder)[:MAX_VALUE]  # noqa: PLW2901
+            found.setdefault(kind, {}).setdefault(name, []).append(value)
+    return [MetaItem(*item) for item in found.items()]
+
+
+#: Kind of item, name in it, the rule that leaves it out, and the value.
+_Said = tuple[tuple[str, str, str, str], ...]
+
+
+def _said(tag: Tag) -> _Said:
+    """What one element says. A link may have several types."""
+    attributes = tag.attributes
+    if tag.name == b"link":
+        # A link without an address is none; one with `property` or `itemprop` belongs to RDFa and microdata.
+        href = attributes.get("href", "").strip("\t\n\f\r ")[:MAX_VALUE]
+        if not href:
+            return ()
+        types = dict.fromkeys(attributes.get("rel", "")[:MAX_VALUE].lower().split())
+        return tuple(("link", one, one, href) for one in types)
+    name = (attributes.get("property") or attributes.get("name") or "").strip()[:MAX_VALUE]
+    if not name or "content" not in attributes:
+        return ()
+    known = KINDS.get(name.replace(".", ":").partition(":")[0].lower()) if (":" in name or "." in name) else None
+    if known is None and "name" not in attributes:
+        return ()  # a property of a vocabulary that only RDFa tells apart
+    return ((known or "meta", name, f"meta:{name.lower()}", attributes["content"][:MAX_VALUE]),)
+
+
+@lru_cache(maxsize=4_096)
+def _remembered(name: bytes, raw: bytes) -> _Said:
+    return _said(Tag(name, raw, 0, 0, 0))

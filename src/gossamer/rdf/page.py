@@ -1,25 +1,32 @@
-"""The structured data of one page, and the processor graph of what its readers did not understand."""
+"""The structured data of one page, and the processor graph of what its readers did not understand.
+
+Place in the flow: :class:`StructuredData` is one of the processors that the process stage asks, where `--rdf` or the wiring names
+it.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 
 from gossamer.documents import charset
 from gossamer.documents.document import Document
 from gossamer.documents.xhtml import NotXhtml, numbered
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
 from gossamer.rdf.attributes import HostLanguage
 from gossamer.rdf.elements import Element, NotXml, head_elements, html_elements, xml_elements
 from gossamer.rdf.filtering import DROPPED, Sign, dropping, everything, sign_of
 from gossamer.rdf.jsonld import read_json_ld
-from gossamer.rdf.meta import MetaItem, meta_items
 from gossamer.rdf.microdata import Items
+from gossamer.rdf.names import MetaItem, meta_items
 from gossamer.rdf.rdfa import Reader
 from gossamer.rdf.terms import MAX_IRI, RDFA, STRING, TYPE, Full, Gathered, Warned
 from gossamer.rdf.vocabularies import VOCABULARIES, copy_patterns, expand
 from gossamer.values.errors import ParseSkipped
-from gossamer.values.visit import XHTML, Triple
+from gossamer.values.visit import XHTML, Item, Statements, Triple
 
 # The structured data of one page.
 #
@@ -168,3 +175,50 @@ def processor_graph(gathered: Gathered, page: str) -> list[Triple]:
             (node, f"{RDFA}context", page, "", ""),
         ]
     return triples
+
+
+class StructuredDataSheet(Sheet, frozen=True):
+    """Settings of :class:`StructuredDataProcessor`."""
+
+    drop: Annotated[
+        tuple[str, ...],
+        setting(
+            "Drop triples with these predicates or link types, and items that come from these link types and "
+            "`meta:NAME` elements."
+        ),
+    ] = tuple(sorted(DROPPED))
+    expand: Annotated[
+        bool, setting("Add the triples that bundled vocabularies state about the names that a page uses.")
+    ] = False
+    items: Annotated[
+        bool,
+        setting(
+            "Also keep the content of `meta` and `link` elements as items: OpenGraph, Twitter cards, Dublin Core and "
+            "others."
+        ),
+    ] = True
+
+
+class StructuredDataProcessor(Provider[StructuredDataSheet]):
+    """Yields the triples of a page, and its items. Contract: `processing.Processor`."""
+
+    divisible = True
+
+    def __init__(self, sheet: StructuredDataSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._rules = frozenset(self.sheet.drop)
+
+    def changed(self, before: StructuredDataSheet) -> None:
+        self._rules = frozenset(self.sheet.drop)
+
+    def process(self, document: Document) -> Iterator[Statements | Item]:
+        """What the page says; nothing of a page that says nothing."""
+        data = structured_data(document, rules=self._rules, expanding=self.sheet.expand)
+        counts = {kind: count for kind, count in data.counts.items() if count}
+        if data.dropped:
+            counts["dropped"] = data.dropped.total()
+        if data.triples or counts:
+            yield Statements(tuple(data.triples), counts)
+        if self.sheet.items:
+            for item in data.items:
+                yield Item(item.kind, document.url, msgspec.to_builtins(item.values))

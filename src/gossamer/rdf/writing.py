@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.rdf.meta import MetaItem
+from gossamer.rdf.names import MetaItem
 from gossamer.rdf.page import StructuredData
 from gossamer.rdf.terms import STRING, TYPE, clean_iri
 from gossamer.rdf.vocabularies import PREFIXES

@@ -3,7 +3,7 @@
 Place in the flow: with `--recrawl`, :mod:`wiring` puts a ledger in front of the crawl's own (:mod:`ledger`), which
 keeps the time of the next visit with each visit that ends. :mod:`schedule` holds what is due, in a space of the ledger,
 and the frontier queues it; :mod:`policies` decide how long a page can wait, by what :mod:`learning` knows of its
-changes; the stage :mod:`changes` compares a page with its earlier state.
+changes; the stage `changes` (:mod:`wiring`) compares a page with its earlier state.
 
 Promises: politeness bounds the schedule, never the other way round; no page comes too soon and none is forgotten,
 whatever is killed.
@@ -29,11 +29,11 @@ SUBJECT = Subject(
         ),
     },
     components={
-        "changes": "gossamer.recrawl.changes:Changes",
+        "changes": "gossamer.recrawl.wiring:Changes",
     },
     providers={
         "revisits": "gossamer.recrawl.schedule:RevisitSchedule",
-        "compared-texts": "gossamer.recrawl.changes:ComparedTexts",
+        "compared-texts": "gossamer.recrawl.wiring:ComparedTexts",
         "revisit-ledger": "gossamer.recrawl.ledger:RevisitLedger",
         "adaptive": "gossamer.recrawl.policies:GreedyPolicy",
         "every": "gossamer.recrawl.policies:FixedInterval",

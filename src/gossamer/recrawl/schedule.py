@@ -18,7 +18,6 @@ from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import LEVELS
 from gossamer.frontier.seams import Outlook, RevisitPolicy
 from gossamer.recrawl import learning
-from gossamer.recrawl.intervals import IntervalRules, RevisitSheet
 from gossamer.recrawl.learning import (
     DUE,
     ENDED,
@@ -38,7 +37,7 @@ from gossamer.recrawl.learning import (
     pages,
     times_of,
 )
-from gossamer.recrawl.policies import Price
+from gossamer.recrawl.policies import IntervalRules, Price, RevisitSheet
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.change_hints import ChangeHint

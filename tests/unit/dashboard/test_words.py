@@ -13,7 +13,7 @@ from gossamer.cli.main import main
 from gossamer.dashboard.questions import LimitedAnswers, SearchConsole, TripleConsole, answerable
 from gossamer.engine.worker import Use
 from gossamer.query.contract import SearchQuestion, TripleQuestion
-from gossamer.rdf.store.answers import CELL, answer
+from gossamer.rdf.store.asking import CELL, answer
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import UsageError
 

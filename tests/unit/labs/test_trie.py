@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.labs.trie.chunks import UrlKeys, url_of
-from gossamer.labs.trie.provider import TrieSeen, TrieSeenSheet, TrieTurns
+from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet, TrieTurns
 from gossamer.labs.trie.tree import DiskTrie
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.values.errors import CrawlDirectoryError

@@ -16,7 +16,7 @@ from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
 from gossamer.parsing.sitemaps import SitemapLinks
-from gossamer.rdf.processors import StructuredDataProcessor
+from gossamer.rdf.page import StructuredDataProcessor
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import XHTML, Response, Visit

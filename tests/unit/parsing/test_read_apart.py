@@ -20,7 +20,7 @@ from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.page_marks import MARKS, ReadingMarks
 from gossamer.parsing.sitemaps import SitemapLinks
-from gossamer.rdf.processors import StructuredDataProcessor
+from gossamer.rdf.page import StructuredDataProcessor
 from gossamer.testing.storage import visit
 from gossamer.values.errors import ReadApart
 from gossamer.values.visit import Found, Item, Visit

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.rdf.nearly_json import NotNearly, as_json
+from gossamer.rdf.jsonld import NotNearly, as_json
 
 GOOD = '{"@context":"https://schema.org","@type":"Product","name":"GOOD","more":["a",{"b":1}]}'
 

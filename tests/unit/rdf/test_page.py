@@ -10,7 +10,7 @@ import pytest
 from gossamer.documents.document import Document
 from gossamer.documents.skim import MAX_PECULIAR, MAX_REMEMBERED
 from gossamer.rdf.filtering import DROPPED, dropping, sign_of
-from gossamer.rdf.meta import MAX_VALUES
+from gossamer.rdf.names import MAX_VALUES
 from gossamer.rdf.page import structured_data
 from gossamer.rdf.terms import STRING, XHV
 from gossamer.rdf.writing import FORMATS, serialized

@@ -5,7 +5,7 @@ import pytest
 
 from gossamer.documents.document import Document
 from gossamer.parsing.findings import filled, read
-from gossamer.rdf.processors import StructuredDataProcessor, StructuredDataSheet
+from gossamer.rdf.page import StructuredDataProcessor, StructuredDataSheet
 from gossamer.rdf.tables import TRIPLES, TriplesRow
 from gossamer.rdf.terms import MAX_IRI, MAX_LITERAL, STRING
 from gossamer.storage.json_lines import MAX_LINE_BYTES

@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.engine.errors import SettingError
-from gossamer.recrawl.intervals import Bounds, IntervalRules
+from gossamer.recrawl.policies import Bounds, IntervalRules
 
 HOUR, DAY = 3_600.0, 86_400.0
 

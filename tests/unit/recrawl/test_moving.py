@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.recrawl.intervals import RevisitSheet
 from gossamer.recrawl.ledger import RevisitLedger, adopt, disown, release
-from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet
+from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.moving import Arc, absorb, drop

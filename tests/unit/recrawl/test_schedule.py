@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.engine.errors import SettingError
-from gossamer.recrawl.intervals import RevisitSheet
 from gossamer.recrawl.learning import RATES, SCHEDULE
 from gossamer.recrawl.ledger import RevisitLedger, forget_known
-from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy
+from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier

@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
-from gossamer.labs.trie.chunks import ChunkFiles
-from gossamer.labs.trie.nodes import Mark, Node, decode, divisions, encode, stubs
+from gossamer.labs.trie.chunks import ChunkFiles, Mark, Node, decode, divisions, encode, stubs
 from gossamer.values.errors import CrawlDirectoryError
 
 

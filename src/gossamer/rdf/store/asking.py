@@ -1,19 +1,22 @@
 """Questions to a copy of a triple store, each answered in a process of its own with limits of time and memory.
 
-Place in the flow: `gossamer sparql` and :mod:`serving` ask here. :mod:`answering` is what runs in the process.
+Place in the flow: `gossamer sparql` and :mod:`serving` ask here. :mod:`answering` is what runs in the process. The dashboard has
+a worker (:mod:`gossamer.engine.workers`) call :func:`answer_sparql`: it brings the store up to date and copies it, as `gossamer
+sparql` does, and ends when there is enough to show.
 """
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from gossamer.engine.sheet import show_bytes, show_seconds
-from gossamer.engine.worker import Use
+from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import WorkerFailed, working
-from gossamer.query.contract import check_triples
+from gossamer.query.contract import TripleAnswer, TripleQuestion, check_triples
 from gossamer.query.following import feed_all, feeds_of
 from gossamer.rdf.store.answering import StoreQuestion
 from gossamer.rdf.store.feeding import snapshot
@@ -22,14 +25,10 @@ from gossamer.rdf.store.store import TripleStore
 from gossamer.storage.tables.places import TRIPLES
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
-# A copy of a crawl's triple store with everything that the crawl has committed: what commands and the server read.
-#
-# Place in the flow: `gossamer sparql`, `export` and `serve-sparql` begin here.
-
 
 @contextlib.contextmanager
 def current_copy(directory: Path, patience: float) -> Iterator[Path]:
-    """A copy of the store as of now. A store that was deleted is made again for it.
+    """A copy of the store with all that the crawl has committed, for commands and the server. A deleted store is made again.
 
     Args:
         directory: the crawl directory.
@@ -72,11 +71,9 @@ Take = Callable[[bytes], Awaitable[None]]
 Begin = Callable[[str], Awaitable[None]]
 
 
-async def _begin(form: str) -> None:
-    """Who asks for one form needs not be told of it."""
-
-
-async def ask(store: Path, question: SparqlQuestion, limits: QuestionLimits, take: Take, begin: Begin = _begin) -> None:
+async def ask(
+    store: Path, question: SparqlQuestion, limits: QuestionLimits, take: Take, begin: Begin | None = None
+) -> None:
     """Have a question answered.
 
     Args:
@@ -97,7 +94,9 @@ async def ask(store: Path, question: SparqlQuestion, limits: QuestionLimits, tak
     try:
         async with asyncio.timeout(limits.seconds), working(use) as worker:
             await worker.put(StoreQuestion(str(store), question))
-            await begin((await worker.part() or b"").decode())
+            form = (await worker.part() or b"").decode()
+            if begin is not None:
+                await begin(form)
             while piece := await worker.part():
                 await take(piece)
     except TimeoutError:
@@ -116,3 +115,76 @@ async def ask(store: Path, question: SparqlQuestion, limits: QuestionLimits, tak
 
 def _late(limits: QuestionLimits) -> TooMuch:
     return TooMuch(f"the query got no answer within {show_seconds(limits.seconds)}; ask for less, or give it more time")
+
+
+#: Bytes of an answer that are read, characters of a cell that are shown, and characters of a graph.
+ANSWER, CELL, GRAPH = 4_000_000, 2_000, 200_000
+
+#: Seconds of the time of an answer that are left for the end of the process that is asked, and for what is removed then.
+_LAST = 1.0
+
+
+class _Enough(Exception):
+    """What is shown has been read."""
+
+
+class _Beginning:
+    """Takes an answer until there is enough of it."""
+
+    def __init__(self, rows: int) -> None:
+        self.form = ""
+        self.is_more = False
+        self._rows = rows
+        self._data = bytearray()
+        self._lines = 0
+
+    async def begin(self, form: str) -> None:
+        self.form = form
+
+    async def take(self, piece: bytes) -> None:
+        self._data += piece
+        self._lines += piece.count(b"\n")
+        # The first line names the columns, and the one behind the last that is shown says that there are more.
+        if len(self._data) > ANSWER or (self.form == "tsv" and self._lines > self._rows + 1):
+            self.is_more = True
+            raise _Enough
+
+    def answer(self) -> TripleAnswer:
+        text = self._data.decode("utf-8", "replace")
+        if self.form != "tsv":
+            return TripleAnswer([], [], text[:GRAPH], self.is_more or len(text) > GRAPH)
+        whole = text[: text.rfind("\n") + 1] if self.is_more else text
+        head, *lines = whole.removesuffix("\n").split("\n")
+        if not head.startswith("?"):  # ASK is answered with one word
+            head, lines = "?answer", [head]
+        rows = [[cell[:CELL] for cell in line.split("\t")] for line in lines[: self._rows]]
+        return TripleAnswer([name.removeprefix("?") for name in head.split("\t")], rows, "", self.is_more)
+
+
+def answer_triples(question: TripleQuestion, caller: Caller) -> bytes:
+    """A :class:`~gossamer.query.contract.TripleAnswer` as JSON. Raises as :func:`answer`."""
+    return msgspec.json.encode(answer(question))
+
+
+def answer(question: TripleQuestion) -> TripleAnswer:
+    """The answer.
+
+    Raises:
+        GossamerError: it cannot be answered, or wants more than it may have.
+    """
+    directory = Path(question.directory)
+    ends = time.monotonic() + question.seconds - _LAST
+    beginning = _Beginning(question.rows)
+    with current_copy(directory, question.seconds - _LAST) as copy:
+        limits = QuestionLimits(max(ends - time.monotonic(), _LAST), question.memory)
+        asked = SparqlQuestion(question.query, "tsv", "turtle")
+        try:
+            asyncio.run(ask(copy, asked, limits, beginning.take, beginning.begin))
+        except _Enough:
+            pass
+        except TooMuch as error:
+            text = (
+                f"{str(error).partition(';')[0]}; ask for less, or give it more: gossamer sparql {directory} --timeout"
+            )
+            raise UsageError(text) from None
+    return beginning.answer()
