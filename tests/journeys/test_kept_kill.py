@@ -1,5 +1,6 @@
 """A crawl is killed again and again and resumed: archive, tables, index and ledger say the same, to the byte."""
 
+import json
 import os
 import random
 import signal
@@ -8,8 +9,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
@@ -87,3 +90,26 @@ def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path)
     assert set(links.values()) == {5}
     for path in directory.glob("warc/*"):
         assert ends[f"warc/{path.name}"] == path.stat().st_size
+
+
+def test_many_seeds_that_a_kill_or_the_end_of_the_time_came_before_are_queued_by_the_next_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first request goes out while most of them are still to be queued."""
+    directory, number = tmp_path / "crawl", 20_000
+    with FakeWeb({"/": "<p>hello"}) as web:
+        file = tmp_path / "seeds.txt"
+        file.write_text("".join(f"http://h{one}.test/\n" for one in range(number)))
+        options = ["--resolve", f"*.test={web.url('/').split('/')[2]}", "--allow-network", "127.0.0.0/8"]
+        killed = start(directory, "http://h0.test/", "--seeds", str(file), *options)
+        web.wait_for(1)
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.communicate()
+        timed = start(directory, "--resume", "--max-time", "0.2s")
+        _, said = timed.communicate(timeout=HUNG_AFTER)
+        assert timed.returncode in (0, 4), said.decode()
+        done = start(directory, "--resume", "--max-time", "1h", "--max-pages", "1")
+        _, said = done.communicate(timeout=HUNG_AFTER)
+        assert done.returncode == 0, said.decode()
+    assert main(["status", str(directory), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["discovered"] == number

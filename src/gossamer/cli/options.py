@@ -222,8 +222,12 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
     from gossamer.crawls.seeds import is_bare, read_seeds
-    from gossamer.values.url import plain_host
+    from gossamer.values.url import are_plain, plain_host
 
+    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    if are_plain(lines):
+        yield from lines
+        return
     for number, line in enumerate(text.split("\n"), 1):
         seed = line.strip()
         if not seed or seed.startswith("#"):

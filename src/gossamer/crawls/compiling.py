@@ -29,9 +29,8 @@ from gossamer.frontier.politeness.retries import WAITS
 from gossamer.parsing.component import ProcessSheet
 from gossamer.parsing.filter_expressions import by_gate
 from gossamer.parsing.links import LinksSheet, normaliser
-from gossamer.values.addresses import place_of
 from gossamer.values.errors import UsageError
-from gossamer.values.url import endpoint_of, scheme_of, site_of
+from gossamer.values.url import place_of_site, scheme_of, site_of
 from gossamer.values.url_normalization import chosen
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
@@ -247,7 +246,7 @@ def _seeds(builder: Builder) -> None:
         return
     seeds = normal_seeds(builder.wiring, builder.seeds)
     sites = dict.fromkeys(map(site_of, seeds))
-    hosts = sorted({place_of(host, port) for host, port in map(endpoint_of, filter(None, sites)) if host})
+    hosts = list(dict.fromkeys(place for site in sites if (place := place_of_site(site))))
     builder.set("seeds", "seeds", {"urls": seeds})
     builder.set_where_present("scope", {"seeds": seeds})
     if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):

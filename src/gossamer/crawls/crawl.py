@@ -38,6 +38,7 @@ from gossamer.engine.files import scratch
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.wiring import Difference, Wiring
+from gossamer.frontier.stages import Seeds
 from gossamer.frontier.traps.provider import LearntTraps
 from gossamer.storage.commit.records import Tally
 from gossamer.storage.recovery import ensure_crawl_id, refuse_divided
@@ -261,7 +262,8 @@ class Crawl(CrawlAtWork):
             confirmed = {family.key for unit in self.providers(LearntTraps) for family in unit.confirmed}
             rows = (row for row in self.ledger.aside() if row.family.key not in confirmed)
             self.report(told(rows, self.directory))
-        ending = RunEnding(self.directory, self.seeds, has_lingered=self.units.frontier.has_lingered)
+        unsent = sum(unit.unsent for unit in self.units.components(Seeds))
+        ending = RunEnding(self.directory, self.seeds, has_lingered=self.units.frontier.has_lingered, unsent=unsent)
         self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
         for line in self.last_lines:
             self.report(line)

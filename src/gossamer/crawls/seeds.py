@@ -27,7 +27,17 @@ from gossamer.frontier.limits import FrontierSheet
 from gossamer.mobile.manager.lent import LentSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
-from gossamer.values.url import canonical, endpoint_of, host_of, is_machine, plain_host, scheme_of, site_of, user_of
+from gossamer.values.url import (
+    are_plain,
+    canonical,
+    endpoint_of,
+    host_of,
+    is_machine,
+    plain_host,
+    scheme_of,
+    site_of,
+    user_of,
+)
 
 # Canonical URLs of seeds, and the directory of a crawl that was given none.
 
@@ -42,6 +52,8 @@ def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str
     Raises:
         UsageError: one of them is not a URL, or names no host where one is needed; says what would be right.
     """
+    if are_plain(texts):
+        return tuple(dict.fromkeys(texts))
     seeds: dict[str, None] = {}
     for text in texts:
         if plain_host(text):  # there is nothing to read, as of most of many
@@ -111,6 +123,8 @@ def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
         WiringError: a scheme has several modules.
     """
     schemes = served(graph.wiring)
+    if set(map(scheme_of, seeds)) <= schemes.keys():
+        return
     for url in seeds:
         if scheme_of(url) not in schemes:
             known = ", ".join(sorted(schemes)) or "none"
@@ -205,7 +219,7 @@ def is_bare(text: str, hostless: Container[str] = ()) -> bool:
 
     `hostless`: schemes that are served though their URLs name no host, so that `echo:8` is no port of a host.
     """
-    match = _BARE.fullmatch(text)
+    match = None if "://" in text else _BARE.fullmatch(text)
     if match is None or Path(text).exists():
         return False
     host = match["host"]

@@ -184,15 +184,22 @@ def option_name(setting: str) -> str:
 class RunEnding:
     """The last lines of one run."""
 
-    def __init__(self, directory: Path, seeds: Sequence[str], *, has_lingered: bool) -> None:
+    def __init__(self, directory: Path, seeds: Sequence[str], *, has_lingered: bool, unsent: int = 0) -> None:
+        """`unsent`: seeds that the end came before."""
         self._directory = directory
         self._seeds = seeds
         self._has_lingered = has_lingered
+        self._unsent = unsent
 
     def lines(self, summary: Summary, *, is_kept: bool) -> Iterator[str]:
         """What is to be told of this end. `is_kept`: the directory stays, so that the crawl can go on."""
         if summary.state == "incomplete" and not has_brought(summary):
             yield from self._seed_lines(summary)
+        if self._unsent and is_kept:
+            yield (
+                f"{self._unsent:,} of {show_count(len(self._seeds), 'seed')} were not queued before the end; "
+                f"`gossamer resume {self._directory}` queues them"
+            )
         if self._has_lingered and is_kept and summary.waiting is not None:
             yield self._waiting_line(summary)
         if summary.state == "incomplete" and is_kept and has_brought(summary) and (urls := self._failing()):
@@ -213,7 +220,8 @@ class RunEnding:
         reasons = summary.waiting.hosts if summary.waiting is not None else {}
         for seed in self._seeds[:TOLD_SEEDS]:
             row = rows.get(seed)
-            if row is None and (asked := robots.get(seed.partition("#")[0])) is not None:
+            asked = robots.get(seed.partition("#")[0])
+            if row is None and asked is not None and asked["outcome"] in _FAILED:
                 why = f"its robots.txt did not come: {_reason(asked)}"
             elif row is None:
                 met = (
@@ -225,7 +233,7 @@ class RunEnding:
             yield f"seed {seed}: {why}"
         if (more := len(self._seeds) - TOLD_SEEDS) > 0:
             # Seeds are fetched first: as many as were never asked for are queued still, or were kept out by a limit.
-            waiting = min(more, summary.queued)
+            waiting = min(more, summary.queued + self._unsent)
             told = [f"{more - waiting:,} more seeds brought no document"] if more > waiting else []
             told += [f"{waiting:,} more seeds were still queued"] if waiting else []
             yield f"... and {', and '.join(told)}"

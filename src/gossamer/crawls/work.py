@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.crawls.summary import option_name
+from gossamer.engine.component import Producer
 from gossamer.engine.running import RunningGraph
 from gossamer.frontier.component import Frontier
 from gossamer.storage.json_lines import note_line
@@ -126,8 +127,12 @@ class CrawlWork:
 
     async def _cut_in_time(self, work: "asyncio.Future[None]", frontier: Frontier) -> None:
         """What is in flight when the time is up has :data:`BEYOND` to come in; then it is cut. Limits may change meanwhile."""
+        assert self._running is not None
         while not work.done():
-            left = frontier.ends_at() + BEYOND - frontier.clock.monotonic()
+            left = frontier.ends_at() - frontier.clock.monotonic()
+            if left <= 0.0:
+                self._running.drain(Producer)  # many seeds would keep what is in flight from coming in
+                left += BEYOND
             if left <= 0.0:
                 self.cut_by = frontier.time_limit
                 self._report(

@@ -17,6 +17,7 @@ import msgspec
 from gossamer.engine import changing
 from gossamer.engine.change_steps import steps
 from gossamer.engine.clock import Clock
+from gossamer.engine.component import Component
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError, SettingError, WiringError
 from gossamer.engine.graph import Graph
@@ -135,9 +136,11 @@ class RunningGraph(Units):
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 self.report(str(error))
 
-    def drain(self) -> None:
-        """Start nothing new; what is in hand is finished, then everything ends by itself."""
+    def drain(self, kind: type[Component[Any]] = Component) -> None:
+        """Start nothing new in components of this kind; what is in hand is finished, then they end by themselves."""
         for runner in self.runners.values():
+            if not isinstance(runner.component, kind):
+                continue
             try:
                 runner.drain()
             except Exception as error:

@@ -59,6 +59,7 @@ MAIN_PROCESS = "main"
 _MANY = 1_000
 _IS_PLAIN = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*").fullmatch
 _LONG = "a long list, number "
+_WRITTEN = re.compile(r'^((?:"[^"\n]*"|[\w-]+) = \[\n)((?: +"[\x20\x21\x23-\x5b\x5d-\x7e]*",\n)+)(\])$', re.MULTILINE)
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -144,11 +145,30 @@ def parse(text: str, source: str = "wiring") -> Wiring:
     is_written = text.startswith(_FIRST) or (bool(text) and _FIRST.startswith(text))
     if is_written and not text.rstrip().endswith(_LAST):
         raise BrokenWiring(f"{source} is cut: its last line {_LAST!r} is missing")
+    long: list[list[str]] = []
+
+    def lift(match: re.Match[str]) -> str:
+        if match[2].count("\n") <= _MANY:
+            return match[0]
+        long.append([line.strip()[1:-2] for line in match[2].splitlines()])
+        return f'{match[1]}"{_LONG}{len(long) - 1}"{match[3]}'
+
     try:
-        plain = tomllib.loads(text)
+        # Long lists of what we have written are read here, ten times as fast.
+        plain = _put_back(tomllib.loads(_WRITTEN.sub(lift, text) if is_written else text), long)
     except tomllib.TOMLDecodeError as error:
         raise BrokenWiring(f"{source}: not TOML: {error}") from None
     return from_plain(plain, source)
+
+
+def _put_back(value: Any, long: list[list[str]]) -> Any:
+    if not long:
+        return value
+    if isinstance(value, dict):
+        return {key: _put_back(inner, long) for key, inner in value.items()}
+    if isinstance(value, list) and len(value) == 1 and str(value[0]).startswith(_LONG):
+        return long[int(value[0].removeprefix(_LONG))]
+    return value
 
 
 def read(path: Path) -> Wiring:
@@ -256,12 +276,16 @@ def _without_none(value: Any, long: list[str]) -> Any:
     """
     if isinstance(value, dict):
         return {key: _without_none(inner, long) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list) and len(value) > _MANY and all(isinstance(one, str) and _IS_PLAIN(one) for one in value):
+    if isinstance(value, list) and len(value) > _MANY and _are_plain(value):
         long.append('",\n    "'.join(value).join(('"', '",\n')))
         return [f"{_LONG}{len(long) - 1}"]
     if isinstance(value, list):
         return [_without_none(inner, long) for inner in value]
     return value
+
+
+def _are_plain(values: list[Any]) -> bool:
+    return all(isinstance(one, str) for one in values) and _IS_PLAIN("".join(values)) is not None
 
 
 def with_settings(wiring: Wiring, unit: str, values: dict[str, Any]) -> Wiring:

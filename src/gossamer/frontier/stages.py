@@ -35,9 +35,14 @@ class Seeds(Producer[SeedsSheet]):
 
     outbox: Out[Task]
 
+    unsent = 0
+    """Seeds that were not sent before the end; the next run sends them."""
+
     def produce(self) -> Iterator[Task]:
         """A task for each seed that is a URL; the others are counted as `unreadable`."""
+        self.unsent = len(self.sheet.urls)
         for text in self.sheet.urls:
+            self.unsent -= 1
             try:
                 url = canonical(text)
             except UnreadableUrl:

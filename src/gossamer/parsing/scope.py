@@ -15,7 +15,7 @@ from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import registered_domain
 from gossamer.values.relations import REDIRECTS, SITEMAPS, belongs, leads_beside
 from gossamer.values.task import Task
-from gossamer.values.url import authority_of, canonical, host_of, is_machine, scheme_rule, site_of
+from gossamer.values.url import are_plain, authority_of, canonical, host_of, is_machine, scheme_rule, site_of
 from gossamer.values.visit import Link
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
@@ -55,8 +55,9 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._draw()
 
     def _draw(self) -> None:
+        is_plain = are_plain(self.sheet.seeds)
         try:
-            seeds = [canonical(seed) for seed in self.sheet.seeds]
+            seeds = self.sheet.seeds if is_plain else [canonical(seed) for seed in self.sheet.seeds]
         except UnreadableUrl as error:
             raise SettingError(f"setting 'seeds': {error}; write it in full, as https://example.org/") from None
         self._rule = f"scope:{self.sheet.scope}"
@@ -66,7 +67,7 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._prefixes = tuple(sorted(set(map(_rest, folders))))
         # What most links in scope begin with, so that they need not be taken apart.
         self._starts = tuple(sorted(folders))
-        self._hosts = frozenset(map(host_of, seeds))
+        self._hosts = frozenset([seed.split("/", 3)[2] for seed in seeds] if is_plain else map(host_of, seeds))
         self._domains = frozenset(map(registered_domain, self._hosts)) if self.sheet.scope == "domain" else frozenset()
         self._verdicts: dict[str, str] = {}
         self._of_url = RememberedVerdicts(self._judge_host)

@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 from gossamer.crawls.work import BEYOND, LOOK_AT_LIMITS, CrawlWork
+from gossamer.engine.component import Component
 from gossamer.testing.clock import FakeClock
 
 
@@ -28,10 +29,13 @@ class Drained:
     def __init__(self) -> None:
         self.done = asyncio.Event()
         self.is_drained = False
+        self.makes_more = True
 
-    def drain(self) -> None:
-        self.is_drained = True
-        self.done.set()
+    def drain(self, kind: type = Component) -> None:
+        self.makes_more = False
+        if kind is Component:
+            self.is_drained = True
+            self.done.set()
 
 
 class Made:
@@ -64,6 +68,7 @@ def test_what_is_in_flight_when_the_time_is_up_has_ten_seconds_and_is_cut() -> N
         task = made.begin(hangs=True)
         await made.clock.advance(1.0 + BEYOND - 0.1, turns=20)
         assert made.work.is_going and not made.torn
+        assert not made.running.makes_more, "seeds that still come in would hold up what is in flight"
         await made.clock.advance(LOOK_AT_LIMITS, turns=20)
         await task
         assert (made.work.cut_by, made.work.is_aborted, made.torn) == ("max_time", True, 1)

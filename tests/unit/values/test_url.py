@@ -2,8 +2,19 @@
 
 import pytest
 
+from gossamer.values.addresses import place_of
 from gossamer.values.errors import UnreadableUrl, UrlTooLong
-from gossamer.values.url import MAX_TEXT, canonical, endpoint_of, host_of, is_machine, path_of, site_of
+from gossamer.values.url import (
+    MAX_TEXT,
+    are_plain,
+    canonical,
+    endpoint_of,
+    host_of,
+    is_machine,
+    path_of,
+    place_of_site,
+    site_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +94,35 @@ def test_what_looks_like_a_user_in_a_url_without_an_authority_is_left() -> None:
 def test_files_of_this_machine_are_on_no_host() -> None:
     assert host_of("file:///x") == ""
     assert not is_machine("")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_plain"),
+    [
+        ("http://a.test/", True),
+        ("https://a-1.b.test/x/y.html?a=1&b=%20", True),
+        ("http://127.0.0.1/", True),
+        ("http://a.test", False),
+        ("http://a.test:80/", False),
+        ("http://A.test/", False),
+        ("http://a.test/../b", False),
+        ("http://a.test/%2e%2E/b", False),
+        ("http://xn--bcher-kva.test/", False),
+        ("http://a.test/#b", False),
+        ("http://0x7f.1/", False),
+        ("http://a.test/ b", False),
+        (f"http://a.test/{'x' * 2048}", False),
+    ],
+)
+def test_many_urls_are_taken_as_they_are_only_where_the_parser_would_leave_each(url: str, is_plain: bool) -> None:
+    assert are_plain([url, "http://b.test/"]) == is_plain
+    assert not is_plain or canonical(url) == url
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.test/", "https://a.test/x", "http://a.test:8080/", "https://[::1]/", "ftp://[::1]:3/"]
+)
+def test_a_site_names_the_place_that_is_connected_to(url: str) -> None:
+    host, port = endpoint_of(url)
+    assert place_of_site(site_of(url)) == place_of(host, port)
+    assert place_of_site("file://") == place_of_site("") == ""
