@@ -11,7 +11,7 @@ from gossamer.engine.component import Consumer
 from gossamer.engine.connector import Connector
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import Closed, WrongItem
-from gossamer.engine.fused import FusedConnector
+from gossamer.engine.local import FusedConnector
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.runner import Runner
 from gossamer.engine.transports import Opening, open_connector

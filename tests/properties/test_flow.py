@@ -13,8 +13,7 @@ from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer, SemiSynchronousFilter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import FlowError
-from gossamer.engine.fused import FusedConnector
-from gossamer.engine.local import LocalConnector
+from gossamer.engine.local import FusedConnector, LocalConnector
 from gossamer.engine.planning import plan
 from gossamer.engine.runner import Runner
 from gossamer.engine.running import RunningGraph

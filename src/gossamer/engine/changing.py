@@ -24,9 +24,9 @@ from gossamer.engine.change_steps import Steps, steps
 from gossamer.engine.connector import DEFAULT_LIMIT, Connector, Retired, Statistics
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import EndOfItems, WiringError
-from gossamer.engine.fused import FusedConnector
 from gossamer.engine.gate import current
 from gossamer.engine.graph import ComponentNode, Graph, in_flow_order, used_names
+from gossamer.engine.local import FusedConnector
 from gossamer.engine.runner import Runner
 from gossamer.engine.sheet import change
 from gossamer.engine.unit import Provider, Unit

@@ -48,12 +48,15 @@ class Component(Unit[S]):
 
     ins: Mapping[str, In[Any]]
     outs: Mapping[str, Out[Any]]
+    emitting: Callable[[Sequence[Any]], Awaitable[None] | None]
+    """Sends the items that a handler returned and those that it put by; returns a call to be awaited at once if that takes one."""
 
     def bind(self, ins: Mapping[str, In[Any]], outs: Mapping[str, Out[Any]]) -> None:
         """Give the component its ends; called by the framework, once."""
         self.ins, self.outs = ins, outs
         for role, end in {**ins, **outs}.items():
             setattr(self, role, end)
+        self.emitting = next(iter(outs.values())).emitting if len(outs) == 1 else self._emitting_by_name
 
     def failed(self, item: Any, error: Exception) -> Iterable[Any] | None:
         """`item` could not be handled. Return what should go on in its place, or raise `error` again (the default),
@@ -68,29 +71,16 @@ class Component(Unit[S]):
         """Faults of the class as one of its kind; a check of a wiring asks for them."""
         return [f"class {cls.__name__} is not runnable: derive it from Filter, Consumer or Producer"]
 
-    def emit_all(self, produced: Sequence[Any]) -> Awaitable[None] | None:
-        """Send the items that a handler returned and those that it put by; a call to be awaited at once if that takes one."""
-        if len(self.outs) == 1:
-            (out,) = self.outs.values()
-            if not out.pending:
-                return out.sending(produced)
-        elif produced:
+    def _emitting_by_name(self, produced: Sequence[Any]) -> Awaitable[None] | None:
+        if produced:
             raise TypeError(
                 f"{type(self).__name__} returned items but has {len(self.outs)} outputs: emit or send them by name instead"
             )
-        for out in self.outs.values():
-            if out.pending:
-                return self._emit_slowly(produced)
-        return None
+        return self._flush() if any(out.pending for out in self.outs.values()) else None
 
-    async def _emit_slowly(self, produced: Sequence[Any]) -> None:
+    async def _flush(self) -> None:
         for out in self.outs.values():
-            await out.send_many(produced)
             await out.flush()
-
-    def batched(self, single: Callable[..., Any] | None, many: Callable[..., Any] | None) -> Handling:
-        """A handler of batches made from a method that takes an item or one that takes a list, plain or async."""
-        return handling(self, single, many)
 
 
 class OneInput(Component[S]):
@@ -123,7 +113,7 @@ class Consumer(OneInput[S]):
     kind = "consumer"
 
     def handler(self) -> Handling:
-        return self.batched(getattr(self, "consume", None), getattr(self, "consume_many", None))
+        return handling(self, getattr(self, "consume", None), getattr(self, "consume_many", None))
 
     @classmethod
     def problems(cls) -> list[str]:
@@ -141,7 +131,7 @@ class Filter(OneInput[S]):
     kind = "filter"
 
     def handler(self) -> Handling:
-        return self.batched(getattr(self, "filter", None), getattr(self, "filter_many", None))
+        return handling(self, getattr(self, "filter", None), getattr(self, "filter_many", None))
 
     @classmethod
     def problems(cls) -> list[str]:
@@ -197,8 +187,8 @@ class SynchronousFilter(Component[S]):
             async def wait_for(items: dict[str, Any]) -> Any:
                 return await method(**items)
 
-            return self.batched(wait_for, None)
-        return self.batched(lambda items: method(**items), None)
+            return handling(self, wait_for)
+        return handling(self, lambda items: method(**items))
 
     @classmethod
     def problems(cls) -> list[str]:
@@ -222,7 +212,7 @@ class SemiSynchronousFilter(Component[S]):
     def handlers(self) -> dict[str, Handling]:
         """A batch handler for each input, from `on_<input>` or `on_<input>_many`."""
         return {
-            role: self.batched(getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None))
+            role: handling(self, getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None))
             for role in self.ins
         }
 
@@ -245,6 +235,8 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
     kind = "asynchronous"
     spills: ClassVar[frozenset[str]] = frozenset()
     """Inputs that accept always, whatever the outputs do: what breaks a ring of bounded queues (ARCHITECTURE.md)."""
+    gives_all: ClassVar[bool] = False
+    """`take_<output>` returns fewer items than it is asked for only where there are no more: it is not asked again to say so."""
 
     def __init__(self, sheet: S | None = None) -> None:
         super().__init__(sheet)

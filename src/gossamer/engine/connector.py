@@ -18,7 +18,7 @@ import types
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -124,6 +124,9 @@ def _foreign(info: object, seen: set[type]) -> Iterator[type]:
 class Connector(ABC, Generic[T]):
     """The base of all connectors, as their ends and the graph see them. `name` is the wiring's."""
 
+    is_call: ClassVar[bool] = False
+    """Sending is a call of the consumer: :meth:`offer` never accepts."""
+
     def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY) -> None:
         if capacity < 1:
             raise WiringError(f"connector {name!r}: capacity {capacity} is less than 1")
@@ -131,6 +134,8 @@ class Connector(ABC, Generic[T]):
         self.item_type = item_type
         self.capacity = capacity
         self.item_class = class_of(item_type)
+        self.usual = frozenset((self.item_class,))
+        """The class of nearly all items: :meth:`check` is asked of the others."""
         self.producers = 0
         self.ended = False
         """Every producer end in this process was closed; nothing more can come from here."""
@@ -224,7 +229,7 @@ class Connector(ABC, Generic[T]):
         """
         expected = self.item_class
         for item in items:
-            if type(item) is not expected and not isinstance(item, expected):
+            if not isinstance(item, expected):
                 raise WrongItem(
                     f"connector {self.name!r} carries {expected.__name__}, not {type(item).__name__}: {item!r:.100}"
                 )

@@ -40,11 +40,12 @@ class Out(Generic[T]):
     Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`.
     """
 
-    __slots__ = ("_clones", "_connector", "_held", "_open", "pending", "role")
+    __slots__ = ("_clones", "_held", "_open", "connector", "pending", "role")
 
     def __init__(self, role: str, connector: Connector[T]) -> None:
         self.role = role
-        self._connector = connector
+        self.connector = connector
+        """The connector behind this end now."""
         self._held: asyncio.Event | None = None
         self._open = True
         self.pending: list[tuple[T, Receipt | None]] = []
@@ -53,12 +54,7 @@ class Out(Generic[T]):
         connector.add_producer()
 
     def __repr__(self) -> str:
-        return f"<Out {self.role} to {self._connector!r}>"
-
-    @property
-    def connector(self) -> Connector[T]:
-        """The connector behind this end now."""
-        return self._connector
+        return f"<Out {self.role} to {self.connector!r}>"
 
     def try_send(self, item: T) -> bool:
         """Send now if there is room: True if the item was accepted."""
@@ -66,26 +62,32 @@ class Out(Generic[T]):
 
     async def send(self, item: T) -> None:
         """Send one item, suspended while there is no room."""
-        if self._held is None and self._open and self._connector.offer((item,), current.get()):
+        if self._held is None and self._open and self.connector.offer((item,), current.get()):
             return
         await self._send_slowly((item,))
 
     async def send_many(self, items: Sequence[T]) -> None:
         """Send items so that no other producer's come between, suspended while there is no room."""
-        if (sending := self.sending(items)) is not None:
-            await sending
+        if items and not (self._held is None and self._open and self.connector.offer(items, current.get())):
+            await self._send_slowly(items)
 
-    def sending(self, items: Sequence[T]) -> Awaitable[None] | None:
-        """Send items if that takes no waiting; otherwise the call of the connector, which is to be awaited at once.
+    def emitting(self, items: Sequence[T]) -> Awaitable[None] | None:
+        """Send items, and what was put by, if that takes no waiting; otherwise a call, which is to be awaited at once.
 
-        A runner awaits that call itself: no frame of this end stands below a consumer that is called in place.
+        Handlers await that call of the connector themselves: no frame of this end stands below a consumer that is called in place.
         """
+        if self.pending or self._held is not None or not self._open:
+            return self._emit_slowly(items)
         if not items:
             return None
-        if self._held is not None or not self._open:
-            return self._send_slowly(items)
-        connector, receipt = self._connector, current.get()
-        return None if connector.offer(items, receipt) else connector.send(items, receipt)
+        connector, receipt = self.connector, current.get()
+        if connector.is_call or not connector.offer(items, receipt):
+            return connector.send(items, receipt)
+        return None
+
+    async def _emit_slowly(self, items: Sequence[T]) -> None:
+        await self.send_many(items)
+        await self.flush()
 
     def send_soon(self, item: T) -> "asyncio.Task[None]":
         """Send in the background; the task is done when the item was accepted."""
@@ -144,12 +146,12 @@ class Out(Generic[T]):
         """No more items from this end. Closing twice is harmless."""
         if self._open:
             self._open = False
-            self._connector.remove_producer()
+            self.connector.remove_producer()
 
     def _usable(self) -> Connector[T]:
         if not self._open:
             raise Closed(f"output {self.role!r} was closed; nothing can be sent through it any more")
-        return self._connector
+        return self.connector
 
     async def _send_slowly(self, items: Sequence[T]) -> None:
         while self._held is not None:
@@ -174,7 +176,7 @@ class Out(Generic[T]):
         """Put another connector behind this end and its clones. The caller tells the old one."""
         if self._open:
             connector.add_producer()
-        self._connector = connector
+        self.connector = connector
         for clone in self._clones:
             clone.rebind(connector)
 
@@ -191,25 +193,21 @@ class In(Generic[T]):
     Asking for the next items acknowledges the last: until then they count as being handled.
     """
 
-    __slots__ = ("_connector", "_receipts", "role")
+    __slots__ = ("_receipts", "connector", "role")
 
     def __init__(self, role: str, connector: Connector[T]) -> None:
         self.role = role
-        self._connector = connector
+        self.connector = connector
+        """The connector behind this end now."""
         self._receipts: Receipts = None
 
     def __repr__(self) -> str:
-        return f"<In {self.role} from {self._connector!r}>"
-
-    @property
-    def connector(self) -> Connector[T]:
-        """The connector behind this end now."""
-        return self._connector
+        return f"<In {self.role} from {self.connector!r}>"
 
     def try_receive(self) -> T | None:
         """An item that is there now, or None."""
         self.acknowledge()
-        items, self._receipts = self._connector.poll(1)
+        items, self._receipts = self.connector.poll(1)
         return items[0] if items else None
 
     async def receive(self) -> T:
@@ -220,7 +218,7 @@ class In(Generic[T]):
         """
         if self._receipts is not None:
             self.acknowledge()
-        items, self._receipts = self._connector.poll(1)
+        items, self._receipts = self.connector.poll(1)
         if not items:
             items, self._receipts = await self.take(1)
         return items[0]
@@ -233,7 +231,7 @@ class In(Generic[T]):
         """
         if self._receipts is not None:
             self.acknowledge()
-        items, self._receipts = self._connector.poll(limit)
+        items, self._receipts = self.connector.poll(limit)
         if not items:
             items, self._receipts = await self.take(limit)
         return items
@@ -257,29 +255,29 @@ class In(Generic[T]):
 
     def position(self) -> dict[str, int]:
         """The position that a durable consumer keeps with its results (:meth:`Connector.position`)."""
-        return self._connector.position()
+        return self.connector.position()
 
     def resume(self, positions: Mapping[str, int]) -> None:
         """Give back what was kept, in the component's `start` (:meth:`Connector.resume`)."""
-        self._connector.resume(positions)
+        self.connector.resume(positions)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         """Items with their receipts, for the framework, which has to release these."""
         while True:
-            connector = self._connector
+            connector = self.connector
             try:
                 return await connector.take(limit)
             except Retired:
-                if connector is self._connector:
+                if connector is self.connector:
                     raise EndOfItems(f"connector {connector.name!r} was removed") from None
             except EndOfItems:
                 # The end of an exchanged connector is not the end: what waited there has gone over into the new one.
-                if connector is self._connector:
+                if connector is self.connector:
                     raise
 
     def rebind(self, connector: Connector[T]) -> None:
         """Put another connector behind this end; `retire` of the old one moves those that wait there."""
-        self._connector = connector
+        self.connector = connector
 
 
 _ONE = "gossamer.engine: one provider"

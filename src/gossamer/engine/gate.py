@@ -22,12 +22,13 @@ class Gate:
 
     def __init__(self, places: int | None = None) -> None:
         """`places`: how many may be inside at once; None for any number."""
-        self.suspended = False
+        self.suspended = self._repairing = False
+        self.shut = False
+        """It lets nothing in now."""
         self._places = places
         self._free = places
         """Places to be had; below 0, so many of those inside give theirs up when they leave."""
         self._queue: deque[asyncio.Future[None]] = deque()
-        self._repairing = False
         self._opened = asyncio.Event()
         self._opened.set()
         self._begun = 0
@@ -44,14 +45,9 @@ class Gate:
         """How many are at work."""
         return len(self._inside)
 
-    @property
-    def shut(self) -> bool:
-        """The gate lets nothing in now."""
-        return self.suspended or self._repairing
-
     def try_enter(self) -> int:
         """Enter as :meth:`enter` does if that takes no waiting; 0 if it does."""
-        if self.suspended or self._repairing or self._queue:
+        if self.shut or self._queue:
             return 0
         if self._free is not None:
             if self._free <= 0:
@@ -129,12 +125,16 @@ class Gate:
 
     async def suspend(self) -> None:
         """Let nothing in; return when those inside have gone."""
-        self.suspended = True
+        self.suspended = self.shut = True
         self._opened.clear()
         await self.turnover()
 
     def resume(self) -> None:
         self.suspended = False
+        self._reopen()
+
+    def _reopen(self) -> None:
+        self.shut = self.suspended or self._repairing
         if not self.shut:
             self._opened.set()
 
@@ -171,7 +171,7 @@ class Gate:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Shut the gate, and wait until all inside have gone or wait for the repair."""
-        self._repairing = True
+        self._repairing = self.shut = True
         self._opened.clear()
         try:
             while len(self._inside) > self._awaiting:
@@ -180,8 +180,7 @@ class Gate:
             yield
         finally:
             self._repairing = False
-            if not self.shut:
-                self._opened.set()
+            self._reopen()
 
 
 # -- receipts

@@ -1,4 +1,5 @@
-"""`local:`, the connector between components of one process: a bounded queue that the event loop alone guards.
+"""Connectors within one process: `local:` and `priority:FIELD`, bounded queues that the event loop alone guards, and `fused:`,
+which calls its consumer in place, in the producer's own task.
 
 The three gates of Hunyadi 2007, section 4.4 (producer mutex, free slots, critical section) become two: producers take turns
 while one of them is suspended, so that a bulk put stays contiguous, and they wait for free slots. The third is the
@@ -6,6 +7,11 @@ event loop: between two awaits nothing else runs.
 
 `priority:FIELD` differs in its buffer alone, as a connector of one's own usually does: items leave in the order of one of their
 fields, lowest first, and equal items in the order of arrival.
+
+`fused:` saves the queue and the task switch where an arrow costs more than it gives. Handing items over is one call:
+:meth:`FusedConnector.send` is awaited by the producer's handler and awaits the consumer's. Back-pressure is that call. The
+consumer's gate, failures and counters, and the connector's figures are those of any other arrow. There is one consumer only, a
+filter or a consumer.
 """
 
 import asyncio
@@ -19,6 +25,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from gossamer.engine.connector import DEFAULT_CAPACITY, Connector, Receipts, Retired, Statistics
 from gossamer.engine.errors import ConnectorError, EndOfItems, WiringError
 from gossamer.engine.gate import Receipt
+from gossamer.engine.handling import Handler, ItemFailed, Performer
 
 T = TypeVar("T")
 
@@ -104,7 +111,8 @@ class LocalConnector(Connector[T]):
 
     def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
         """Accept all items now if they fit and no other producer is in the middle of a bulk."""
-        self.check(items)
+        if not self.usual.issuperset(map(type, items)):
+            self.check(items)
         waiting = self._waiting + len(items)
         if self._sending or waiting > self.capacity:
             return False
@@ -176,7 +184,7 @@ class LocalConnector(Connector[T]):
         self._wake(self._rooms)
         self._tell_idlers()
         if self._ended:
-            self._wake_all_consumers()
+            self._wake_consumers(all_of_them=True)
 
     # -- consuming
 
@@ -195,11 +203,8 @@ class LocalConnector(Connector[T]):
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         while not self._waiting:
-            if self._ended and not self._sending:
-                raise EndOfItems(f"connector {self.name!r} has ended")
-            if self._retired:
-                raise Retired
-            self._check_failure()
+            if self._ended or self._retired or self._failure is not None:
+                self._check_open()
             arrival = asyncio.get_running_loop().create_future()
             self._consumers.append((arrival, limit))
             try:
@@ -212,19 +217,27 @@ class LocalConnector(Connector[T]):
             self._expected -= limit
         return self.poll(limit)
 
+    def _check_open(self) -> None:
+        """Raise what ends the wait of a consumer, if anything does."""
+        if self._ended and not self._sending:
+            raise EndOfItems(f"connector {self.name!r} has ended")
+        if self._retired:
+            raise Retired
+        self._check_failure()
+
     def retire(self) -> None:
         """Send waiting consumers to the successor."""
         self._retired = True
-        self._wake_all_consumers()
+        self._wake_consumers(all_of_them=True)
 
     def end(self) -> None:
         self._ended = True
-        self._wake_all_consumers()
+        self._wake_consumers(all_of_them=True)
 
     def fail(self, error: ConnectorError) -> None:
         """Raise `error` in all that wait here now or later: the other side of a remote connector may refuse it for good."""
         self._failure = error
-        self._wake_all_consumers()
+        self._wake_consumers(all_of_them=True)
         self._wake(self._turns)
         self._wake(self._rooms)
         self._wake(deque(self._idlers))
@@ -243,20 +256,13 @@ class LocalConnector(Connector[T]):
             self._idlers.append(future)
             await future
 
-    def _wake_consumers(self) -> None:
+    def _wake_consumers(self, *, all_of_them: bool = False) -> None:
         """Wake as many as can take the items that wait, and no more: the others would wake for nothing."""
-        while self._consumers and self._expected < self._waiting:
-            self._wake_consumer()
-
-    def _wake_all_consumers(self) -> None:
-        while self._consumers:
-            self._wake_consumer()
-
-    def _wake_consumer(self) -> None:
-        arrival, limit = self._consumers.popleft()
-        if not arrival.done():
-            arrival.set_result(None)
-            self._expected += limit
+        while self._consumers and (all_of_them or self._expected < self._waiting):
+            arrival, limit = self._consumers.popleft()
+            if not arrival.done():
+                arrival.set_result(None)
+                self._expected += limit
 
     async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
         self._check_failure()
@@ -323,3 +329,106 @@ class PriorityConnector(LocalConnector[T]):
 
     def make_buffer(self) -> Buffer[T]:
         return PriorityBuffer(self._field)
+
+
+# -- `fused:`
+
+
+class FusedConnector(Connector[T]):
+    """Hands items straight to the consumer's handler."""
+
+    is_call = True
+
+    def __init__(self, name: str, item_type: type[T], capacity: int = 1) -> None:
+        super().__init__(name, item_type, capacity)
+        self._consumer: tuple[Performer, Handler] | None = None
+        self._over = asyncio.Event()
+        self._retired = False
+        self._passed = 0
+        self._inside = 0
+        self._peak = 0
+        self._idlers: list[asyncio.Future[None]] = []
+
+    def attach(self, performer: Performer, handle: Handler) -> None:
+        """Name the one consumer.
+
+        Raises:
+            WiringError: there is one already.
+        """
+        if self._consumer is not None:
+            raise WiringError(f"connector {self.name!r} is fused and takes one consumer; make it local: for several")
+        self._consumer = performer, handle
+
+    def detach(self) -> None:
+        """Forget the consumer: another one takes its place."""
+        self._consumer = None
+
+    def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
+        """Never: the consumer may have to wait, so the producer has to."""
+        return False
+
+    async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
+        """Call the consumer. The receipt needs no holder: the items are handled before this returns."""
+        if not self.usual.issuperset(map(type, items)):
+            self.check(items)
+        if self._consumer is None:
+            raise WiringError(f"connector {self.name!r} is fused, but nothing consumes from it")
+        performer, handle = self._consumer
+        gate, batch, count = performer.gate, list(items), len(items)
+        self._inside += count
+        if self._inside > self._peak:
+            self._peak = self._inside
+        try:
+            number = gate.try_enter() or await gate.enter()
+            try:
+                await handle(batch)
+            except ItemFailed as failure:
+                await performer.recover(handle, batch, failure)
+            finally:
+                gate.leave(number)
+        finally:
+            self._inside -= count
+            if not self._inside and self._idlers:
+                self._tell_idlers()
+        performer.component.metrics.counters["items"] += count
+        self._passed += count
+
+    def poll(self, limit: int) -> tuple[list[T], Receipts]:
+        return [], None
+
+    async def take(self, limit: int) -> tuple[list[T], Receipts]:
+        """Wait for the end: items come by the handler, not by this."""
+        await self._over.wait()
+        if self._retired:
+            raise Retired
+        await self.idle()
+        raise EndOfItems(f"connector {self.name!r} has ended")
+
+    async def room(self) -> int:
+        """As many as the producer likes."""
+        return self.capacity
+
+    async def idle(self) -> None:
+        """Wait until no call is under way."""
+        while self._inside:
+            future = asyncio.get_running_loop().create_future()
+            self._idlers.append(future)
+            await future
+
+    def _tell_idlers(self) -> None:
+        idlers, self._idlers = self._idlers, []
+        for future in idlers:
+            if not future.done():
+                future.set_result(None)
+
+    def retire(self) -> None:
+        """Send the consumer to the successor."""
+        self._retired = True
+        self._over.set()
+
+    def end(self) -> None:
+        self._over.set()
+
+    def statistics(self) -> Statistics:
+        """The figures as they stand; what is being handled counts as waiting."""
+        return Statistics(self._passed, self._inside, self._peak, 0.0, self.capacity)

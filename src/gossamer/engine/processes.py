@@ -7,28 +7,33 @@ of the script. A crawl is typed in a folder of downloads as well as in any other
 become ours. So a process that is started here looks for modules where its parent does, with two differences: nothing of the
 folder where it is started is looked at while the interpreter starts, and what Python or the person put on the path as the
 current folder or the script's comes last, behind the standard library and all that is installed.
+
+This file is also the program that such a process runs first: `python -P processes.py MODULE [ARGUMENT...]`. So it stands on the
+standard library alone, since the import path that it sets is where everything else is found.
 """
 
-import asyncio
 import os
+import runpy
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Collection
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from subprocess import PIPE
+from typing import TYPE_CHECKING
 
-#: Runs a module on the path that it is given; a file, not a module, so that no path is needed to find it.
-_LAUNCHED = Path(__file__).with_name("launched.py")
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 #: The folder that holds this package.
 _SOURCE = str(Path(__file__).resolve().parents[2])
 
-#: Carries the import path to :mod:`gossamer.engine.launched`, which takes it out of the environment again.
+#: Carries the import path to the further process, which takes it out of its environment again.
 PATH_VARIABLE = "GOSSAMER_IMPORT_PATH"
 
 
 def command(module: str, *arguments: str) -> list[str]:
     """The command line that runs a module of ours in a process of its own; it needs :func:`environment` beside it."""
-    return [sys.executable, "-P", str(_LAUNCHED), module, *arguments]
+    return [sys.executable, "-P", __file__, module, *arguments]
 
 
 def environment(*, own: bool = False) -> dict[str, str]:
@@ -88,13 +93,13 @@ async def begun(
     own: bool = False,
     shared: Collection[int] = (),
     longest_line: int = _LINE,
-) -> Process:
+) -> "Process":
     """Start a module of ours in a process of its own. Ctrl-C in the terminal does not reach it: the caller has to end it.
 
     Args:
         module: its full name; it is run as a program.
         *arguments: of the program.
-        stdin: :data:`asyncio.subprocess.PIPE`, ``DEVNULL``, or None for that of this process; `stdout` and `stderr` likewise.
+        stdin: :data:`subprocess.PIPE`, ``DEVNULL``, or None for that of this process; `stdout` and `stderr` likewise.
         own: it may need modules of the person's own.
         shared: numbers of open files that it gets beside these three.
         longest_line: bytes that a reader of its output keeps while it waits for the end of a line.
@@ -102,6 +107,8 @@ async def begun(
     Raises:
         OSError: the system starts no process.
     """
+    import asyncio  # 30 ms that a further process does not need before its module runs
+
     return await asyncio.create_subprocess_exec(
         *command(module, *arguments),
         env=environment(own=own),
@@ -112,3 +119,32 @@ async def begun(
         limit=longest_line,
         start_new_session=True,
     )
+
+
+# -- the first lines of such a process
+
+
+class StandardNames:
+    """Finds modules of the standard library where they belong, and nowhere else.
+
+    Some are not there on every system, as `nt` and `_winapi`, and Python's own modules try to import them. A file of that name in
+    the person's folder, which may stand at the end of the path, must not become one of them.
+    """
+
+    def __init__(self, path: list[str]) -> None:
+        self._path = path
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if path is not None or name not in sys.stdlib_module_names:
+            return None
+        spec = PathFinder.find_spec(name, self._path)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return spec
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), StandardNames(list(sys.path)))
+    sys.path[:] = os.environ.pop(PATH_VARIABLE).split(os.pathsep)
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -1,12 +1,12 @@
 """The runner of a component: one for each running instance, between the component and its connectors.
 
-Place in the flow: it receives batches and hands each to its :class:`~gossamer.engine.performer.Performer`; it asks and sends
+Place in the flow: it receives batches and hands each to its :class:`~gossamer.engine.handling.Performer`; it asks and sends
 where the component makes items of its own; a fused input calls the performer without it. It knows pools of workers,
 suspension, turnover for exchanges and the end, so components stay plain.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
 from gossamer.engine.component import (
@@ -20,10 +20,9 @@ from gossamer.engine.component import (
 from gossamer.engine.connector import Receipts, Retired
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import ComponentFailed, EndOfItems
-from gossamer.engine.fused import FusedConnector
 from gossamer.engine.gate import Gate
-from gossamer.engine.handling import Handling, own_failure
-from gossamer.engine.performer import ErrorPolicy, KeepFailed, Performer, forget, serve_in_step
+from gossamer.engine.handling import ErrorPolicy, Handling, KeepFailed, Performer, forget, own_failure, serve_in_step
+from gossamer.engine.local import FusedConnector
 
 #: There is no more: any item may be None.
 _END = object()
@@ -194,32 +193,27 @@ class Runner:
             items, receipts = connector.poll(limit)
             if items:
                 return items, receipts
+            task = asyncio.current_task()
+            assert task is not None
+            self._receiving.add(task)
             try:
-                batch = await self._unless_cut(connector.take(limit))
+                return await connector.take(limit)
             except (EndOfItems, Retired):
                 # The end of an exchanged connector is not the end: what waited there has gone over into the new one.
                 if connector is port.connector:
                     return None
-                continue
-            if batch is not _END:
-                return batch  # type: ignore[no-any-return]  # what the wait brought, or the mark
-            if self._surplus:
-                self._surplus -= 1
-                return None
+            except asyncio.CancelledError:
+                if not self._is_cut(task):
+                    raise
+                if self._surplus:
+                    self._surplus -= 1
+                    return None
+            finally:
+                self._receiving.discard(task)
 
-    async def _unless_cut(self, waiting: Awaitable[Any]) -> Any:
-        """What is waited for; `_END` if the wait was cut short because no more is wanted."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._receiving.add(task)
-        try:
-            return await waiting
-        except asyncio.CancelledError:
-            if task not in self._receiving and not task.uncancel():
-                return _END
-            raise
-        finally:
-            self._receiving.discard(task)
+    def _is_cut(self, task: asyncio.Task[Any]) -> bool:
+        """Whether a task was cancelled because its wait is of no use any more, and by nothing else."""
+        return task not in self._receiving and not task.uncancel()
 
     def _cut_receiving(self) -> None:
         """Cancel the tasks that only wait for items; nothing is in hand there. A task that is missing from the set was cut."""
@@ -237,14 +231,17 @@ class Runner:
         out = component.outs[role]
         while True:
             await component.signalled(role)
-            while await self._supply_once(component, role, await out.room()):
-                pass
+            while True:
+                free = await out.room()
+                sent = await self._supply_once(component, role, free)
+                if not sent or (component.gives_all and sent < free):
+                    break
             if component.finished:
                 break
         out.close()
 
-    async def _supply_once(self, component: AsynchronousFilter[Any], role: str, free: int) -> bool:
-        """Ask for up to `free` items and send them: False if there were none."""
+    async def _supply_once(self, component: AsynchronousFilter[Any], role: str, free: int) -> int:
+        """Ask for up to `free` items and send them; returns how many there were."""
         take = getattr(component, f"take_{role}")
         number = self._gate.try_enter() or await self._gate.enter()
         try:
@@ -255,7 +252,7 @@ class Runner:
                 items = self._ask_again(take, free)
             if items:
                 await component.outs[role].send_many(items)
-            return bool(items)
+            return len(items)
         finally:
             self._gate.leave(number)
 
@@ -282,10 +279,19 @@ class Runner:
                 await self._performer.restart(own_failure(error), None)
 
     async def _send_as_they_come(self, component: Producer[Any], items: AsyncIterator[Any]) -> None:
-        out = next(iter(component.outs.values()))
+        out, task = next(iter(component.outs.values())), asyncio.current_task()
+        assert task is not None
         try:
             while not component.drained:
-                item = await self._unless_cut(anext(items, _END))
+                self._receiving.add(task)
+                try:
+                    item = await anext(items, _END)
+                except asyncio.CancelledError:
+                    if self._is_cut(task):
+                        return
+                    raise
+                finally:
+                    self._receiving.discard(task)
                 if item is _END:
                     return
                 await self._send_produced(out, item)

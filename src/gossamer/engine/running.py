@@ -21,7 +21,7 @@ from gossamer.engine.component import Component
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError, SettingError, WiringError
 from gossamer.engine.graph import Graph
-from gossamer.engine.performer import KeepFailed, forget
+from gossamer.engine.handling import KeepFailed, forget
 from gossamer.engine.runner import Runner
 from gossamer.engine.sheet import Sheet, change
 from gossamer.engine.unit import Unit

@@ -20,8 +20,7 @@ import msgspec
 
 from gossamer.engine.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector, Side
 from gossamer.engine.errors import SettingError, UnknownName, WiringError
-from gossamer.engine.fused import FusedConnector
-from gossamer.engine.local import LocalConnector, PriorityConnector
+from gossamer.engine.local import FusedConnector, LocalConnector, PriorityConnector
 from gossamer.engine.sheet import NoSettings, Sheet, build, nearest
 from gossamer.engine.subjects import offered
 

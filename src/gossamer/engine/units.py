@@ -13,7 +13,7 @@ from gossamer.engine.connector import Connector
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import FlowError, UnknownName
 from gossamer.engine.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, Roles
-from gossamer.engine.performer import ErrorPolicy, KeepFailed, forget
+from gossamer.engine.handling import ErrorPolicy, KeepFailed, forget
 from gossamer.engine.runner import Runner
 from gossamer.engine.sheet import nearest
 from gossamer.engine.transports import Opening, open_connector, transport_of

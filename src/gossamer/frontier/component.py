@@ -70,6 +70,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     crowded: ClassVar[int] = CROWDED
     """Hosts that take turns before those that wait long make room for others."""
 
+    gives_all = True
     lasts = "it knows what is in flight"
 
     def __init__(self, sheet: FrontierSheet | None = None) -> None:

@@ -29,8 +29,8 @@ from gossamer.engine.component import (
 )
 from gossamer.engine.connector import DEFAULT_CAPACITY, Connector
 from gossamer.engine.ends import In, Out, declared
+from gossamer.engine.handling import ErrorPolicy, KeepFailed, forget
 from gossamer.engine.local import LocalConnector
-from gossamer.engine.performer import ErrorPolicy, KeepFailed, forget
 from gossamer.engine.runner import Runner
 
 Make = Callable[[], Component[Any]]

@@ -9,8 +9,7 @@ from gossamer.engine.component import Consumer, Filter
 from gossamer.engine.connector import Statistics
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import EndOfItems, WiringError, WrongItem
-from gossamer.engine.fused import FusedConnector
-from gossamer.engine.local import LocalConnector
+from gossamer.engine.local import FusedConnector, LocalConnector
 from gossamer.engine.runner import Runner
 
 

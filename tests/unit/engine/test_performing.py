@@ -10,8 +10,8 @@ from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Prod
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.gate import Receipt
+from gossamer.engine.handling import ErrorPolicy
 from gossamer.engine.local import LocalConnector
-from gossamer.engine.performer import ErrorPolicy
 from gossamer.testing import Stand
 
 RESTART = ErrorPolicy("restart", 3)

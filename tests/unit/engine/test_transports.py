@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from gossamer.engine.errors import UnknownName, WiringError
-from gossamer.engine.fused import FusedConnector
-from gossamer.engine.local import LocalConnector
+from gossamer.engine.local import FusedConnector, LocalConnector
 from gossamer.engine.remote.connector import RemoteConnector
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.transports import Opening, known_schemes, open_connector
