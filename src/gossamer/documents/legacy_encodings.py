@@ -9,7 +9,6 @@ import codecs
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import Any
 
 import webencodings
 
@@ -92,11 +91,13 @@ _ADDED_IN_GB18030 = (
     "\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
     "\ufe10\ufe12\ufe11\ufe13\ufe14\ufe15\ufe16\ufe17\ufe18\ufe19\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba\u9fbb",
 )
-_SWAPPED_IN_GB18030 = {0x1E3F: "\ue7c7", 0xE7C7: "\u1e3f"}
-_READ_IN_GB18030: dict[int, Any] = {**str.maketrans(*_ADDED_IN_GB18030), **_SWAPPED_IN_GB18030, 0xE5E5: "\u3000"}
-_WRITTEN_IN_GB18030: dict[int, Any] = {**str.maketrans(*reversed(_ADDED_IN_GB18030)), **_SWAPPED_IN_GB18030}
-#: Some place for private use, or the letter that is swapped: few texts have any.
-_IS_OTHER_IN_GB18030 = re.compile("[\u1e3f\ue5e5-\ue864]")
+_SWAPPED_IN_GB18030 = {"\u1e3f": "\ue7c7", "\ue7c7": "\u1e3f"}
+_READ_IN_GB18030: dict[str, str] = (
+    dict(zip(*_ADDED_IN_GB18030, strict=True)) | _SWAPPED_IN_GB18030 | {"\ue5e5": "\u3000"}
+)
+_WRITTEN_IN_GB18030: dict[str, str] = dict(zip(*reversed(_ADDED_IN_GB18030), strict=True)) | _SWAPPED_IN_GB18030
+#: These letters: few texts have any, and `str.translate` would look up every letter of a text.
+_OTHER_IN_GB18030 = re.compile(f"[{''.join(_READ_IN_GB18030)}]")
 
 _ESCAPES = {"ascii": b"\x1b(B", "roman": b"\x1b(J", "jis": b"\x1b$B"}
 #: What is read behind an escape (12.2.1).
@@ -141,7 +142,7 @@ def decode(content: bytes, charset: str) -> str:
         return "\ufffd" if content else ""  # 14.1: none of it is read
     if charset in ("gbk", "gb18030"):  # one decoder for both (10.1.1)
         text = content.decode("gb18030", "gossamer-gb18030")
-        return text.translate(_READ_IN_GB18030) if _IS_OTHER_IN_GB18030.search(text) else text
+        return _OTHER_IN_GB18030.sub(lambda other: _READ_IN_GB18030[other[0]], text)
     if charset == "iso-2022-jp":
         return _read_iso_2022_jp(content)
     if charset in _CODECS:
@@ -346,7 +347,7 @@ def _big5_cell(cell: int) -> bytes:
 def _gb18030(character: str) -> bytes:
     if character == "\ue5e5":
         return b""  # a second place of the space (10.2.2)
-    return character.translate(_WRITTEN_IN_GB18030).encode("gb18030")
+    return _WRITTEN_IN_GB18030.get(character, character).encode("gb18030")
 
 
 def _gbk(character: str) -> bytes:

@@ -9,9 +9,9 @@ if need be to the end of the page. Numbers of sections are those of the HTML sta
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html.entities import html5
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 #: Attributes of one tag that are read: 9 ms for the parser, which is quadratic in them (5,000: 57 ms, 20,000: 906 ms). Real
 #: ones stay below 100; inline graphics have long values, not many (fault 55).
@@ -40,8 +40,12 @@ ATTRIBUTE = re.compile(
     % {b"s": SPACE}
 )
 
+# Bytes of a tag whose attributes are all held at once: a fetched tag may be one of a million attributes.
+_MOST_AT_ONCE = 16_384
+
 #: What follows the `<` of a comment, doctype, instruction or bogus comment; of an end tag, too.
 DECLARES = (b"!", b"?", b"/")
+_HYPHEN = b"-"[0]
 CDATA = b"<![CDATA["
 
 #: Elements whose content is text for the tokenizer, up to their end tag (13.2.5.1; `noscript` is not, scripts being off).
@@ -49,8 +53,10 @@ RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split
 _RAW_ENDS = {
     name: re.compile(rb"</%s(?=[%s/>])" % (b"".join(b"[%c%c]" % (c, c - 32) for c in name), SPACE)) for name in RAW
 }
-# What moves a script between its states (13.2.5.15 to 31): in a comment, a script begun must end before the script can.
-_SCRIPT_STEP = re.compile(rb"<!--(?:-*+>)?|-->|<(/?)[sS][cC][rR][iI][pP][tT](?=[%s/>])" % SPACE)
+# What moves a script between its states (13.2.5.15 to 31): in a comment, a script begun must end before the script can. Outside
+# of one only a `<` does: most scripts are passed by a search for that byte.
+_SCRIPT_STEP = re.compile(rb"<(?:!--(?:-*+>)?|(/)[sS][cC][rR][iI][pP][tT](?=[%s/>]))" % SPACE)
+_COMMENT_STEP = re.compile(rb"<!--(?:-*+>)?|-->|<(/?)[sS][cC][rR][iI][pP][tT](?=[%s/>])" % SPACE)
 _COMMENT_END = re.compile(rb"--!?>")
 
 _REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;?)(?=(=?)))")
@@ -83,17 +89,25 @@ def end_of_raw(markup: bytes, name: bytes, at: int) -> int:
         end = _RAW_ENDS[name].search(markup, at)
         return end.start() if end else len(markup)
     in_comment = in_script = False
-    for step in _SCRIPT_STEP.finditer(markup, at):
+    while (step := (_COMMENT_STEP if in_comment else _SCRIPT_STEP).search(markup, at)) is not None:
+        at = step.end()
         if step[1] is None:
-            in_comment = not step[0].endswith(b">")
+            in_comment = markup[at - 1] == _HYPHEN
             in_script = in_script and in_comment
         elif not step[1]:
-            in_script = in_comment
+            in_script = True
         elif in_script:
             in_script = False
         else:
             return step.start()
     return len(markup)
+
+
+def written(raw: bytes) -> Iterable[tuple[bytes, bytes, bytes, bytes]]:
+    """The attributes of a tag as they are written: the name of each, and its value in double, single or no quotes."""
+    if len(raw) <= _MOST_AT_ONCE:
+        return ATTRIBUTE.findall(raw)
+    return (cast(tuple[bytes, bytes, bytes, bytes], match.groups(b"")) for match in ATTRIBUTE.finditer(raw))
 
 
 def attributes(raw: bytes) -> dict[str, str]:
@@ -103,8 +117,7 @@ def attributes(raw: bytes) -> dict[str, str]:
         raw: everything between the tag's name and its `>`, in UTF-8.
     """
     found: dict[str, str] = {}
-    for match in ATTRIBUTE.finditer(raw):
-        name, double, single, bare = match.groups()
+    for name, double, single, bare in written(raw):
         key = name.lower().decode("utf-8", "replace")
         if key not in found:
             value = double or single or bare
@@ -125,9 +138,9 @@ def resolved(raw: bytes, *, in_attribute: bool = False) -> str:
     if b"&" not in raw and b"\r" not in raw and b"\0" not in raw:
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    if "&" in text:
-        text = _REFERENCE.sub(_of_attribute if in_attribute else _of_text, text)
-    return text
+    if text.count("&") == text.count("&amp;"):  # as most are written
+        return text.replace("&amp;", "&")
+    return _REFERENCE.sub(_of_attribute if in_attribute else _of_text, text)
 
 
 def _of_attribute(match: re.Match[str]) -> str:

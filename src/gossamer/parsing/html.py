@@ -32,7 +32,7 @@ import msgspec
 
 from gossamer.documents.document import Document
 from gossamer.documents.link_fields import FieldLink
-from gossamer.documents.markup import SPACE, all_folded, anchor_at, attributes
+from gossamer.documents.markup import SPACE, all_folded, anchor_at, attributes, resolved, written
 from gossamer.documents.robots_tags import NOFOLLOW
 from gossamer.documents.skim import SPANNED, Skim, Span, Tag
 from gossamer.engine.sheet import Sheet, setting
@@ -92,6 +92,7 @@ PLACES: Mapping[str, str] = {
 
 _FRAMES = ("iframe", "frame")
 _DISOWNABLE = ("a", "area")
+_OF_LINKS = frozenset([b"href", b"xlink:href", b"rel"])
 # Tags that are read in full even where no requisites are wanted.
 _DIFFERENT = frozenset(b"a area iframe frame form".split())
 # The number, a separator, perhaps `url=`, perhaps a quote (HTML, "shared declarative refresh steps").
@@ -321,14 +322,17 @@ def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int)
 
 
 def _read(raw: bytes) -> tuple[str, bool] | None:
-    """Address of a link, and whether it is disowned; None without an address."""
-    read = attributes(raw)
-    href = read.get("href")
-    href = href or read.get("xlink:href", href)
+    """Address of a link, and whether it is disowned; None without an address. Of its other attributes nothing is made."""
+    read: dict[bytes, bytes] = {}
+    for name, double, single, bare in written(raw):
+        if (name := name.lower()) in _OF_LINKS:
+            read.setdefault(name, double or single or bare)
+    href = read.get(b"href")
+    href = href or read.get(b"xlink:href", href)
     if href is None:
         return None
-    rel = read.get("rel")
-    return href, rel is not None and _disowned(rel[:_MOST_REMEMBERED])
+    rel = resolved(read.get(b"rel", b""), in_attribute=True)
+    return resolved(href, in_attribute=True), bool(rel) and _disowned(rel[:_MOST_REMEMBERED])
 
 
 def refresh_target(content: str) -> str | None:
