@@ -17,13 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.bench.mobile import made_pages
-from gossamer.bench.slow_line import SlowLine
-from gossamer.bench.traffic import SHARES, write_site
 from gossamer.engine import processes
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.database import Database
 from gossamer.values.body import pieces
+from tools.bench.mobile import made_pages
+from tools.bench.traffic import SHARES, SlowLine, write_site
 
 #: Pages of the site: several batches of 8 MB.
 PAGES = 700

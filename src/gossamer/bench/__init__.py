@@ -1,5 +1,14 @@
-"""Benchmarks: each a module with `run(report)`, reached by `gossamer bench NAME`. Each prints a table and can write JSON.
+"""Benchmarks: each a function that returns a report, reached by `gossamer bench NAME`. Each prints tables and can write JSON.
 
 Absolute times mean little on another machine or in another hour: every table names machine and versions, and what is
-compared stands in one run.
+compared stands in one run. These come with the package; a checkout has more, in `tools/bench`, reached the same way.
 """
+
+#: Benchmark -> where it is, and what it measures.
+BENCHES = {
+    "peers": (
+        "gossamer.bench.peers:run",
+        "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
+    ),
+    "pages": ("gossamer.bench.pages:run", "a whole crawl by its parts: where each microsecond of a page goes"),
+}

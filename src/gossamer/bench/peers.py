@@ -6,23 +6,27 @@ installed. What is compared is CPU a page: wall time on a shared machine says mo
 """
 
 import compileall
-import json
 import os
 import shutil
-import socket
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import click
 import msgspec
 
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import AT_ONCE, BenchedCrawl, measured, nginx, pages_option, repeats_option, site_option
+from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.engine import processes
+from gossamer.engine.files import scratch
+from gossamer.simweb import SimWeb, WebSpec
+from gossamer.simweb.pages import path_of
+from gossamer.simweb.site import Conditions
 from gossamer.values.errors import UsageError
 
 #: Where peers' environments are kept between runs.
@@ -43,137 +47,40 @@ PROFILES = {
 TAGS = "a,area,iframe,frame"
 
 
-class PeerRun(msgspec.Struct, frozen=True):
-    """One crawler's run over the site."""
-
-    pages: int
-    bytes: int
-    """Of the bodies."""
-    cpu: float
-    """Seconds, user and system, of the crawler and its children."""
-    wall: float
-    peak: int
-    """Bytes of the largest process."""
-
+#: Crawler of :mod:`gossamer.bench.other_crawlers` -> what pip installs for it, and the name of its environment.
+OTHERS = {
+    "scrapy": ("scrapy", "scrapy"),
+    "parsel": ("crawlee[parsel]", "crawlee"),
+    "soup": ("crawlee[parsel,beautifulsoup]", "crawlee-items"),
+}
 
 #: From a seed and a folder that is the run's own to the run.
-Crawler = Callable[[str, Path], PeerRun]
+Crawler = Callable[[str, Path], BenchedCrawl]
 
 
-@contextmanager
-def nginx(root: Path) -> Iterator[int]:
-    """Serve a folder on a free loopback port, on the last processor where there are several.
-
-    Raises:
-        UsageError: nginx is not installed.
-    """
-    binary = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-    if binary is None:
-        raise UsageError("nginx is not on this machine; install it (package nginx-light) to measure beside the peers")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        config = Path(folder) / "nginx.conf"
-        config.write_text(_NGINX.format(folder=folder, root=root, port=port))
-        command = [binary, "-c", str(config), "-p", folder, "-g", "daemon off;"]
-        with pinned(max):
-            server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            _wait_for(port)
-            yield port
-        finally:
-            server.terminate()
-            server.wait()
-
-
-_NGINX = """
-worker_processes 1;
-pid {folder}/nginx.pid;
-error_log stderr error;
-events {{ worker_connections 512; }}
-http {{
-  access_log off; sendfile on; keepalive_requests 1000000; gzip off; default_type application/octet-stream;
-  types {{ text/html html htm; text/css css; application/javascript js; image/png png; image/svg+xml svg; text/plain txt; }}
-  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
-  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-  server {{ listen 127.0.0.1:{port}; root {root}; index index.html; }}
-}}
-"""
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise UsageError("nginx did not start within 10 s")
-
-
-@contextmanager
-def pinned(choose: Callable[[set[int]], int]) -> Iterator[None]:
-    """What is started inside gets one processor where there are several: crawler and server must not share one."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {choose(before)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-def measured(command: list[str], cwd: Path, **environment: str) -> PeerRun:
-    """Run a crawler, and account for it by the kernel's own figures; its last line is JSON with `pages` and `bytes`.
-
-    Raises:
-        UsageError: it did not end as a crawler that has crawled.
-    """
-    began = time.monotonic()
-    with pinned(min):
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=cwd, env={**os.environ, **environment})
-    assert child.stdout is not None
-    output = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in (0, 4, 8):
-        raise UsageError(f"{command[0]} ended with status {child.returncode}")
-    told = json.loads(output.splitlines()[-1]) if output.strip() else {}
-    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    cpu = usage.ru_utime + usage.ru_stime
-    return PeerRun(told.get("pages", 0), told.get("bytes", 0), cpu, time.monotonic() - began, peak)
-
-
-def gossamer(seed: str, folder: Path, profile: str) -> PeerRun:
+def gossamer(seed: str, folder: Path, profile: str) -> BenchedCrawl:
     """Our crawl, doing for each page what the profile says."""
     command = processes.command("gossamer", "crawl", seed, "--per-host", str(PER_HOST), "--json", "--quiet")
-    command += ["--delay", "0", "--domain-delay", "0", "--ip-delay", "0", *PROFILES[profile]]
-    return measured([*command, "-o", str(folder / "crawl")], folder, **processes.environment())
+    command += [*AT_ONCE, *PROFILES[profile], "-o", str(folder / "crawl")]
+    return measured(command, folder, processes.environment())
 
 
-def scrapy(seed: str, folder: Path) -> PeerRun:
-    """Scrapy, following the same links; it archives nothing."""
-    return _spider("scrapy", "scrapy", seed, folder)
+def other(seed: str, folder: Path, name: str, takes: str = "digest") -> BenchedCrawl:
+    """Scrapy or Crawlee, following the same links; it archives nothing."""
+    package, own = OTHERS[name]
+    script = str(Path(__file__).with_name("other_crawlers.py"))
+    command = [str(environment(own, package)), script, name, str(PER_HOST), seed, takes, "", seed]
+    return measured(command, folder)
 
 
-def crawlee(seed: str, folder: Path) -> PeerRun:
-    """Crawlee's crawler for HTTP with parsel, following the same links; it archives nothing."""
-    return _spider("crawlee", "crawlee[parsel]", seed, folder)
-
-
-def _spider(name: str, package: str, seed: str, folder: Path) -> PeerRun:
-    script = Path(__file__).with_name(f"{name}_spider.py")
-    return measured([str(environment(name, package)), str(script), seed, str(PER_HOST)], folder)
-
-
-def wget(seed: str, folder: Path) -> PeerRun:
+def wget(seed: str, folder: Path) -> BenchedCrawl:
     """wget, following the same links one after the other, and keeping the pages as files."""
     command = ["wget", "-q", "-r", "-l", "inf", "-e", "robots=off", f"--follow-tags={TAGS}", "--no-parent", seed]
-    run = measured(command, folder)
+    return kept_by_wget(measured(command, folder), folder)
+
+
+def kept_by_wget(run: BenchedCrawl, folder: Path) -> BenchedCrawl:
+    """The run, with the pages that wget wrote."""
     kept = [path for path in folder.rglob("*") if path.is_file()]
     pages = sum(path.suffix in (".html", ".htm") for path in kept)
     return msgspec.structs.replace(run, pages=pages, bytes=sum(path.stat().st_size for path in kept))
@@ -194,16 +101,7 @@ def environment(name: str, *packages: str) -> Path:
     return own
 
 
-def crawlers(profiles: Sequence[str]) -> dict[str, Crawler]:
-    """The crawlers to run, by the name in the table: ours in each profile, then the peers."""
-    found: dict[str, Crawler] = {f"gossamer {name}": partial(gossamer, profile=name) for name in profiles}
-    found |= {"scrapy": scrapy, "crawlee": crawlee}
-    if shutil.which("wget"):
-        found["wget"] = wget
-    return found
-
-
-def _versions(names: Iterable[str]) -> dict[str, str]:
+def versions(names: Iterable[str]) -> dict[str, str]:
     """The versions of the peers, for the record."""
     found = {}
     for name in {"scrapy", "crawlee"} & set(names):
@@ -218,61 +116,104 @@ def _versions(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def run(roots: list[Path], repeats: int = 3, profiles: Sequence[str] = tuple(PROFILES)) -> BenchReport:
-    """Crawl each folder with every crawler in turn, several times, and compare.
+def in_turn(chosen: Mapping[str, Crawler], seed: str, folder: Path, repeats: int) -> dict[str, list[BenchedCrawl]]:
+    """Run every crawler in turn, so many times: what a machine's hour does to one, it does to all.
 
     Raises:
-        UsageError: nginx is not here, a peer cannot be set up, or a crawler failed.
+        UsageError: one of them failed, or found nothing.
     """
-    report = BenchReport("peers")
     # An installed package has its bytecode; a checkout whose files have just changed would pay for it in every run.
     compileall.compile_dir(str(Path(__file__).parents[1]), quiet=1)
-    chosen = crawlers(profiles)
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name:
-        for root in roots:
-            with nginx(root) as port:
-                _compare(report, root, f"http://127.0.0.1:{port}/", chosen, Path(name), repeats)
-    report.machine |= _versions(chosen)
-    return report
-
-
-def _compare(
-    report: BenchReport, root: Path, seed: str, chosen: dict[str, Crawler], folder: Path, repeats: int
-) -> None:
-    runs: dict[str, list[PeerRun]] = {name: [] for name in chosen}
+    runs: dict[str, list[BenchedCrawl]] = {name: [] for name in chosen}
     for number in range(repeats):
-        for name, crawler in chosen.items():
-            own = folder / f"{root.name}-{number}-{name.replace(' ', '-')}"
+        for index, (name, crawler) in enumerate(chosen.items()):
+            own = folder / f"{number}-{index}"
             own.mkdir()
             runs[name].append(crawler(seed, own))
             if not runs[name][-1].pages:
                 raise UsageError(f"{name} found no page at {seed}; nothing can be compared")
             shutil.rmtree(own)
+    return runs
+
+
+def times(base: Iterable[BenchedCrawl], those: Iterable[BenchedCrawl]) -> float:
+    """How many times the CPU of the second runs a page of the first ones takes, as the median of pairs of one round."""
+    return statistics.median(one.cpu_each / other.cpu_each for one, other in zip(base, those, strict=True))
+
+
+@site_option
+@repeats_option
+@pages_option(2_000, "Make a site of this many pages, where none is named.")
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    type=click.Choice(sorted(PROFILES)),
+    help="Let our crawl do this much: plain (no archive, no robots.txt), archive (all that a plain command does) or everything.",
+)
+def run(sites: Sequence[Path] = (), repeats: int = 3, pages: int = 2_000, profiles: Sequence[str] = ()) -> BenchReport:
+    """Crawl the same site with Gossamer, Scrapy, Crawlee and wget in turn, following the same links, and compare CPU a page.
+
+    nginx serves it.
+    """
+    report = BenchReport("peers")
+    chosen: dict[str, Crawler] = {
+        f"gossamer {name}": partial(gossamer, profile=name) for name in profiles or tuple(PROFILES)
+    }
+    chosen |= {"scrapy": partial(other, name="scrapy"), "crawlee": partial(other, name="parsel")}
+    if shutil.which("wget"):
+        chosen["wget"] = wget
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name, folders(sites, pages) as roots:
+        for root in roots:
+            with nginx(root) as port:
+                runs = in_turn(chosen, f"http://127.0.0.1:{port}/", Path(name), repeats)
+            compare(report, f"{root.name}, {PER_HOST} live requests (wget: one), medians of {repeats}", runs)
+    report.machine |= versions(chosen)
+    return report
+
+
+def compare(report: BenchReport, title: str, runs: Mapping[str, Sequence[BenchedCrawl]]) -> FigureTable:
+    """A table of crawlers, beside Scrapy."""
     table = report.table(
-        f"{root.name}, {PER_HOST} live requests (wget: one), medians of {repeats}",
-        *("crawler", "pages", "MB", "ms CPU a page", "pages a CPU second", "pages/s", "peak MB", "times scrapy"),
+        title, "crawler", "pages", "MB", "ms CPU a page", "pages a CPU second", "pages/s", "peak MB", "times scrapy"
     )
     for name, done in runs.items():
-        cost = _median([one.cpu / max(one.pages, 1) * 1000 for one in done])
-        ratio = _median([_cost(other) / _cost(one) for one, other in zip(done, runs["scrapy"], strict=True)])
-        speed = _median([one.pages / one.wall for one in done])
-        peak = max(one.peak for one in done) / 1e6
-        size = f"{done[0].bytes / 1e6:.1f}"
+        cost = statistics.median(one.cpu_each for one in done)
         table.add(
-            name,
-            done[0].pages,
-            size,
-            f"{cost:.2f}",
-            f"{1000 / cost:.0f}",
-            f"{speed:.0f}",
-            f"{peak:.0f}",
-            f"{ratio:.1f}",
+            *(name, done[0].pages, f"{done[0].bytes / 1e6:.1f}", f"{cost:.2f}", f"{1000 / cost:.0f}"),
+            f"{statistics.median(one.pace for one in done):.0f}",
+            f"{max(one.peak for one in done) / 1e6:.0f}",
+            f"{times(runs['scrapy'], done):.1f}",
         )
+    return table
 
 
-def _cost(run: PeerRun) -> float:
-    return run.cpu / max(run.pages, 1)
+@contextmanager
+def folders(sites: Sequence[Path], pages: int) -> Iterator[Sequence[Path]]:
+    """The folders to crawl; where none is named, one host of a simulated web as files."""
+    for site in sites:
+        if not (site / "index.html").is_file():
+            raise UsageError(f"--site {site}: not a folder with an index.html to crawl from")
+    if sites:
+        yield sites
+        return
+    with scratch("gossamer-bench-") as folder:
+        # nginx reads as another user where it was started by root.
+        Path(folder).chmod(0o755)
+        root = Path(folder, "simulated")
+        write_site(root, pages)
+        yield [root]
 
 
-def _median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
+def write_site(root: Path, pages: int) -> None:
+    """Write the largest host of a simulated web as files, for servers that serve files. What redirects or is gone is left
+    out, and its links to other hosts lead nowhere."""
+    web = SimWeb(WebSpec(pages=pages, hosts=1, redirect_share=0, gone_share=0, flaky_share=0, trap_share=0))
+    host = web.hosts.host(0)
+    door = web.door(host.name)
+    assert door is not None
+    for index in range(host.size):
+        path = path_of(index)
+        file = root / (path[1:] or "index.html")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(web.answer(door, path, Conditions(), web.spec.epoch).body)

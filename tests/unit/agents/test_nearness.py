@@ -1,8 +1,8 @@
 """Hosts get a place from measured latencies, and the ring gives them to agents there."""
 
 from gossamer.agents.ring import MeasuredLatency, PlaceTable, Ring, rules_of
-from gossamer.bench.places import PLACES, world
 from gossamer.values.agents import Member
+from tools.bench.marshal import PLACES, world
 
 
 def measured(place: str, seconds: float, *domains: str) -> list[MeasuredLatency]:

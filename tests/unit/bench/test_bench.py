@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from gossamer.bench.harness import apart
+from gossamer.bench.pages import Profile, part_of
+from gossamer.bench.peers import write_site
 from gossamer.bench.report import BenchReport
-from gossamer.bench.subject import Profile, part_of
-from gossamer.cli.bench import BENCHES, write_site
+from gossamer.cli.bench import benches
 from gossamer.cli.main import commands
+from gossamer.values.errors import UsageError
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 
@@ -66,7 +69,20 @@ def test_a_report_says_when_and_how_it_was_made() -> None:
 
 def test_benchmarks_are_listed_and_a_misspelt_one_is_refused() -> None:
     listed = CliRunner().invoke(commands, ["bench"]).output
-    assert all(name in listed for name in BENCHES)
+    assert all(name in listed for name in benches())
     refused = CliRunner().invoke(commands, ["bench", "pagse"])
     assert refused.exit_code == 2
     assert "pages" in refused.output
+
+
+@pytest.mark.parametrize("name", benches())
+def test_every_benchmark_says_its_options(name: str) -> None:
+    told = CliRunner().invoke(commands, ["bench", name, "--help"])
+    assert told.exit_code == 0, told.output
+    assert "--json" in told.output
+
+
+def test_what_is_measured_apart_gives_its_result_back() -> None:
+    assert apart("gossamer.bench.pages:part_of", "gossamer.frontier.robots.gate") == "robots"
+    with pytest.raises(UsageError, match="status 1"):
+        apart("gossamer.bench.pages:part_of")

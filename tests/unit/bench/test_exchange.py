@@ -7,12 +7,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from gossamer.bench.dividing import DividedWeb, ExchangeMode, crawl, owners, quality
-from gossamer.bench.exchange import plots, run
-from gossamer.bench.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, lines_svg, series_of
-from gossamer.bench.recently import generations_table, saved, second_chance_table, thesis_table, zipf
 from gossamer.bench.report import FigureTable
 from gossamer.values.hosts import registered_domain
+from tools.bench.dividing import DividedWeb, ExchangeMode, crawl, owners, quality
+from tools.bench.exchange import generations_table, plots, run, saved, second_chance_table, thesis_table, zipf
+from tools.bench.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, lines_svg, series_of
 
 
 @cache

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from gossamer.bench.changing import ChangingPages, WebOfChanges, best_freshness
-from gossamer.bench.recrawling import simulated
-from gossamer.bench.rules import by_scaled_waits, in_due_order
 from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, NutchAdaptive
+from tools.bench.changing import ChangingPages, WebOfChanges, best_freshness, simulated
+from tools.bench.freshness import by_scaled_waits, in_due_order
 
 DAY = 86_400.0
 

@@ -1,10 +1,10 @@
 """The benchmark of the marshaler tells what came out of each load; the whole of it is `gossamer bench marshal`."""
 
-from gossamer.bench.marshal import run
+from tools.bench.marshal import marshal
 
 
 def test_each_load_is_told_with_what_was_held_back_and_given_away() -> None:
-    report = run(urls=2_000, repeats=1)
+    report = marshal(urls=2_000, repeats=1)
     table, whole = report.tables
     held = {row[0]: row[3] for row in table.rows}
     domains = {row[0]: row[4] for row in table.rows}

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.bench.mobile import LARGEST, ROWS, SMALLEST, judge, made_pages, run, site_pages
 from gossamer.bench.report import BenchReport
 from gossamer.values.errors import UsageError
+from tools.bench.mobile import LARGEST, ROWS, SMALLEST, judge, made_pages, run, site_pages
 
 
 def test_every_row_judges_all_pages_and_only_what_is_relevant_comes_home() -> None:

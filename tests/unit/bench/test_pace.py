@@ -2,9 +2,21 @@
 
 import pytest
 
-from gossamer.bench.pace import MINUTE, bucket, crawl, figures, flaky, obedient
-from gossamer.bench.servers import BrokenPages, FailsAtRandom, Flaky, Moody, Overloaded, TokenBucket
 from gossamer.values.outcome import Outcome
+from tools.bench.politeness import (
+    MINUTE,
+    BrokenPages,
+    FailsAtRandom,
+    Flaky,
+    Moody,
+    Overloaded,
+    TokenBucket,
+    bucket,
+    crawl,
+    figures,
+    flaky,
+    obedient,
+)
 
 HALF = 30 * MINUTE
 

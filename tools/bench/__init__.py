@@ -1,0 +1,96 @@
+"""Benchmarks of developers: `./gossamer bench NAME` in a checkout reaches them as it does those of the package.
+
+Each is a function that returns a :class:`~gossamer.bench.report.BenchReport`; :mod:`gossamer.bench.harness` has what they
+share.
+"""
+
+#: Benchmark -> where it is, and what it measures.
+BENCHES = {
+    "flow": ("tools.bench.flow:run", "the data-flow layer: provider calls, connectors, filters, remote links"),
+    "politeness": ("tools.bench.politeness:cost", "politeness: the time that schedule and gates take for each request"),
+    "pace": (
+        "tools.bench.politeness:pace",
+        "servers that refuse: which pace a crawl finds, and how many refusals that costs; on a simulated clock",
+    ),
+    "exchange": (
+        "tools.bench.exchange:run",
+        "1 to 64 agents: URLs exchanged, pages covered, fetched twice and missed, by simulation; takes minutes",
+    ),
+    "marshal": (
+        "tools.bench.marshal:marshal",
+        "masters: the time that each step takes for each URL that a master gives to an agent",
+    ),
+    "spiders": (
+        "tools.bench.spiders:run",
+        "the Python API and handlers: their cost per page, beside the command line, Scrapy and Crawlee",
+    ),
+    "keeping": ("tools.bench.keeping:run", "keeping a page: what digests, archive, tables and ledger cost"),
+    "memory": ("tools.bench.hostile:memory", "memory of a crawl as it goes on: pages, queue and seen set"),
+    "bodies": (
+        "tools.bench.hostile:bodies",
+        "bodies of a gigabyte, and ten thousand of a megabyte: memory, and the pace of other hosts; takes minutes",
+    ),
+    "hostile": (
+        "tools.bench.hostile:hostile",
+        "hostile servers: pace of healthy hosts beside them, and memory; takes minutes",
+    ),
+    "merge": (
+        "tools.bench.agents:merge",
+        "exchange files with a million URLs: the time that `gossamer merge` takes; some minutes",
+    ),
+    "places": (
+        "tools.bench.marshal:places",
+        "places: round trips saved by fetching hosts from near by, with rules made of measured latencies, by simulation",
+    ),
+    "agents": (
+        "tools.bench.agents:agents",
+        "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
+    ),
+    "sharing": (
+        "tools.bench.sharing:run",
+        "one process, agents, and crawlers that share a queue; depth 5 and 6 by each, and kinds of seen set; ten minutes",
+    ),
+    "dashboard": (
+        "tools.bench.dashboard:run",
+        "answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
+    ),
+    "ledger": (
+        "tools.bench.ledger:run",
+        "the durable heart: queues, seen set, commits, opening again; takes minutes",
+    ),
+    "frontier": ("tools.bench.ledger:run", "the frontier's queues: the same as ledger, in which they lie"),
+    "structured-data": (
+        "tools.bench.structured_data:run",
+        "structured data: CPU time of pages with it and without it, beside peers; the triple store",
+    ),
+    "questions": (
+        "tools.bench.questions:run",
+        "SQL, reports and PageRank over a million pages and ten million links; some minutes",
+    ),
+    "diversity": ("tools.bench.labs:diversity", "how evenly hosts come out of the task queues, plain and by pages"),
+    "mobile": (
+        "tools.bench.mobile:run",
+        "mobile crawlers: pages judged a second; bytes, requests and seconds beside a stationary crawl; some minutes",
+    ),
+    "tries": ("tools.bench.labs:tries", "the disk trie by itself, as a set and as a queue, with and without its cache"),
+    "focus": (
+        "tools.bench.order:focus",
+        "focused crawling: the share of fetched pages that are relevant, beside a breadth-first crawl",
+    ),
+    "order": (
+        "tools.bench.order:order",
+        "importance: how early important pages are found by breadth, by OPIC and at best; what OPIC costs per page",
+    ),
+    "freshness": (
+        "tools.bench.freshness:run",
+        "freshness of pages that change, beside the optimum and other rules; simulated months; minutes",
+    ),
+    "revisits": (
+        "tools.bench.revisits:run",
+        "known pages: cost of a visit and of the decision when to visit again, memory and disk; minutes",
+    ),
+    "seen": (
+        "tools.bench.seen:run",
+        "which URLs are new: in memory, in a trie, by a filter, in the ledger, in bulk; ten minutes at 100 million",
+    ),
+}

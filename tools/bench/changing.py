@@ -1,0 +1,290 @@
+"""A web that changes, on a clock of its own, and a crawl with `--recrawl adaptive` that comes back to it again and again:
+pages of known rates, hosts that say what changed and are right or wrong; policy, estimator, schedule and ledger of a real
+crawl.
+
+Place in the flow: `gossamer bench freshness` and its tests count how fresh such a crawl keeps the web. Times are in seconds.
+"""
+
+import math
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.engine.clock import SystemClock
+from gossamer.frontier.contract import LEVELS
+from gossamer.recrawl.ledger import RevisitLedger
+from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
+from gossamer.recrawl.schedule import RevisitSchedule, weight_of
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.values.change_hints import ChangeHint
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
+from gossamer.values.visit import Response, Visit
+
+#: Pages of a host.
+PAGES_A_HOST = 1_000
+
+#: What changes as a Poisson process in a web of mixed habits, at fixed times, in bursts; the rest never does.
+_POISSON, _PERIODIC, _BURSTS, _NEVER = range(4)
+_MIXED = (0.6, 0.15, 0.15, 0.1)
+
+#: In a burst, changes come so many times as often; so many of them on the mean make one.
+_FASTER, _BURST = 20.0, 10
+
+#: Time at which the web begins, in seconds since the epoch.
+EPOCH = 1.6e9
+
+
+class WebOfChanges(msgspec.Struct, frozen=True):
+    """How a web changes, and what its hosts say."""
+
+    pages: int = 20_000
+    mean: float = 86_400.0
+    """Seconds between two changes, on the mean over all pages."""
+    shape: float = 0.5
+    """Of the gamma distribution of rates."""
+    is_mixed: bool = False
+    """Whether pages have different habits, and not all change as Poisson processes."""
+    precision: float = 1.0
+    recall: float = 0.0
+    """Share of changes that hosts say, and share of what they say that is true."""
+    liars: float = 0.0
+    """Share of hosts that say every few hours that every page changed."""
+    seed: int = 1
+
+
+class ChangingPages:
+    """The pages of such a web. Call :meth:`step` to let time pass."""
+
+    def __init__(self, web: WebOfChanges) -> None:
+        self.web = web
+        self._draw = draw = np.random.default_rng(web.seed)
+        self.rates = np.maximum(draw.gamma(web.shape, 1 / (web.shape * web.mean), web.pages), 1e-12)
+        self._habits = draw.choice(4, web.pages, p=_MIXED) if web.is_mixed else np.zeros(web.pages, np.int64)
+        self.rates[self._habits == _NEVER] = 1e-12
+        self.levels = np.clip(np.round(draw.normal(4, 1.5, web.pages)), 0, LEVELS - 1).astype(np.int64)
+        self.weights = np.array([weight_of(level) for level in range(LEVELS)])[self.levels]
+        self.versions = np.zeros(web.pages, np.int64)
+        self.seen = np.full(web.pages, -1, np.int64)
+        """The version that the last visit brought."""
+        self.now = EPOCH
+        self._next = self.now + draw.exponential(1 / self.rates)
+        false = self.rates * web.recall * (1 - web.precision) / web.precision
+        self._false_rates = np.maximum(false, 1e-15)
+        self._next_false = self.now + draw.exponential(1 / self._false_rates)
+        hosts = -(-web.pages // PAGES_A_HOST)
+        self._lies = np.repeat(draw.random(hosts) < web.liars, PAGES_A_HOST)[: web.pages]
+        self._lied_at = self.now
+
+    def url(self, page: int) -> str:
+        """The URL of a page; its host has a thousand of them."""
+        return f"http://h{page // PAGES_A_HOST}.test/{page}"
+
+    @staticmethod
+    def page(url: str) -> int:
+        """The page of a URL."""
+        return int(url.rpartition("/")[2])
+
+    def step(self, seconds: float) -> NDArray[np.int64]:
+        """Time passes; the pages that hosts say have changed, each as often as it is said."""
+        self.now += seconds
+        said = []
+        while len(pages := np.nonzero(self._next <= self.now)[0]):
+            self.versions[pages] += 1
+            self._next[pages] += self._gaps(pages)
+            said.append(pages[self._draw.random(len(pages)) < self.web.recall])
+        while len(pages := np.nonzero(self._next_false <= self.now)[0]):
+            self._next_false[pages] += self._draw.exponential(1 / self._false_rates[pages])
+            said.append(pages)
+        if self.web.liars and self.now - self._lied_at > self.web.mean / 4:
+            self._lied_at = self.now
+            said.append(np.nonzero(self._lies)[0])
+        return np.concatenate(said) if said else np.zeros(0, np.int64)
+
+    def _gaps(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Seconds from a change to the next."""
+        mean, habit = 1 / self.rates[pages], self._habits[pages]
+        gaps = self._draw.exponential(mean)
+        # Within a burst they are short; the pause behind it makes up for that, so that the mean stays.
+        is_short = self._draw.random(len(pages)) < 1 - 1 / _BURST
+        short, pause = gaps / _FASTER, gaps * (_BURST - (_BURST - 1) / _FASTER)
+        gaps = np.where(habit == _BURSTS, np.where(is_short, short, pause), gaps)
+        return np.where(habit == _PERIODIC, mean, gaps)
+
+    @property
+    def freshness(self) -> float:
+        """The share of all importance that belongs to pages which are as they were when they were visited last."""
+        return float(self.weights[self.seen == self.versions].sum() / self.weights.sum())
+
+
+def best_freshness(rates: NDArray[np.float64], weights: NDArray[np.float64], visits: float) -> float:
+    """The freshness that is reached by who knows every rate, with so many visits a second: each page is visited when the marginal
+    gain of a visit comes up to one threshold for all (Azar and others 2018)."""
+    low, high = 0.0, float((weights / rates).max())
+    for _ in range(100):
+        threshold = (low + high) / 2
+        intervals = _optimal(rates, weights, threshold)
+        low, high = (threshold, high) if (1 / intervals).sum() > visits else (low, threshold)
+    changes = rates * intervals
+    fresh = np.where(np.isfinite(changes), -np.expm1(-changes) / changes, 0.0)
+    return float((weights * fresh).sum() / weights.sum())
+
+
+def _optimal(rates: NDArray[np.float64], weights: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
+    """Seconds until the marginal gain of a visit comes up to the threshold; infinite where it never does."""
+    needed = threshold * rates / weights
+    low, high = np.zeros(len(rates)), np.full(len(rates), 60.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_less = -np.expm1(-middle) - middle * np.exp(-middle) < needed
+        low, high = np.where(is_less, middle, low), np.where(is_less, high, middle)
+    return np.where(needed < 1, high / rates, math.inf)
+
+
+#: Mean visits of a page before counting begins, and while it goes on.
+WARM_UP, COUNTED = 5, 4
+
+#: Steps of the clock in the time in which the mean page is visited once.
+STEPS = 200
+
+#: Visits that are committed in one group.
+_GROUP = 256
+
+T = TypeVar("T")
+
+
+def _groups(several: Iterable[T]) -> Iterator[list[T]]:
+    left = iter(several)
+    while some := list(islice(left, _GROUP)):
+        yield some
+
+
+class FreshnessFigures(msgspec.Struct, frozen=True):
+    """What came of a simulated crawl."""
+
+    freshness: float
+    """Mean over the time that counts, weighted by importance."""
+    visits: float
+    """For each page and mean interval, over the time that counts: 1 where the rate was kept."""
+    days: float
+    """That went by on the simulated clock."""
+    seconds: float
+    """CPU seconds that it took."""
+    visited: int
+
+
+class _SteppedClock(SystemClock):
+    """Stands where the simulated web stands."""
+
+    def __init__(self, pages: ChangingPages) -> None:
+        self._pages = pages
+
+    def steady(self) -> float:
+        return self._pages.now
+
+
+class _Crawl:
+    """A ledger with a schedule; one page is fetched in no time, as it is then."""
+
+    def __init__(self, folder: Path, pages: ChangingPages, mean_interval: float) -> None:
+        self._pages = pages
+        self.store = RocksLedger(LedgerSheet(directory=str(folder)))
+        self.store.open()
+        self.schedule = RevisitSchedule(
+            RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
+        )
+        self.schedule.policy = GreedyPolicy()
+        self.schedule.ledger = self.schedule.store = self.store
+        self.schedule.open()
+        self._ledger = RevisitLedger()
+        self._ledger.behind, self._ledger.revisits, self._ledger.clock = self.store, self.schedule, _SteppedClock(pages)
+        self._queues = LedgerFrontier()
+        self._queues.ledger = self.store
+        self.visited = 0
+
+    def seed(self, pages: NDArray[np.int64]) -> None:
+        """Queue pages that are new."""
+        with self.store.group() as group:
+            urls = group.offer([self._pages.url(int(page)) for page in pages])
+            group.push(Task(url, host_of(url), level=int(self._pages.levels[self._pages.page(url)])) for url in urls)
+
+    def signal(self, said: NDArray[np.int64]) -> None:
+        """Hosts say that these changed."""
+        now = self._pages.now
+        for some in _groups(said.tolist()):
+            with self.store.group() as group:
+                for page in some:
+                    url = self._pages.url(page)
+                    self.schedule.told(group, host_of(url), url, ChangeHint(now), now)
+
+    def step(self) -> None:
+        """Visit all that is due and may be visited."""
+        now = self._pages.now
+        while self.schedule.next_due() <= now and self.schedule.wake(now, 0):
+            pass
+        for some in _groups(self._popped()):
+            with self._ledger.group() as group:
+                for task in some:
+                    self._visit(group, task)
+
+    def _popped(self) -> Iterator[Task]:
+        for state in list(self._queues.admit(self._pages.now)):
+            while tasks := self._queues.pop(state.host, _GROUP):
+                yield from tasks
+
+    def _visit(self, group: object, task: Task) -> None:
+        page = self._pages.page(task.url)
+        version = int(self._pages.versions[page])
+        group.visited(Visit(task, Response(Outcome.OK, 200), digest=str(version)), None)  # type: ignore[attr-defined]
+        self._pages.seen[page] = version
+        self.visited += 1
+
+
+@contextmanager
+def _crawling(pages: ChangingPages, mean_interval: float) -> Iterator[_Crawl]:
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        crawl = _Crawl(Path(folder), pages, mean_interval)
+        try:
+            yield crawl
+        finally:
+            crawl.store.abandon()
+
+
+def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> FreshnessFigures:
+    """Crawl a web again and again with `adaptive`, with so many visits for each mean change, in so many steps of the clock to the
+    time in which the mean page is visited once."""
+    pages, interval = ChangingPages(web), web.mean / budget
+    began, count, fresh = time.process_time(), web.pages, list[float]()
+    with _crawling(pages, interval) as crawl:
+        # New pages are found over one interval, as a crawl finds them.
+        found = np.array_split(np.random.default_rng(web.seed).permutation(count), steps)
+        step, before = 0, 0
+        while step < steps * (WARM_UP + COUNTED):
+            said = pages.step(interval / steps)
+            if step < steps:
+                crawl.seed(found[step])
+            if len(said):
+                crawl.signal(said)
+            if step == steps * WARM_UP:
+                before = crawl.visited
+            if step >= steps * WARM_UP:
+                # Visits come all at once in a step: freshness falls until then, and counts from both sides.
+                fresh.append(pages.freshness)
+            crawl.step()
+            if step >= steps * WARM_UP:
+                fresh.append(pages.freshness)
+            step += 1
+        seconds = time.process_time() - began
+        days = step * interval / steps / 86_400
+        kept = (crawl.visited - before) / count / COUNTED
+        return FreshnessFigures(float(np.mean(fresh)), kept, days, seconds, crawl.visited)

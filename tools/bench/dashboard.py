@@ -1,0 +1,293 @@
+"""The dashboard: how long its answers take for large crawls, and what it costs a crawl that somebody watches.
+
+Answers are asked for over HTTP, as browsers do, from a process of its own. CPU time is what the kernel counted for the process
+of the dashboard, all threads together. The crawl whose cost is measured is a real one that pauses: it uses nothing by itself
+then, and its hosts and its queue are still there to be told of.
+"""
+
+import contextlib
+import http.client
+import re
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from gossamer.bench.harness import PLAIN, begun, pages_option, simulated
+from gossamer.bench.report import BenchReport
+from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.messages import Pause, Status
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.engine import processes
+from gossamer.values.errors import GossamerError, UsageError
+from tools.bench.shown_crawls import AGENTS, UNITS, make_crawls
+
+#: Hosts of the large crawl, and crawls that are shown beside it.
+HOSTS, CRAWLS = 1_000_000, 100
+
+#: Times that each address is asked, and seconds between, after which nobody's answer is good any more.
+REPEATS, PAUSE = 5, 1.1
+
+#: Pages and hosts of the crawl that is watched, and how many of the pages it has when it pauses.
+WEB, WEB_HOSTS, FETCHED = 20_000, 400, 2_000
+
+#: Browsers that watch it, seconds for each number of them, and rounds.
+BROWSERS, WATCHED, ROUNDS = (0, 1, 10), 20.0, 3
+
+#: Seconds in which a process has to begin, and an answer to come.
+PATIENCE = 120.0
+
+
+@pages_option(HOSTS, "Give the large crawl this many hosts.")
+def run(pages: int = HOSTS, watched: float = WATCHED) -> BenchReport:
+    """Ask a dashboard about large crawls, and measure what watching costs a crawl."""
+    if not Path("/proc/self/task").is_dir():
+        raise UsageError("the kernel's counters of a process are read from /proc, which this system does not have")
+    report = BenchReport("dashboard")
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        _answers(report, Path(folder), pages)
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        _watched(report, Path(folder), watched)
+    return report
+
+
+class BenchedDashboard:
+    """A dashboard at work, and a client of it."""
+
+    def __init__(self, process: "subprocess.Popen[str]", address: str) -> None:
+        self.process = process
+        self._place, _, self._key = address.removeprefix("http://").partition("/?token=")
+
+    def open(self, path: str, body: object = None) -> http.client.HTTPResponse:
+        """An answer that has begun."""
+        connection = http.client.HTTPConnection(self._place, timeout=PATIENCE)
+        fields = {"Authorization": f"Bearer {self._key}"}
+        data = None if body is None else msgspec.json.encode(body)
+        if data is not None:
+            fields["Content-Type"] = "application/json"
+        connection.request("GET" if body is None else "POST", path, data, fields)
+        answer = connection.getresponse()
+        if answer.status != http.client.OK:
+            raise UsageError(f"{path}: {answer.status} {answer.read(500).decode(errors='replace')}")
+        return answer
+
+    def ask(self, path: str, body: object = None) -> bytes:
+        with self.open(path, body) as answer:
+            return answer.read()
+
+    def place_of(self, directory: Path) -> str:
+        """The address of a crawl."""
+        listed = msgspec.json.decode(self.ask("/api/crawls"))
+        [key] = [one["key"] for one in listed if Path(one["directory"]).name == directory.name]
+        return f"/api/crawls/{key}"
+
+
+@contextlib.contextmanager
+def dashboard(folder: Path, place: Path) -> Iterator[BenchedDashboard]:
+    """A dashboard of the crawls in `place`, whose keys lie in `folder`."""
+    environment = {
+        **processes.environment(),
+        "XDG_STATE_HOME": str(folder / "home"),
+        "XDG_CONFIG_HOME": str(folder / "home"),
+    }
+    command = processes.command("gossamer", "dashboard", str(place))
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        if not address:
+            raise UsageError("the dashboard cannot be begun")
+        yield BenchedDashboard(process, address)
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+
+def cpu_of(process: int) -> float:
+    """Seconds of CPU that all threads of a process have used, to the nanosecond; those of threads that ended are missing."""
+    used = 0
+    for task in Path(f"/proc/{process}/task").iterdir():
+        with contextlib.suppress(OSError):
+            used += int((task / "schedstat").read_text().split()[0])
+    return used / 1e9
+
+
+# -- answers
+
+
+def _answers(report: BenchReport, folder: Path, hosts: int) -> None:
+    directories = make_crawls(folder / "crawls", CRAWLS, hosts)
+    speaker = subprocess.Popen(
+        processes.command("tools.bench.shown_crawls", str(folder / "crawls")),
+        env=processes.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert speaker.stdout is not None
+    try:
+        if speaker.stdout.readline() != "ready\n":
+            raise UsageError("the crawls that only answer cannot be begun")
+        with dashboard(folder, folder / "crawls") as shown:
+            _first(report, shown)
+            _ask_all(report, shown, directories[0], hosts)
+    finally:
+        speaker.communicate(timeout=PATIENCE)
+
+
+def _first(report: BenchReport, shown: BenchedDashboard) -> None:
+    """All that a browser loads before it shows something: the page, and the files that it names."""
+    began, used = time.perf_counter(), cpu_of(shown.process.pid)
+    page = shown.ask("/")
+    files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.decode())
+    sizes = [len(page), *(len(shown.ask(path)) for path in files)]
+    shown.ask("/api/session")
+    shown.ask("/api/crawls")
+    seconds, cpu = time.perf_counter() - began, cpu_of(shown.process.pid) - used
+    table = report.table(
+        f"The first view: {len(sizes)} files, and the list of {CRAWLS} crawls", "kB", "ms", "ms of CPU"
+    )
+    table.add(f"{sum(sizes) / 1e3:.0f}", f"{1e3 * seconds:.0f}", f"{1e3 * cpu:.0f}")
+
+
+def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: int) -> None:
+    crawl = shown.place_of(large)
+    began, used = time.perf_counter(), cpu_of(shown.process.pid)
+    while msgspec.json.decode(shown.ask(f"{crawl}/hosts"))["is_being_made"]:
+        time.sleep(0.1)
+    seconds, cpu = time.perf_counter() - began, cpu_of(shown.process.pid) - used
+    made = report.table(f"The list of {hosts:,} hosts", "", "s", "s of CPU")
+    made.add("is made", f"{seconds:.1f}", f"{cpu:.1f}")
+    middle = hosts // 2
+    asked = {
+        f"list of {CRAWLS} crawls": "/api/crawls",
+        "metrics for Prometheus": "/metrics",
+        "overview": crawl,
+        "samples of an hour": f"{crawl}/samples?hours=1",
+        f"figures of {UNITS:,} units": f"{crawl}?units=1",
+        f"graph of {UNITS:,} units, {AGENTS} agents": f"{crawl}/graph",
+        f"a unit in {AGENTS} agents": f"{crawl}/unit?name=unit-7",
+        "hosts with the most errors, asked live": f"{crawl}/hosts?sort=errors&descending=1&live=1",
+        "hosts by name, in the middle": f"{crawl}/hosts?offset={middle}",
+        "hosts by errors, in the middle": f"{crawl}/hosts?sort=errors&descending=1&offset={middle}",
+        "hosts by time, in the middle": f"{crawl}/hosts?sort=last_seen&offset={middle}",
+        "hosts that a search finds": f"{crawl}/hosts?search=77&sort=errors&descending=1",
+        "one host": f"{crawl}/host?name=www.site-77.example",
+        "log": f"{crawl}/log",
+        "exports": f"{crawl}/exports",
+        "the form of a new crawl": "/api/options",
+        "names for a change of the graph": "/api/catalog",
+    }
+    title = f"Answers: {CRAWLS} crawls, {hosts:,} hosts; {REPEATS} times each"
+    table = report.table(title, "what", "kB", "first ms", "of CPU", "median ms", "of CPU")
+    for name, path in asked.items():
+        walls, works, size = [], [], 0
+        for _ in range(REPEATS):
+            began, used = time.perf_counter(), cpu_of(shown.process.pid)
+            size = len(shown.ask(path))
+            walls.append(1e3 * (time.perf_counter() - began))
+            works.append(1e3 * (cpu_of(shown.process.pid) - used))
+            time.sleep(PAUSE)
+        middles = statistics.median(walls), statistics.median(works)
+        table.add(name, f"{size / 1e3:.1f}", *(f"{one:.0f}" for one in (walls[0], works[0], *middles)))
+
+
+# -- what it costs
+
+
+def _watched(report: BenchReport, folder: Path, seconds: float) -> None:
+    directory = folder / "crawl"
+    with simulated(WEB, WEB_HOSTS, *PLAIN) as port:
+        crawl = begun(directory, port, ["--concurrency", "32"])
+        try:
+            _until(lambda: _standing(directory).fetched >= FETCHED)
+            with Control(directory) as control:
+                control.do(Pause())
+            _until(lambda: not _standing(directory).in_flight)
+            with dashboard(folder, directory) as shown:
+                _cost(report, shown, crawl.pid, directory, seconds)
+                _change(report, shown, directory)
+        finally:
+            crawl.terminate()
+            crawl.communicate(timeout=PATIENCE)
+
+
+def _standing(directory: Path) -> CrawlStanding:
+    try:
+        with Control(directory) as control:
+            found: CrawlStanding = control.told(Status(), CrawlStanding)
+            return found
+    except GossamerError:
+        return CrawlStanding("", "")  # it has not begun yet
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise UsageError("the crawl that is to be watched does not get on")
+        time.sleep(0.01)
+
+
+def _cost(report: BenchReport, shown: BenchedDashboard, crawl: int, directory: Path, seconds: float) -> None:
+    crawled: dict[int, list[float]] = {number: [] for number in BROWSERS}
+    showed: dict[int, list[float]] = {number: [] for number in BROWSERS}
+    for _ in range(ROUNDS):
+        for number in BROWSERS:
+            with _browsers(shown, f"{shown.place_of(directory)}/events", number):
+                began, before = time.monotonic(), (cpu_of(crawl), cpu_of(shown.process.pid))
+                time.sleep(seconds)
+                passed = time.monotonic() - began
+                crawled[number].append((cpu_of(crawl) - before[0]) / passed)
+                showed[number].append((cpu_of(shown.process.pid) - before[1]) / passed)
+    none = statistics.median(crawled[0])
+    title = f"A crawl of {WEB_HOSTS} hosts, watched for {seconds:g} s, median of {ROUNDS}; % of a core"
+    table = report.table(title, "browsers", "the crawl", "more than with none", "the dashboard")
+    for number in BROWSERS:
+        of_crawl, of_shown = statistics.median(crawled[number]), statistics.median(showed[number])
+        table.add(number, *(f"{100 * one:.2f}" for one in (of_crawl, of_crawl - none, of_shown)))
+
+
+@contextlib.contextmanager
+def _browsers(shown: BenchedDashboard, path: str, number: int) -> Iterator[None]:
+    """So many that read the events of a crawl meanwhile."""
+    is_over = threading.Event()
+
+    def read(answer: http.client.HTTPResponse) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while not is_over.is_set() and answer.readline():
+                pass
+
+    answers = [shown.open(path) for _ in range(number)]
+    readers = [threading.Thread(target=read, args=(answer,)) for answer in answers]
+    for reader in readers:
+        reader.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for reader, answer in zip(readers, answers, strict=True):
+            reader.join()  # an event, or a sign of life, comes within seconds
+            answer.close()
+
+
+def _change(report: BenchReport, shown: BenchedDashboard, directory: Path) -> None:
+    """Seconds from the click to the first thing that the crawl does by the new setting: it goes on where it may."""
+    orders, table = shown.place_of(directory), report.table("A setting that is changed", "from click to", "ms")
+    walls = []
+    for number in range(REPEATS):
+        began = time.perf_counter()
+        shown.ask(f"{orders}/set", {"values": {"frontier.concurrency": str(10 + number)}})
+        _until(lambda number=number: _standing(directory).concurrency == 10 + number)  # type: ignore[misc]
+        walls.append(1e3 * (time.perf_counter() - began))
+    table.add("the crawl goes by another concurrency", f"{statistics.median(walls):.0f}")
+    before = _standing(directory).fetched
+    began = time.perf_counter()
+    shown.ask(f"{orders}/continue", {})
+    _until(lambda: _standing(directory).fetched > before)
+    table.add("a paused crawl has fetched again", f"{1e3 * (time.perf_counter() - began):.0f}")

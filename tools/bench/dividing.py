@@ -1,0 +1,235 @@
+"""A synthetic web, and agents that divide it: what they fetch and tell each other, one page each in turn.
+
+Place in the flow: :mod:`tools.bench.exchange` measures with it. Which agent a page belongs to is said by the designation of a
+crawl; fetching and sending are counted, not done.
+"""
+
+import heapq
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.query.ranking import pagerank
+from gossamer.values.agents import agent_name
+from gossamer.values.hosts import Division
+
+#: Links of a page on average, and the share that leads to another host: Cho and Garcia-Molina (2002) counted about 10 % of 40
+#: million pages.
+LINKS, EXTERNAL = 10, 0.1
+
+#: Hosts of one registered domain.
+SHARING = 2
+
+#: The share of links that the k-th most popular page has falls as k to the power of 1/POPULAR - 1: then the number of pages with n
+#: links falls as n to the power of -2.2. Broder and others (WWW9, 2000, "Graph structure in the Web") counted -2.1.
+POPULAR = 6
+
+#: Pages of a host that each page leads to in the host's tree, so that all can be reached from its first page.
+CHILDREN = 5
+
+
+class DividedWeb:
+    """Pages on hosts, most of whose links stay on their host; a few pages are linked far more often than others."""
+
+    def __init__(self, pages: int, hosts: int, seed: int) -> None:
+        """A web of so many pages. The size of the n-th host falls as one over the square root of n."""
+        draw = np.random.default_rng(seed)
+        weights = np.arange(1, hosts + 1) ** -0.5
+        ends = np.round(np.cumsum(weights) / weights.sum() * pages).astype(np.int64)
+        starts = np.concatenate(([0], ends[:-1]))
+        self.host_of = np.repeat(np.arange(hosts), ends - starts)
+        self.hosts = [f"h{number}.site{number // SHARING}.example" for number in draw.permutation(hosts)]
+        degrees = draw.integers(1, 2 * LINKS, pages)
+        sources = np.repeat(np.arange(pages), degrees)
+        # Low numbers of a host, and of a random order of all pages, are popular.
+        at = self.host_of[sources]
+        inner = starts[at] + ((ends - starts)[at] * draw.random(len(sources)) ** POPULAR).astype(np.int64)
+        outer = draw.permutation(pages)[(pages * draw.random(len(sources)) ** POPULAR).astype(np.int64)]
+        targets = np.where(draw.random(len(sources)) < EXTERNAL, outer, inner)
+        cuts = np.cumsum(degrees)[:-1]
+        self.links: list[list[int]] = [one.tolist() for one in np.split(targets, cuts)]
+        for page in range(pages):
+            first = int(starts[self.host_of[page]])
+            if page > first:
+                self.links[first + (page - first - 1) // CHILDREN].append(page)
+        self.links = [list(dict.fromkeys(all_of)) for all_of in self.links]
+        distinct = np.array([(page, to) for page, all_of in enumerate(self.links) for to in all_of], dtype=np.int32)
+        self.references = np.bincount(distinct[:, 1], minlength=pages).astype(np.float64)
+        self.ranks, _ = pagerank(distinct[:, 0], distinct[:, 1], pages)
+        self.seeds: list[int] = draw.choice(pages, size=min(64, pages), replace=False).tolist()
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def url(self, page: int) -> str:
+        """The URL of a page."""
+        return f"http://{self.hosts[self.host_of[page]]}/{page}"
+
+
+@lru_cache(maxsize=64)
+def owners(web: DividedWeb, agents: int, by: Division | None) -> tuple[int, ...]:
+    """The agent of each page by the ring: its domain's, its host's, or, where `by` is None, that of its URL's hash."""
+    names = tuple(map(agent_name, range(agents)))
+    number = {name: at for at, name in enumerate(names)}
+    designation = RingDesignation(RingSheet(members=names, division=by or "host"))
+    if by is None:
+        # A label of its own for each URL: the ring hashes it as it hashes a host.
+        return tuple(number[designation.owner(f"u{page}-{web.hosts[web.host_of[page]]}")] for page in range(len(web)))
+    of_host = [number[designation.owner(host)] for host in web.hosts]
+    return tuple(of_host[host] for host in web.host_of)
+
+
+class ExchangeMode(Enum):
+    """What an agent does with a link to another agent's page (Cho and Garcia-Molina 2002, section 3)."""
+
+    FIREWALL = "firewall"
+    """It forgets the link."""
+    CROSS_OVER = "cross-over"
+    """It keeps the link, and fetches the page itself when it has nothing of its own."""
+    EXCHANGE = "exchange"
+    """It tells the other agent."""
+
+
+class SimulatedCrawl(msgspec.Struct):
+    """What a crawl came to."""
+
+    fetched: list[int] = []
+    """Pages in the order in which they were fetched; one that two agents fetch stands here twice."""
+    links_sent: int = 0
+    """Links that lead to another agent, each time that they are met."""
+    urls_sent: int = 0
+    """URLs told to another agent, each once by each agent that met them."""
+
+    @property
+    def overlap(self) -> float:
+        """Fetches too many for each page, (N - I) / I."""
+        unique = len(set(self.fetched))
+        return (len(self.fetched) - unique) / unique if unique else 0.0
+
+
+class _Agent:
+    """What one agent knows: references that it has counted, what waits, what it has fetched, what it has to tell."""
+
+    def __init__(self, *, best_first: bool) -> None:
+        self._best_first = best_first
+        self._turn = 0
+        self._counts: dict[int, int] = {}
+        self._fronts: tuple[list[_Waiting], list[_Waiting]] = ([], [])
+        self._done: set[int] = set()
+        self.met: set[int] = set()
+        self.telling: dict[int, int] = {}
+
+    def hear(self, page: int, references: int = 1, *, foreign: bool = False) -> None:
+        """So many links more lead to a page."""
+        known = self._counts.get(page, 0)
+        self._counts[page] = known + references
+        if page in self._done or (known and not self._best_first):
+            return
+        self._turn += 1
+        worth = -(known + references) if self._best_first else 0
+        heapq.heappush(self._fronts[foreign], _Waiting(worth, self._turn, page))
+
+    def next(self) -> int | None:
+        """The page that comes next: our own first."""
+        for front in self._fronts:
+            while front:
+                page = heapq.heappop(front).page
+                if page not in self._done:
+                    self._done.add(page)
+                    return page
+        return None
+
+
+class _Waiting(NamedTuple):
+    worth: int
+    turn: int
+    page: int
+
+
+def crawl(
+    web: DividedWeb,
+    owner: Sequence[int],
+    mode: ExchangeMode,
+    *,
+    budget: int | None = None,
+    exchanges: int | None = None,
+    best_first: bool = False,
+    until: Callable[[SimulatedCrawl], bool] | None = None,
+) -> SimulatedCrawl:
+    """Crawl a web: each agent fetches a page in turn, by breadth or by the references that it knows of.
+
+    Args:
+        budget: pages after which the crawl ends; without it, it ends when nothing is left.
+        exchanges: tell the others so many times, at equal distances of the budget; None tells them at once.
+        until: also end when this holds of the crawl; asked after each round.
+    """
+    told = SimulatedCrawl()
+    agents = [_Agent(best_first=best_first) for _ in range(max(owner) + 1)]
+    for page in web.seeds:
+        agents[owner[page]].hear(page)
+    rounds = -(-budget // len(agents)) if budget else 0
+    moments = {rounds * number // (exchanges + 1) for number in range(1, exchanges + 1)} if exchanges else set[int]()
+    at = 0
+    while not rounds or at < rounds:
+        if at in moments:
+            _tell(agents, owner)
+        at += 1
+        left = budget - len(told.fetched) if budget else len(agents)
+        turns = [(number, agent.next()) for number, agent in enumerate(agents[:left])]
+        for number, taken in turns:
+            if taken is not None:
+                told.fetched.append(taken)
+                _follow(web.links[taken], owner, agents, number, mode, told, at_once=exchanges is None)
+        is_dry = all(taken is None for _, taken in turns)
+        if (is_dry and at > max(moments, default=0)) or (until is not None and until(told)):
+            break
+    return told
+
+
+def _follow(
+    links: Sequence[int],
+    owner: Sequence[int],
+    agents: Sequence[_Agent],
+    number: int,
+    mode: ExchangeMode,
+    told: SimulatedCrawl,
+    *,
+    at_once: bool,
+) -> None:
+    """What an agent does with the links of a page."""
+    agent = agents[number]
+    for page in links:
+        if owner[page] == number:
+            agent.hear(page)
+            continue
+        told.links_sent += mode is ExchangeMode.EXCHANGE
+        if mode is ExchangeMode.CROSS_OVER:
+            agent.hear(page, foreign=True)
+        elif mode is ExchangeMode.EXCHANGE:
+            if page not in agent.met:
+                agent.met.add(page)
+                told.urls_sent += 1
+            if at_once:
+                agents[owner[page]].hear(page)
+            else:
+                agent.telling[page] = agent.telling.get(page, 0) + 1
+
+
+def _tell(agents: Sequence[_Agent], owner: Sequence[int]) -> None:
+    """Every agent tells the others what it has met since the last time."""
+    for agent in agents:
+        telling, agent.telling = agent.telling, {}
+        for page, references in telling.items():
+            agents[owner[page]].hear(page, references)
+
+
+def quality(fetched: Sequence[int], importance: NDArray[np.float64], budget: int) -> float:
+    """The share of the best pages, as many as the budget has, that a crawl has fetched (Hunyadi 2007, formula 2.1)."""
+    best = np.argsort(-importance, kind="stable")[:budget].tolist()
+    return len(set(best).intersection(fetched)) / budget
