@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.rendezvous import living
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.supervised import MOST_VAIN
@@ -59,7 +59,7 @@ from gossamer.values.url import host_of
 
 HOSTS, PAGES = 10, 12
 
-Meanwhile = Callable[[DividedCrawl], Awaitable[None]]
+Meanwhile = Callable[[SupervisedCrawl], Awaitable[None]]
 
 
 def web_of_hosts(
@@ -100,7 +100,7 @@ def seed_of(web: FakeWeb) -> str:
     return web.url("http://www.h0.test/p0")
 
 
-async def crawled(job: DividedCrawl, meanwhile: Meanwhile | None = None) -> Summary:
+async def crawled(job: SupervisedCrawl, meanwhile: Meanwhile | None = None) -> Summary:
     """Run to the end; `meanwhile` runs beside it."""
     async with asyncio.timeout(HUNG_AFTER):
         beside = asyncio.create_task(meanwhile(job)) if meanwhile else None
@@ -128,7 +128,7 @@ def test_several_agents_fetch_the_pages_that_one_fetches(agents: int, tmp_path: 
         alone = run(Crawl([seed_of(web)], options_for(web, tmp_path / "one"), tables=False))
         asked = Counter(web.targets())
         web.requests.clear()
-        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "many", agents=agents), tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, tmp_path / "many", agents=agents), tables=False)
         summary = asyncio.run(crawled(job))
         assert summary.state == alone.state == "finished"
         assert summary.pages == alone.pages == HOSTS * PAGES
@@ -150,19 +150,19 @@ def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_
         there = HOSTS * PAGES * kills + HOSTS
         lines: list[str] = []
         options = options_for(web, tmp_path / "crawl", agents=2)
-        job = DividedCrawl([seed_of(web)], options, report=lines.append, tables=False)
+        job = SupervisedCrawl([seed_of(web)], options, report=lines.append, tables=False)
 
-        async def kill(job: DividedCrawl) -> None:
-            await until(lambda: job._supervisor is not None)
+        async def kill(job: SupervisedCrawl) -> None:
+            await until(lambda: job.several._supervisor is not None)
             for number in range(kills):
-                agent = list(job.supervisor.agents.values())[number % 2]
+                agent = list(job.several.supervisor.agents.values())[number % 2]
                 seen = len(web.requests)
                 await until(lambda agent=agent, seen=seen: agent.has_worked and len(web.requests) > seen + 10)  # type: ignore[misc]
                 agent.kill()
-                await until(lambda number=number: job.supervisor.restarts > number)  # type: ignore[misc]
+                await until(lambda number=number: job.several.supervisor.restarts > number)  # type: ignore[misc]
 
         summary = asyncio.run(crawled(job, kill))
-        assert job.supervisor.restarts == kills
+        assert job.several.supervisor.restarts == kills
         assert sum("it is started again" in line for line in lines) == kills
         assert (summary.state, summary.pages) == ("finished", there)
         assert summary.unique_documents == there - HOSTS + 1, "no copy is missed or counted twice"
@@ -175,21 +175,23 @@ def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_
 
 def test_the_limit_of_pages_is_reached_and_never_exceeded_by_all_agents_together(tmp_path: Path) -> None:
     with web_of_hosts() as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2, max_pages=50), tables=False)
+        job = SupervisedCrawl(
+            [seed_of(web)], options_for(web, tmp_path / "crawl", agents=2, max_pages=50), tables=False
+        )
         summary = asyncio.run(crawled(job))
         assert (summary.state, summary.limit, summary.pages) == ("limit", "max_pages", 50)
         assert summary.queued
         again = options_for(web, tmp_path / "crawl", resume=True, max_pages=HOSTS * PAGES + 10)
-        summary = asyncio.run(crawled(DividedCrawl([], again, tables=False)))
+        summary = asyncio.run(crawled(SupervisedCrawl([], again, tables=False)))
         assert (summary.state, summary.pages, summary.queued) == ("finished", HOSTS * PAGES, 0)
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
 
 
 def test_agents_that_are_told_to_stop_keep_what_they_have_and_the_crawl_goes_on(tmp_path: Path) -> None:
     with web_of_hosts(latency=0.05) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
 
-        async def stop(job: DividedCrawl) -> None:
+        async def stop(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 20)
             job.stop()
 
@@ -199,7 +201,7 @@ def test_agents_that_are_told_to_stop_keep_what_they_have_and_the_crawl_goes_on(
         assert standing_at_rest(tmp_path / "crawl").state == "stopped"
         with pytest.raises(UsageError, match="divided among 2 agents"):
             Crawl([], options_for(web, tmp_path / "crawl", resume=True))
-        on = DividedCrawl([], options_for(web, tmp_path / "crawl", resume=True), tables=False)
+        on = SupervisedCrawl([], options_for(web, tmp_path / "crawl", resume=True), tables=False)
         summary = asyncio.run(crawled(on))
         assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
         assert len(web.requests) == HOSTS * PAGES, "what was in flight was finished"
@@ -309,12 +311,12 @@ def test_agents_that_are_taken_over_with_other_settings_rest_and_begin_again(tmp
 def test_a_crawl_has_one_supervisor(tmp_path: Path) -> None:
     with web_of_hosts(hosts=2, pages=2) as web:
         options = options_for(web, tmp_path / "crawl", agents=2)
-        assert asyncio.run(crawled(DividedCrawl([seed_of(web)], options, tables=False))).pages == 4
+        assert asyncio.run(crawled(SupervisedCrawl([seed_of(web)], options, tables=False))).pages == 4
         before = (tmp_path / "crawl/crawl.toml").read_bytes()
         lock = ProcessLock(tmp_path / "crawl/state/supervisor/lock")
         again = options_for(web, tmp_path / "crawl", resume=True, max_pages=100)
         with pytest.raises(CrawlDirectoryError, match=f"in use by process {os.getpid()}"):
-            asyncio.run(crawled(DividedCrawl([], again, tables=False)))
+            asyncio.run(crawled(SupervisedCrawl([], again, tables=False)))
         lock.close()
         assert (tmp_path / "crawl/crawl.toml").read_bytes() == before, "nothing has changed"
 
@@ -323,14 +325,16 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
     with web_of_hosts(hosts=2, pages=2) as web:
         for name in ("one", "other"):
             options = options_for(web, tmp_path / name, agents=2)
-            asyncio.run(crawled(DividedCrawl([seed_of(web)], options, tables=False)))
+            asyncio.run(crawled(SupervisedCrawl([seed_of(web)], options, tables=False)))
         shutil.rmtree(tmp_path / "one/state/agent-01")
         shutil.copytree(tmp_path / "other/state/agent-01", tmp_path / "one/state/agent-01")
-        job = DividedCrawl([], options_for(web, tmp_path / "one", resume=True), tables=False)
+        job = SupervisedCrawl([], options_for(web, tmp_path / "one", resume=True), tables=False)
         with pytest.raises(AgentEnded, match=r"agent-01 cannot run: .* belongs to another crawl") as refused:
             asyncio.run(crawled(job))
         assert refused.value.exit_code == 5
-        assert not any(map(is_alive, (agent.process.pid for agent in job.supervisor.agents.values() if agent.process)))
+        assert not any(
+            map(is_alive, (agent.process.pid for agent in job.several.supervisor.agents.values() if agent.process))
+        )
 
 
 @pytest.mark.parametrize(("part", "more"), [("", {}), ("ledger", {}), ("", {"designation": "master"})])
@@ -341,7 +345,7 @@ def test_an_agent_that_is_lost_for_good_begins_again_while_the_others_live(
         lines: list[str] = []
         options = options_for(web, tmp_path / "crawl", agents=3, **more)
         settings = {"frontier": {"silence": 1.0}}
-        job = DividedCrawl([seed_of(web)], options, settings=settings, report=lines.append)
+        job = SupervisedCrawl([seed_of(web)], options, settings=settings, report=lines.append)
         summary = asyncio.run(crawled(job, losing("agent-01", web, part)))
         assert (summary.state, summary.exit_code, summary.queued) == ("finished", 0, 0)
     assert len(urls_in(tmp_path / "crawl/logs/crawl.jsonl")) == HOSTS * 30
@@ -357,11 +361,11 @@ def losing(name: str, web: FakeWeb, part: str = "", back_after: float | None = N
     It comes back where that is said.
     """
 
-    async def lose(job: DividedCrawl) -> None:
-        await until(lambda: job._supervisor is not None and job.supervisor.agents[name].has_worked)
+    async def lose(job: SupervisedCrawl) -> None:
+        await until(lambda: job.several._supervisor is not None and job.several.supervisor.agents[name].has_worked)
         await until(lambda: len(web.requests) > 60)
         folder = job.directory / "state" / name / part
-        job.supervisor.agents[name].kill()
+        job.several.supervisor.agents[name].kill()
         away = folder.rename(job.directory.parent / "away")
         if back_after is not None:
             await asyncio.sleep(back_after)
@@ -373,7 +377,7 @@ def losing(name: str, web: FakeWeb, part: str = "", back_after: float | None = N
 def test_a_folder_that_is_brought_back_in_time_costs_nothing(tmp_path: Path) -> None:
     with web_of_hosts(pages=30, latency=0.03) as web:
         lines: list[str] = []
-        job = DividedCrawl(
+        job = SupervisedCrawl(
             [seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), report=lines.append, tables=False
         )
         summary = asyncio.run(crawled(job, losing("agent-01", web, back_after=0.5)))
@@ -387,9 +391,9 @@ def test_a_crawl_that_cannot_find_again_what_an_agent_has_lost_is_not_whole(tmp_
         lines: list[str] = []
         options = options_for(web, tmp_path / "crawl", agents=2)
         settings = {"frontier": {"silence": 0.5}}
-        job = DividedCrawl([seed_of(web)], options, settings=settings, report=lines.append, tables=False)
+        job = SupervisedCrawl([seed_of(web)], options, settings=settings, report=lines.append, tables=False)
 
-        async def lose(job: DividedCrawl) -> None:
+        async def lose(job: SupervisedCrawl) -> None:
             log = tmp_path / "crawl/logs/agent-01.jsonl"
             await until(lambda: log.exists() and b"/same" in log.read_bytes())
             for url, page in list(web.pages.items()):  # no page leads there any more
@@ -411,7 +415,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
 
     with web_of_hosts(latency=0.15) as web:
 
-        async def steer(job: DividedCrawl) -> None:
+        async def steer(job: SupervisedCrawl) -> None:
             def ask(request: ControlRequest) -> "asyncio.Future[Any]":
                 return asyncio.ensure_future(asyncio.to_thread(asked, request))
 
@@ -432,7 +436,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             known["while paused"] = len(web.requests) - count
             await ask(Continue())
 
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
         summary = asyncio.run(crawled(job, steer))
     running, paused = known["running"], known["paused"]
     assert (running.state, paused.state) == ("running", "paused")
@@ -478,16 +482,16 @@ def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kil
                 "agents": 2,
             },
         )
-        job = DividedCrawl([WebGraph(SimWeb(spec)).url(0)], options, tables=False)
+        job = SupervisedCrawl([WebGraph(SimWeb(spec)).url(0)], options, tables=False)
 
-        async def kill(job: DividedCrawl) -> None:
-            await until(lambda: job._supervisor is not None)
-            for agent in job.supervisor.agents.values():
+        async def kill(job: SupervisedCrawl) -> None:
+            await until(lambda: job.several._supervisor is not None)
+            for agent in job.several.supervisor.agents.values():
                 await until(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
                 agent.kill()
 
         summary = asyncio.run(crawled(job, kill))
-        assert job.supervisor.restarts == 2
+        assert job.several.supervisor.restarts == 2
     judged = audit(log, AuditOptions(delay=delay / 2))  # the server's clock reads late where the machine is busy
     assert (judged.host.overlapping, judged.host.below, judged.robots.breaches) == (0, 0, 0), judged.host.worst
     assert judged.domain.most_in_flight <= 4
@@ -511,7 +515,7 @@ def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path:
     ring = RingDesignation(RingSheet(members=("agent-00", "agent-01")))
     owners = {ring.owner(f"www.h{host}.test"): host for host in range(4)}
     with web_of_hosts(hosts=4, pages=3, same=owners.values()) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2))
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2))
         summary = asyncio.run(crawled(job))
         assert (summary.pages, summary.unique_documents) == (14, 13)
     assert standing_at_rest(directory).unique_documents == 13
@@ -529,7 +533,7 @@ def test_what_several_agents_kept_is_verified_asked_and_deleted_as_one(tmp_path:
         rows = map(json.loads, path.read_text().splitlines())
         assert not any(f"{host_of(first)}/" in row.get("url", "") for row in rows), path
     assert verify(directory, deep=True).findings == []
-    on = DividedCrawl([], build(all_options(), {"output": str(directory), "resume": True}), tables=False)
+    on = SupervisedCrawl([], build(all_options(), {"output": str(directory), "resume": True}), tables=False)
     summary = asyncio.run(crawled(on))
     assert (summary.pages, summary.fetched, summary.unique_documents) == (10, 14, 10), (
         "the pages of that host are gone, and nothing is asked for again"
@@ -551,11 +555,11 @@ def test_verbose_says_where_the_line_of_each_url_is_when_several_agents_crawl(
 @pytest.mark.long
 def test_an_agent_that_dies_whenever_it_starts_is_given_up_with_a_clear_word(tmp_path: Path) -> None:
     with web_of_hosts(latency=0.5) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
 
-        async def kill(job: DividedCrawl) -> None:
-            await until(lambda: job._supervisor is not None)
-            agent = job.supervisor.agents["agent-01"]
+        async def kill(job: SupervisedCrawl) -> None:
+            await until(lambda: job.several._supervisor is not None)
+            agent = job.several.supervisor.agents["agent-01"]
             while agent.restarts.count < MOST_VAIN:
                 agent.kill()
                 await asyncio.sleep(0.005)
@@ -564,8 +568,8 @@ def test_an_agent_that_dies_whenever_it_starts_is_given_up_with_a_clear_word(tmp
             ComponentFailed, match=r"agent-01 died 8 times .*; see its messages above. .* resume goes on"
         ):
             asyncio.run(crawled(job, kill))
-        assert not any(agent.is_alive for agent in job.supervisor.agents.values())
-        on = DividedCrawl([], options_for(web, tmp_path / "crawl", resume=True), tables=False)
+        assert not any(agent.is_alive for agent in job.several.supervisor.agents.values())
+        on = SupervisedCrawl([], options_for(web, tmp_path / "crawl", resume=True), tables=False)
         assert asyncio.run(crawled(on)).pages == HOSTS * PAGES, "what was kept is kept"
 
 
@@ -575,7 +579,7 @@ def test_an_agent_that_dies_whenever_it_starts_is_given_up_with_a_clear_word(tmp
 )
 def test_a_limit_that_one_agent_reaches_ends_the_crawl_of_all(limit: str, value: object, tmp_path: Path) -> None:
     with web_of_hosts(latency=0.3) as web:
-        job = DividedCrawl(
+        job = SupervisedCrawl(
             [seed_of(web)], options_for(web, tmp_path / "crawl", agents=2, **{limit: value}), tables=False
         )
         summary = asyncio.run(crawled(job))

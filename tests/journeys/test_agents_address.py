@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import crawled, until
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
@@ -34,11 +34,11 @@ def test_two_agents_keep_the_delay_of_an_address_that_they_share(tmp_path: Path,
             "allow_network": ["127.0.0.0/8"],
             "agents": 2,
         }
-        job = DividedCrawl([WebGraph(SimWeb(spec)).url(0)], build(all_options(), given), tables=False)
+        job = SupervisedCrawl([WebGraph(SimWeb(spec)).url(0)], build(all_options(), given), tables=False)
 
-        async def kill(job: DividedCrawl) -> None:
-            await until(lambda: job._supervisor is not None)
-            for agent in list(job.supervisor.agents.values())[:kills]:
+        async def kill(job: SupervisedCrawl) -> None:
+            await until(lambda: job.several._supervisor is not None)
+            for agent in list(job.several.supervisor.agents.values())[:kills]:
                 await until(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
                 agent.kill()
 
@@ -72,7 +72,7 @@ def test_agents_that_divide_the_hosts_of_a_domain_keep_its_delay(tmp_path: Path)
             "agents": 2,
         }
         settings = {"ledger": {"division": "host"}}
-        job = DividedCrawl(["http://h0.one.test/p0"], build(all_options(), given), settings=settings, tables=False)
+        job = SupervisedCrawl(["http://h0.one.test/p0"], build(all_options(), given), settings=settings, tables=False)
         summary = asyncio.run(crawled(job))
     assert (summary.state, summary.pages) == ("finished", hosts * pages)
     for name in ("agent-00", "agent-01"):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import options_for, seed_of, until, urls_in, web_of_hosts
 
-from gossamer.agents.growth import GrowingCrawl, Growth, Load
+from gossamer.agents.crawl import SupervisedCrawl
+from gossamer.agents.growth import Growth, Load
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.client import Control, SteeringRefused
 from gossamer.crawls.control.messages import Change, CheckChange, Pause, Status
@@ -56,7 +57,7 @@ def test_another_agent_joins_when_one_core_is_too_little(tmp_path: Path) -> None
     told: list[str] = []
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
         rule = After(lambda: len(web.requests) > 60)
-        job = GrowingCrawl([seed_of(web)], options_for(web, directory), report=told.append, growth=rule)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory), report=told.append, growth=rule)
 
         async def crawled() -> tuple[CrawlStanding, Summary]:
             async with asyncio.timeout(HUNG_AFTER):
@@ -78,7 +79,7 @@ def test_another_agent_joins_when_one_core_is_too_little(tmp_path: Path) -> None
 def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
-        job = GrowingCrawl([seed_of(web)], options_for(web, directory, max_agents=1, concurrency=6))
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, max_agents=1, concurrency=6))
 
         def steer() -> CrawlStanding:
             with Control(directory) as control:
@@ -139,7 +140,7 @@ def test_a_crawl_that_cannot_be_divided_says_so_and_goes_on(tmp_path: Path) -> N
     told: list[str] = []
     with web_of_hosts(pages=6, latency=0.1) as web:
         options = options_for(web, tmp_path / "crawl", strategy="random-walk", max_pages=100, concurrency=4)
-        job = GrowingCrawl([seed_of(web)], options, report=told.append, growth=After(lambda: True))
+        job = SupervisedCrawl([seed_of(web)], options, report=told.append, growth=After(lambda: True))
         summary = asyncio.run(job.run())
     assert summary.state == "limit"
     [line] = [line for line in told if "the processor is busy" in line]

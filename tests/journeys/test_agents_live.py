@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.growth import Load
 from gossamer.agents.joining import Balance
 from gossamer.analysis.verifying import verify
@@ -49,17 +49,17 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
             now.append(control.told(Status(), CrawlStanding))
 
     with web_of_hosts(pages=PAGES, latency=0.15) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2, concurrency=6), report=told.append)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2, concurrency=6), report=told.append)
 
-        async def change(job: DividedCrawl) -> None:
-            await until(lambda: job.has_begun)
+        async def change(job: SupervisedCrawl) -> None:
+            await until(lambda: job.several.has_begun)
             await asyncio.to_thread(ask_for_few_requests)
             for number in (3, 1):
                 seen = len(web.requests)
                 await until(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
                 await asyncio.to_thread(ask, number)
-                await until(lambda number=number: len(job.supervisor.agents) == number)  # type: ignore[misc]
-                await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
+                await until(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
             with pytest.raises(SteeringRefused, match="cannot be divided among 8 agents"):
                 await asyncio.to_thread(ask, 8)
             await asyncio.to_thread(look)
@@ -74,28 +74,30 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
     check_whole(asked, directory)
 
 
-@pytest.mark.parametrize("end", [DividedCrawl.stop, DividedCrawl.abort])
+@pytest.mark.parametrize("end", [SupervisedCrawl.stop, SupervisedCrawl.abort])
 def test_a_crawl_that_ends_while_its_agents_begin_again_is_kept(
-    end: Callable[[DividedCrawl], None], tmp_path: Path
+    end: Callable[[SupervisedCrawl], None], tmp_path: Path
 ) -> None:
     directory = tmp_path / "crawl"
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2))
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2))
 
-        async def change(job: DividedCrawl) -> None:
+        async def change(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 30)
-            job.roster.want(job.graph, 3)
-            job.rest()
-            await until(lambda: len(job.supervisor.agents) == 3)
-            assert job.has_begun and not job.supervisor.has_begun, "the new supervisor has not heard of anybody"
+            job.several.roster.want(job.several.graph, 3)
+            job.several.rest()
+            await until(lambda: len(job.several.supervisor.agents) == 3)
+            assert job.several.has_begun and not job.several.supervisor.has_begun, (
+                "the new supervisor has not heard of anybody"
+            )
             end(job)
 
         summary = asyncio.run(crawled(job, change))
         assert (summary.state, (directory / "crawl.toml").exists()) == ("stopped", True)
-        job = DividedCrawl([], options_for(web, directory, resume=True))
+        job = SupervisedCrawl([], options_for(web, directory, resume=True))
         summary = asyncio.run(job.run())
         asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
-    assert (summary.state, summary.pages, len(job.roster.members)) == ("finished", HOSTS * PAGES, 3)
+    assert (summary.state, summary.pages, len(job.several.roster.members)) == ("finished", HOSTS * PAGES, 3)
     check_whole(asked, directory)
 
 
@@ -103,11 +105,11 @@ def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_pa
     directory = tmp_path / "crawl"
     told: list[str] = []
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=told.append)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=told.append)
 
-        async def stop(job: DividedCrawl) -> None:
+        async def stop(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 30)
-            process = job.supervisor.agents["agent-00"].process
+            process = job.several.supervisor.agents["agent-00"].process
             assert process is not None
             os.kill(process.pid, signal.SIGTERM)
 
@@ -138,7 +140,7 @@ def test_domains_go_from_a_busy_agent_to_an_idle_one_and_back_while_the_crawl_ru
     directory = tmp_path / "crawl"
     told: list[str] = []
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=told.append)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=told.append)
         job.others.balance = Uneven(lambda: len(web.requests))
         summary = asyncio.run(job.run())
         asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
@@ -157,20 +159,24 @@ def test_the_pages_are_those_of_one_agent_with_kills_joins_and_leaves(tmp_path: 
         alone = run(Crawl([seed_of(web)], options_for(web, tmp_path / "one"), tables=False))
         expected = set(urls_in(tmp_path / "one/logs/crawl.jsonl"))
         web.requests.clear()
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=agents), report=lambda line: None)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=agents), report=lambda line: None)
 
-        async def disturb(job: DividedCrawl) -> None:
+        async def disturb(job: SupervisedCrawl) -> None:
+            if agents == 1:
+                await until(lambda: len(web.requests) > 20)
+                job.others.resize(2)
+                await until(lambda: job.lone is None and job.several.has_begun)
             for number in (agents % 5 + 1, agents):
                 seen = len(web.requests)
                 await until(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
-                victim = next(agent for agent in job.supervisor.agents.values() if agent.has_worked)
-                deaths = job.supervisor.restarts
+                victim = next(agent for agent in job.several.supervisor.agents.values() if agent.has_worked)
+                deaths = job.several.supervisor.restarts
                 victim.kill()
-                await until(lambda deaths=deaths: job.supervisor.restarts > deaths)  # type: ignore[misc]
-                await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
+                await until(lambda deaths=deaths: job.several.supervisor.restarts > deaths)  # type: ignore[misc]
+                await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
                 job.others.resize(number)
-                await until(lambda number=number: len(job.supervisor.agents) == number)  # type: ignore[misc]
-                await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
+                await until(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
 
         summary = asyncio.run(crawled(job, disturb))
         again = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
@@ -41,7 +41,7 @@ def test_agents_that_send_crawlers_bring_home_what_a_crawl_of_one_does(tmp_path:
     lone = Crawl(seeds, build(all_options(), {**given, "output": str(tmp_path / "one")}), settings=settings)
     asyncio.run(lone.run())
     many = build(all_options(), {**given, "output": str(tmp_path / "two"), "agents": 2})
-    summary = asyncio.run(DividedCrawl(seeds, many, settings=settings).run())
+    summary = asyncio.run(SupervisedCrawl(seeds, many, settings=settings).run())
     expected = pages(tmp_path / "one")
     assert len(expected) == HOSTS * PAGES + 1
     assert {brought for _, _, brought in expected} == {"whole"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.journeys.test_agents import crawled, options_for, urls_in
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.why.telling import story_of
 from gossamer.query.database import Database
@@ -42,12 +42,12 @@ def test_pages_stay_when_another_name_becomes_the_only_one(tmp_path: Path) -> No
     with FakeWeb(pages) as web:
         options = options_for(web, directory, agents=2, depth=2)
         seeds = [web.url(f"http://{first}/p0")]
-        assert asyncio.run(crawled(DividedCrawl(seeds, options))).state == "finished"
+        assert asyncio.run(crawled(SupervisedCrawl(seeds, options))).state == "finished"
         before = set(urls_in(directory / "logs/crawl.jsonl"))
         assert any(other in url for url in before)
         names = {"links": {"aliases": [f"{other}={first}"]}}
         again = options_for(web, directory, resume=True, depth=6)
-        asyncio.run(crawled(DividedCrawl([], again, settings=names)))
+        asyncio.run(crawled(SupervisedCrawl([], again, settings=names)))
     assert members_of(directory) == AGENTS
     after = set(urls_in(directory / "logs/crawl.jsonl"))
     assert after >= before

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, web_of_hosts
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.cli.main import main
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
@@ -22,7 +22,7 @@ def ended_crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("agents") / "crawl"
     with web_of_hosts(hosts=4, pages=3) as web:
         options = options_for(web, directory, agents=2, max_pages=6)
-        asyncio.run(crawled(DividedCrawl([seed_of(web)], options, tables=False)))
+        asyncio.run(crawled(SupervisedCrawl([seed_of(web)], options, tables=False)))
     return directory
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, until, urls_in, web_of_hosts
 from tests.journeys.test_agents_steered import asked
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.supervised import AgentProcess
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.instances import UnitInstances
@@ -24,9 +24,9 @@ def process_number(agent: AgentProcess) -> int:
     return agent.process.pid
 
 
-async def both_at_work(job: DividedCrawl) -> None:
-    await until(lambda: job._supervisor is not None)
-    await until(lambda: all(agent.has_worked for agent in job.supervisor.agents.values()))
+async def both_at_work(job: SupervisedCrawl) -> None:
+    await until(lambda: job.several._supervisor is not None)
+    await until(lambda: all(agent.has_worked for agent in job.several.supervisor.agents.values()))
 
 
 async def settings_of(directory: Path, unit: str) -> dict[str, Any]:
@@ -39,11 +39,11 @@ async def settings_of(directory: Path, unit: str) -> dict[str, Any]:
 
 def test_an_agent_that_stood_still_learns_what_it_has_missed_without_beginning_again(tmp_path: Path) -> None:
     with web_of_hosts(pages=2 * PAGES, latency=0.05) as web:
-        job = DividedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
 
-        async def meanwhile(job: DividedCrawl) -> None:
+        async def meanwhile(job: SupervisedCrawl) -> None:
             await both_at_work(job)
-            still, other = job.supervisor.agents.values()
+            still, other = job.several.supervisor.agents.values()
             os.kill(process_number(still), signal.SIGSTOP)
             try:
                 await until(lambda: still.is_late)
@@ -60,7 +60,7 @@ def test_an_agent_that_stood_still_learns_what_it_has_missed_without_beginning_a
 
         summary = asyncio.run(crawled(job, meanwhile))
         assert (summary.state, summary.pages) == ("finished", 2 * HOSTS * PAGES)
-        assert job.supervisor.restarts == 0
+        assert job.several.supervisor.restarts == 0
         assert len(web.requests) == 2 * HOSTS * PAGES, "nothing was fetched twice"
 
 
@@ -69,19 +69,19 @@ def test_an_agent_that_stays_silent_is_told_of_and_begins_again(tmp_path: Path) 
         options = options_for(web, tmp_path / "crawl", agents=2)
         settings = {"frontier": {"silence": 6.0}}
         lines: list[str] = []
-        job = DividedCrawl([seed_of(web)], options, settings=settings, report=lines.append, tables=False)
+        job = SupervisedCrawl([seed_of(web)], options, settings=settings, report=lines.append, tables=False)
 
-        async def meanwhile(job: DividedCrawl) -> None:
+        async def meanwhile(job: SupervisedCrawl) -> None:
             await both_at_work(job)
-            still = next(iter(job.supervisor.agents.values()))
+            still = next(iter(job.several.supervisor.agents.values()))
             os.kill(process_number(still), signal.SIGSTOP)
             await until(lambda: still.beat.is_silent)
-            standing = await job.standing(units=False)
+            standing = await job.several.standing(units=False)
             silent, well = sorted(standing.each_agent, key=lambda one: one.state != SILENT)
             assert (silent.name, silent.state, silent.silences) == (still.name, SILENT, 1)
             assert silent.silent_seconds >= 5 and not well.silent_seconds
             assert "silent" in [problem.what for problem in standing.problems]
-            await until(lambda: job.supervisor.restarts == 1 and still.news is not None)
+            await until(lambda: job.several.supervisor.restarts == 1 and still.news is not None)
 
         summary = asyncio.run(crawled(job, meanwhile))
         assert (summary.state, summary.pages) == ("finished", 2 * HOSTS * PAGES)
@@ -94,15 +94,15 @@ def test_an_agent_that_stays_silent_is_told_of_and_begins_again(tmp_path: Path) 
 def test_a_master_that_stays_silent_begins_again(tmp_path: Path) -> None:
     with web_of_hosts(pages=2 * PAGES, latency=0.05) as web:
         options = options_for(web, tmp_path / "crawl", agents=2, designation="master")
-        job = DividedCrawl([seed_of(web)], options, settings={"frontier": {"silence": 6.0}}, tables=False)
+        job = SupervisedCrawl([seed_of(web)], options, settings={"frontier": {"silence": 6.0}}, tables=False)
 
-        async def meanwhile(job: DividedCrawl) -> None:
+        async def meanwhile(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 20)
-            [master] = job.supervisor.masters.values()
+            [master] = job.several.supervisor.masters.values()
             os.kill(process_number(master), signal.SIGSTOP)
             await until(lambda: master.restarts.count == 1 and master.news is not None)
             assert master.beat.silences == 1
 
         summary = asyncio.run(crawled(job, meanwhile))
         assert (summary.state, summary.pages) == ("finished", 2 * HOSTS * PAGES)
-        assert at_work(job.roster.members) == ("agent-00", "agent-01")
+        assert at_work(job.several.roster.members) == ("agent-00", "agent-01")

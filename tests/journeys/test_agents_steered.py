@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.control import resting
@@ -36,7 +36,7 @@ def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to
     directory = tmp_path / "crawl"
     with web_of_hosts(pages=PAGES, latency=0.03) as web:
 
-        async def keep(job: DividedCrawl) -> None:
+        async def keep(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 40)
             assert await asked(directory, Checkpoint("early")) == "checkpoint early is kept"
             with pytest.raises(SteeringRefused, match="there is a checkpoint 'early' already"):
@@ -46,7 +46,7 @@ def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to
             assert await asked(directory, Checkpoints()) == ["early"]
             job.stop()
 
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
         stopped = asyncio.run(crawled(job, keep))
         assert (stopped.state, resting.checkpoints(directory)) == ("stopped", ["early"])
         # As if one of the two had left since: the checkpoint has hosts of both.
@@ -54,7 +54,7 @@ def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to
         resting.restore(directory, "early")
         assert members_of(directory) == ("agent-00", "agent-01")
         web.requests.clear()
-        again = DividedCrawl([], options_for(web, directory, resume=True), tables=False)
+        again = SupervisedCrawl([], options_for(web, directory, resume=True), tables=False)
         summary = asyncio.run(crawled(again))
         assert summary.state == "finished"
         assert len(urls_in(directory / "logs/crawl.jsonl")) == HOSTS * PAGES
@@ -69,7 +69,7 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
     lines: list[str] = []
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
 
-        async def rewire(job: DividedCrawl) -> None:
+        async def rewire(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 20)
             assert "'process'" in await asked(directory, CheckRewire(mark))
             with pytest.raises(SteeringRefused, match="unknown"):
@@ -79,14 +79,14 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
             with pytest.raises(SteeringRefused, match="nothing is set aside"):
                 await asked(directory, Decide(["0123456789"]))
             for request in (Rewire(mark, "mark.toml"), Undo()):
-                supervisor = job.supervisor
+                supervisor = job.several.supervisor
                 told.append(await asked(directory, request))
-                await until(lambda supervisor=supervisor: job.supervisor is not supervisor)  # type: ignore[misc]
-            await until(lambda: all(agent.news is not None for agent in job.supervisor.agents.values()))
+                await until(lambda supervisor=supervisor: job.several.supervisor is not supervisor)  # type: ignore[misc]
+            await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
             told.append(await asked(directory, Change({"frontier.concurrency": "40"})))
             await asked(directory, Rewire(f"[components.links]\nsettings = {{ parameters = '{tmp_path}/nowhere' }}"))
 
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=lines.append, tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=lines.append, tables=False)
         summary = asyncio.run(crawled(job, rewire))
         assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
         assert len(web.requests) == HOSTS * PAGES, "nothing is fetched twice"
@@ -108,7 +108,7 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
 
 def test_an_agent_that_got_nothing_has_finished(tmp_path: Path) -> None:
     with FakeWeb.tree(2, 2) as web:
-        job = DividedCrawl([web.url("/")], options_for(web, tmp_path / "crawl", agents=2), tables=False)
+        job = SupervisedCrawl([web.url("/")], options_for(web, tmp_path / "crawl", agents=2), tables=False)
         summary = asyncio.run(crawled(job))
     now = standing_at_rest(tmp_path / "crawl")
     assert (summary.state, sorted(one.pages for one in now.each_agent)) == ("finished", [0, summary.pages])

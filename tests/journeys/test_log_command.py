@@ -10,7 +10,7 @@ import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, until, web_of_hosts
 from tests.journeys.test_agents_steered import asked
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.cli.main import main
 from gossamer.crawls.control.messages import Change
 from gossamer.engine import processes
@@ -30,14 +30,14 @@ def test_the_log_of_several_agents_is_followed_while_they_work_and_ends_with_the
 
     with web_of_hosts(latency=0.1) as web:
 
-        async def meanwhile(job: DividedCrawl) -> None:
+        async def meanwhile(job: SupervisedCrawl) -> None:
             await until((directory / "logs").exists)
             followers.append(following(directory))
             await asked(directory, Change({"frontier.linger": "7s"}))
             await until(lambda: job.working)
-            job.report("agent-00 says something")
+            job.several.report("agent-00 says something")
 
-        job = DividedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
+        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
         assert asyncio.run(crawled(job, meanwhile)).pages == HOSTS * PAGES
         told = [json.loads(line) for line in followers[0].communicate(timeout=HUNG_AFTER)[0].splitlines()]
     assert followers[0].returncode == 0, "it ends when the crawl does"

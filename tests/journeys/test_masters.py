@@ -19,7 +19,7 @@ from tests.journeys.test_agents import (
 )
 from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.designations_of_crawl import designations
 from gossamer.agents.held_domains import held_domains, let_go
 from gossamer.agents.mail_on_disk import has_mail
@@ -53,9 +53,9 @@ async def asked_of(directory: Path, request: ControlRequest) -> str:
     return await asyncio.to_thread(ask)
 
 
-def by_masters(web: FakeWeb, folder: Path, agents: int = 2, masters: int = 1, **more: object) -> DividedCrawl:
+def by_masters(web: FakeWeb, folder: Path, agents: int = 2, masters: int = 1, **more: object) -> SupervisedCrawl:
     options = options_for(web, folder, agents=agents, designation="master", masters=masters, **more)
-    return DividedCrawl([seed_of(web)], options, tables=False)
+    return SupervisedCrawl([seed_of(web)], options, tables=False)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_masters_bring_the_pages_that_the_ring_brings(agents: int, masters: int,
     with web_of_hosts() as web:
         for name, more in {"ring": {"agents": 2}, "masters": by_master}.items():
             options = options_for(web, tmp_path / name, **more)
-            job = DividedCrawl([seed_of(web)], options, settings=settings if aliases else {}, tables=False)
+            job = SupervisedCrawl([seed_of(web)], options, settings=settings if aliases else {}, tables=False)
             summary = asyncio.run(crawled(job))
             # The seed is fetched as it was given, also where its host has another name.
             there = (HOSTS - len(aliased)) * PAGES + bool(aliases)
@@ -98,11 +98,11 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
     with web_of_hosts(pages=40, latency=0.03) as web:
         lines: list[str] = []
         options = options_for(web, tmp_path / "crawl", agents=2, designation="master", masters=2)
-        job = DividedCrawl([seed_of(web)], options, report=lines.append, tables=False)
+        job = SupervisedCrawl([seed_of(web)], options, report=lines.append, tables=False)
 
-        async def kill(job: DividedCrawl) -> None:
-            await until(lambda: job._supervisor is not None)
-            masters = job.supervisor.masters
+        async def kill(job: SupervisedCrawl) -> None:
+            await until(lambda: job.several._supervisor is not None)
+            masters = job.several.supervisor.masters
             for name in ("master-00", "master-01"):
                 await until(lambda name=name: masters[name].has_worked)  # type: ignore[misc]
                 masters[name].kill()
@@ -111,9 +111,9 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
             shutil.rmtree(tmp_path / "crawl/state/master-01")
             masters["master-01"].kill()
             await until(lambda: masters["master-01"].is_gone)
-            told = (await job.standing(units=False)).each_master
+            told = (await job.several.standing(units=False)).each_master
             assert [(one.name, one.state) for one in told] == [("master-00", "running"), ("master-01", "gone")]
-            agent = job.supervisor.agents["agent-01"]
+            agent = job.several.supervisor.agents["agent-01"]
             await until(lambda: agent.has_worked)
             agent.kill()
 
@@ -160,7 +160,7 @@ def test_a_domain_is_assigned_and_a_checkpoint_made_while_the_crawl_runs(tmp_pat
     with web_of_hosts(pages=40, latency=0.03) as web:
         job = by_masters(web, directory, masters=2)
 
-        async def steer(job: DividedCrawl) -> None:
+        async def steer(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 60)
             told = await asked_of(directory, Checkpoint("one"))
             assert "checkpoint one is kept" in told
@@ -176,7 +176,7 @@ def test_a_domain_is_assigned_and_a_checkpoint_made_while_the_crawl_runs(tmp_pat
         assert set(urls_in(directory / "logs/crawl.jsonl").values()) == {1}
         assert main(["checkpoint", str(directory), "--restore", "one"]) == 0
         again = options_for(web, directory, resume=True)
-        summary = asyncio.run(crawled(DividedCrawl([], again, tables=False)))
+        summary = asyncio.run(crawled(SupervisedCrawl([], again, tables=False)))
         assert (summary.state, summary.pages, summary.queued) == ("finished", HOSTS * 40, 0)
 
 

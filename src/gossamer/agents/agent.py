@@ -19,10 +19,11 @@ from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import bring_back, restored_lines
-from gossamer.crawls.figures import CrawlAtWork, RunFigures, UnitsAtWork
+from gossamer.crawls.figures import RunFigures, UnitsAtWork
 from gossamer.crawls.pulse import Sampler, claim_again, write_copies
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED
+from gossamer.crawls.work import CrawlAtWork
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph

@@ -30,7 +30,7 @@ from gossamer.values.agents import at_work, member
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.agents.crawl import DividedCrawl
+    from gossamer.agents.several import SeveralAgents
     from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
 
 # A checkpoint of all agents while they work: one state of the whole crawl, in which no URL is lost between two of them.
@@ -51,7 +51,7 @@ _PAUSE = 1.0
 _PATIENCE = 60.0
 
 
-async def checkpoint(crawl: "DividedCrawl", name: str) -> str:
+async def checkpoint(crawl: "SeveralAgents", name: str) -> str:
     """Keep the state of all agents under a name; returns the name. An empty one stands for the time.
 
     Raises:
@@ -124,7 +124,7 @@ def _remove(directory: Path, agents: Iterable[str], name: str) -> None:
 
 # Changes of the graph of a crawl of several agents while it works: judged as a whole, kept, and run by all agents from then on.
 #
-# Place in the flow: :mod:`gossamer.agents.crawl` keeps one object of this. An agent becomes another graph by beginning
+# Place in the flow: :mod:`gossamer.agents.several` keeps one object of this. An agent becomes another graph by beginning
 # again: all agents rest for a moment, as where domains change hands, and begin with the new wiring. So no URL is on its way
 # between an agent of the old graph and one of the new.
 

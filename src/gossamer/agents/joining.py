@@ -7,14 +7,28 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gossamer.agents.growth import BUSY, EACH, LOOK, WORTH, Growth, Load, RestSpacing, bounded, together, why_fixed
+from gossamer.agents.growth import (
+    AGAIN,
+    BUSY,
+    EACH,
+    LOOK,
+    WORTH,
+    Growth,
+    Load,
+    LoadGauge,
+    RestSpacing,
+    bounded,
+    together,
+    why_fixed,
+)
 from gossamer.engine.errors import FlowError
 from gossamer.frontier.limits import FrontierSheet
-from gossamer.values.agents import member
-from gossamer.values.errors import GossamerError
+from gossamer.values.agents import agent_name
+from gossamer.values.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.agents.crawl import DividedCrawl
+    from gossamer.agents.crawl import SupervisedCrawl
+    from gossamer.crawls.crawl import Crawl
 
 
 # When an agent that has little to do should get domains of one that is busy: a rule that is told how loaded each agent is.
@@ -103,8 +117,8 @@ def evened(
     return fresh
 
 
-# Agents that join a crawl of several at work, and leave it: as many as a person says, or as the rule of growth says. And domains
-# that go from a busy agent to an idle one.
+# Agents that join a crawl at work, and leave it: as many as a person says, or as the rule of growth says. And domains that go from
+# a busy agent to an idle one.
 #
 # Place in the flow: :mod:`gossamer.agents.crawl` has one; commands ask it, and it looks at the load of all agents. The crawl
 # then comes to rest, domains change hands (:mod:`roster`), and its agents go on.
@@ -113,21 +127,53 @@ def evened(
 class Joining:
     """Lets agents join and leave, and divides the domains more evenly."""
 
-    def __init__(self, crawl: "DividedCrawl") -> None:
+    def __init__(self, crawl: "SupervisedCrawl", growth: Growth | None = None) -> None:
         self._crawl = crawl
         spacing = RestSpacing()
-        self._growth = Growth(spacing)
+        self._growth = growth or Growth(spacing)
         self.balance = Balance(spacing)
         """Says how much of the web each agent should have."""
-        self._is_fixed = False
+        self._gauge: LoadGauge | None = None
+        self._stays = ""
+        """Why nobody joins but where a person says so; empty where somebody may."""
+        self._wish = 0
+        self._stirred = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<Joining {self._growth!r}>"
 
+    # -- what people ask
+
+    def stay(self, why: str) -> None:
+        """Let nobody join but where a person says so, for this reason."""
+        self._stays = why
+
+    def why_alone(self) -> str:
+        """Why nobody joins the only agent by himself; empty where somebody may, or several work."""
+        lone = self._crawl.lone
+        if lone is None or self._stays:
+            return self._stays if lone is not None else ""
+        if lone.exchange.is_on:
+            return "it exchanges URLs by files"
+        if lone.units.frontier.sheet.max_agents == 1:
+            return "no more are allowed"
+        if self._most(1) <= 1:
+            return "the machine has no core or no memory for another one"
+        return self._why_not(2)
+
     def check_number(self, number: int) -> None:
         """Refuse a number of agents that the crawl cannot have. Raises as :meth:`resize`."""
-        self._crawl.check_goes_on()
-        self._crawl.roster.with_number(self._crawl.graph, number)
+        if (lone := self._crawl.lone) is None:
+            self._crawl.several.check_number(number)
+            return
+        from gossamer.agents.membership import check_can_change
+        from gossamer.agents.orders import check_can_divide
+
+        if lone.is_stopping:
+            raise UsageError("the crawl is about to end; its agents stay as they are")
+        if number > 1:
+            check_can_divide(lone.graph, list(map(agent_name, range(number))), lone.directory)
+            check_can_change(lone.wiring, lone.directory)
 
     def resize(self, number: int) -> None:
         """Let the crawl have so many agents, in some seconds.
@@ -137,57 +183,90 @@ class Joining:
             WiringError: likewise.
         """
         self.check_number(number)
-        if number != len(self._crawl.supervisor.agents):
-            self._crawl.roster.want(self._crawl.graph, number)
-            self._crawl.rest()
+        if self._crawl.lone is None:
+            self._crawl.several.resize(number)
+        else:
+            self._wish = number
+            self._stirred.set()
 
-    def why_alone(self) -> str:
-        """Why nobody joins by himself. Several agents do not work alone."""
-        return ""
+    # -- looks at the load
 
     async def watch(self) -> None:
-        """Let agents join where those that work have no core left, and idle ones domains of busy ones, until it is cancelled."""
+        """Let agents join where those at work have no core left, and idle ones get domains of busy ones, until it is cancelled, or
+        the only agent has come to rest for others."""
         while True:
-            await asyncio.sleep(LOOK)
-            supervisor = self._crawl.supervisor
-            heard = {
-                name: agent.news.load
-                for name, agent in supervisor.agents.items()
-                if agent.news is not None and not agent.is_late
-            }
-            if not supervisor.is_resting and len(heard) == len(supervisor.agents):
-                self._look_at(time.monotonic(), heard)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK):
+                    await self._stirred.wait()
+            self._stirred.clear()
+            if (lone := self._crawl.lone) is None:
+                self._look_at(time.monotonic(), self._crawl.several.loads())
+            elif lone.working and (number := self._wish or self._wanted_beside(lone)) > 1:
+                if await self._crawl.hand_over(number):
+                    self._growth.postpone(time.monotonic())
+                    return
+                await self._try_later(number)
+
+    def _wanted_beside(self, lone: "Crawl") -> int:
+        """How many there should be in the place of the only one."""
+        if lone.exchange.is_on:
+            return 1
+        if self._gauge is None:
+            self._gauge = LoadGauge(lone)
+        now = time.monotonic()
+        return self._wanted(now, 1, self._gauge.read(now))
+
+    async def _try_later(self, number: int) -> None:
+        self._growth.postpone(time.monotonic())
+        if self._wish:
+            self._report(
+                f"the crawl did not come to rest, so {number} agents cannot share it yet; it tries again in {AGAIN:g} s"
+            )
+            await asyncio.sleep(AGAIN)
 
     def _look_at(self, now: float, loads: Mapping[str, Load]) -> None:
-        sheet, working = self._crawl.graph.sheet("frontier"), len(loads)
-        most = bounded(sheet, working) if isinstance(sheet, FrontierSheet) else working
-        if not self._is_fixed and (number := self._growth.hear(now, working, most, together(loads.values()))) > working:
+        """Decide on several agents, by their loads; none while they rest, or one of them has not told."""
+        if not loads:
+            return
+        several = self._crawl.several
+        if (number := self._wanted(now, len(loads), together(loads.values()))) > len(loads):
             self._growth.postpone(now)
-            self._let_join(number)
-        elif self._may_move and (capacities := self.balance.hear(now, loads, self._crawl.roster.capacities)):
+            several.resize(number)
+        elif several.may_move and (capacities := self.balance.hear(now, loads, several.roster.capacities)):
             self.balance.postpone(now)
             with contextlib.suppress(FlowError, GossamerError):  # then domains stay where they are
-                self._crawl.roster.weigh(self._crawl.graph, capacities)
-                self._crawl.rest()
+                several.roster.weigh(several.graph, capacities)
+                several.rest()
 
-    @property
-    def _may_move(self) -> bool:
-        """Domains may move without a person's word: the ring alone says whose they are, and no process has what others lack."""
-        crawl = self._crawl
-        if crawl.supervisor.is_stopping or crawl.supervisor.limit or crawl.roster.masters:
-            return False
-        return not any(member(text).place for text in crawl.roster.members) and not why_fixed(crawl.graph)
-
-    def _let_join(self, number: int) -> None:
-        """Let the crawl have so many, unless something is against it."""
-        why = why_fixed(self._crawl.graph)
-        try:
-            if not why:
-                self.resize(number)
-        except (FlowError, GossamerError) as error:
-            why = str(error)
-        if why:
-            self._is_fixed = True
-            self._crawl.report(
+    def _wanted(self, now: float, working: int, load: Load) -> int:
+        """How many agents there should be by the rule, unless something is against more of them, which is told once."""
+        if self._stays:
+            return working
+        number = self._growth.hear(now, working, self._most(working), load)
+        if number > working and (why := self._why_not(number)):
+            self._stays = why
+            self._report(
                 f"the processor is busy, and more agents could take a part of the hosts, but none joins: {why}"
             )
+            return working
+        return number
+
+    def _most(self, working: int) -> int:
+        """How many agents there may be."""
+        lone = self._crawl.lone
+        sheet = lone.units.frontier.sheet if lone is not None else self._crawl.several.graph.sheet("frontier")
+        return bounded(sheet, working) if isinstance(sheet, FrontierSheet) else working
+
+    def _why_not(self, number: int) -> str:
+        """Why nobody can join so that there are this many; empty where somebody can."""
+        lone = self._crawl.lone
+        if why := why_fixed(lone.graph if lone is not None else self._crawl.several.graph):
+            return why
+        try:
+            self.check_number(number)
+        except (FlowError, GossamerError) as error:
+            return str(error)
+        return ""
+
+    def _report(self, line: str) -> None:
+        (self._crawl.lone or self._crawl.several).report(line)

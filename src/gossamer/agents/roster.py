@@ -53,19 +53,6 @@ from gossamer.values.identity import utc_text
 _WANTED = "supervisor/wanted"
 
 
-def is_divided(options: CrawlOptions) -> bool:
-    """Whether several agents run a crawl with these options, or have run it before.
-
-    Raises:
-        CrawlDirectoryError: the names of its agents cannot be read.
-    """
-    if options.exchange == "files":
-        return False
-    if options.is_divided:
-        return True
-    return bool(options.resume and options.output and members_of(Path(options.output)))
-
-
 def want(directory: Path, number: int | None) -> None:
     """Note how many agents a crawl is to have as soon as it can; None: those that it has. Raises OSError."""
     note = directory / STATE_DIRECTORY / _WANTED

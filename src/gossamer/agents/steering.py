@@ -1,6 +1,6 @@
 """Steering of a crawl of several agents: what is asked of the crawl is asked of all, and their supervisor keeps what lasts.
 
-Place in the flow: :mod:`gossamer.agents.crawl` serves the crawl's control socket, as any crawl does, and answers here.
+Place in the flow: :mod:`gossamer.agents.several` serves the crawl's control socket, as any crawl does, and answers here.
 So commands need not know how many agents there are.
 """
 
@@ -68,13 +68,13 @@ from gossamer.values.url import host_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.agents.crawl import DividedCrawl
+    from gossamer.agents.several import SeveralAgents
 
 #: Seconds for a change of one agent: what leaves its graph finishes what it fetches first.
 LONGEST = 300.0
 
 
-async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+async def answer(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     """Do what is asked, and note what was changed.
 
     Raises:
@@ -87,7 +87,7 @@ async def answer(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
     return answered
 
 
-async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+async def _answered(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     match request:
         case Pause():
             await crawl.spread(request)
@@ -119,7 +119,7 @@ async def _answered(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return await _decided(crawl, request)
 
 
-async def _decided(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+async def _decided(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     """What a person has decided about a part of the crawl."""
     match request:
         case Assign():
@@ -131,7 +131,7 @@ async def _decided(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             return await _looked(crawl, request)
 
 
-async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+async def _looked(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     """The answer to a request that changes nothing."""
     match request:
         case Status():
@@ -162,7 +162,7 @@ async def _looked(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
             )
 
 
-async def _of_one(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
+async def _of_one(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     """The answer of one agent. What it changes holds until it begins again; what is to last is changed for the whole crawl.
 
     Raises:
@@ -177,7 +177,7 @@ async def _of_one(crawl: "DividedCrawl", request: ControlRequest) -> Answered:
     return answered
 
 
-async def _at_one(crawl: "DividedCrawl", request: ControlRequest, agent: str) -> Answered:
+async def _at_one(crawl: "SeveralAgents", request: ControlRequest, agent: str) -> Answered:
     """The answer of this agent. Raises as :func:`_of_one`."""
     working = crawl.supervisor.agents
     if agent not in working:
@@ -192,7 +192,7 @@ async def _at_one(crawl: "DividedCrawl", request: ControlRequest, agent: str) ->
         line.close()
 
 
-async def _of_each(crawl: "DividedCrawl", request: Suspend | Unsuspend) -> Done:
+async def _of_each(crawl: "SeveralAgents", request: Suspend | Unsuspend) -> Done:
     """What each agent that is at work has done. Raises as :func:`_of_one`."""
     check_unit(crawl.graph, request.unit)
     names = list(crawl.supervisor.agents)
@@ -200,7 +200,7 @@ async def _of_each(crawl: "DividedCrawl", request: Suspend | Unsuspend) -> Done:
     return Done(f"{'; '.join(sorted({one.text for one in done if isinstance(one, Done)}))} (all agents)")
 
 
-async def _instances_of_all(crawl: "DividedCrawl", request: ReadUnit) -> Told:
+async def _instances_of_all(crawl: "SeveralAgents", request: ReadUnit) -> Told:
     """The instances of a unit in all agents that answer."""
     check_unit(crawl.graph, request.name)
     lines = [agent.line for agent in crawl.supervisor.agents.values()]
@@ -220,13 +220,13 @@ def _begun_again(difference: Difference) -> Done:
     return Done(f"{difference.told} (all agents rest for some seconds, and begin again with it)")
 
 
-async def _changed(crawl: "DividedCrawl", request: Change) -> str:
+async def _changed(crawl: "SeveralAgents", request: Change) -> str:
     if request.by_form:
         check_values_of_form(crawl.graph, request.values)
     return await settings.change_values(crawl, request.values)
 
 
-async def standing_of_all(crawl: "DividedCrawl", process: int, *, units: bool) -> CrawlStanding:
+async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) -> CrawlStanding:
     """How the crawl stands, by all agents that answer."""
     supervisor = crawl.supervisor
     is_changing = supervisor.is_resting or not supervisor.has_begun
@@ -280,7 +280,7 @@ async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one v
     return standing
 
 
-async def _hosts_of_all(crawl: "DividedCrawl", names: "Sequence[str]") -> Told:
+async def _hosts_of_all(crawl: "SeveralAgents", names: "Sequence[str]") -> Told:
     """How hosts stand, each by the word of the agent that has it; without those of agents that do not answer."""
     division = crawl.roster.division(crawl.graph)
     parts: dict[str, list[str]] = {}

@@ -27,15 +27,14 @@ from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collect
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
-    from gossamer.agents.crawl import DividedCrawl
-    from gossamer.agents.growth import GrowingCrawl
+    from gossamer.agents.crawl import SupervisedCrawl
     from gossamer.crawls.crawl import Crawl
     from gossamer.crawls.options import CrawlOptions
     from gossamer.crawls.summary import Summary
     from gossamer.engine.wiring import Wiring
 
-    AnyCrawl = Crawl | DividedCrawl | GrowingCrawl
-    """A crawl with any number of agents."""
+    AnyCrawl = Crawl | SupervisedCrawl
+    """A crawl with any number of agents, or one that a program runs."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -190,17 +189,10 @@ def resume(
 
 def _job(
     seeds: Sequence[str], options: "CrawlOptions", wiring: "Wiring | None", settings: Mapping[str, Mapping[str, Any]]
-) -> "AnyCrawl":
-    """The crawl that these options ask for: in this process, until others join, or divided among several from the beginning."""
-    if options.resume or options.is_divided:
-        from gossamer.agents.crawl import DividedCrawl
-        from gossamer.agents.roster import is_divided
+) -> "SupervisedCrawl":
+    from gossamer.agents.crawl import SupervisedCrawl
 
-        if is_divided(options):
-            return DividedCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
-    from gossamer.agents.growth import GrowingCrawl
-
-    return GrowingCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
+    return SupervisedCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
 
 
 def run_job(
@@ -236,16 +228,10 @@ def run_job(
 
 def _tell_urls(job: "AnyCrawl") -> None:
     """Have a line told for each URL. Several agents keep their records to themselves, so that is said instead."""
-    from gossamer.agents.growth import GrowingCrawl
     from gossamer.cli.progress import url_teller
-    from gossamer.crawls.crawl import Crawl
     from gossamer.storage.logs import LOG_PATH
 
-    if isinstance(job, GrowingCrawl):
-        job.tell_each(url_teller(job))
-    elif isinstance(job, Crawl):
-        job.told = url_teller(job)
-    else:
+    if not job.tell_each(url_teller(job)):
         log = job.directory / LOG_PATH
         _say(f"--verbose prints no line for each URL when several agents crawl; read these lines in {log}")
 

@@ -20,7 +20,7 @@ from gossamer.crawls.companions import Companions, write_hosts
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import bring_back, refuse_without_ledger, restored_lines
 from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_work
-from gossamer.crawls.figures import CrawlAtWork, RunFigures
+from gossamer.crawls.figures import RunFigures
 from gossamer.crawls.live import LiveChanges, read_changes
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
@@ -30,7 +30,7 @@ from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED, RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
-from gossamer.crawls.work import HandingOver, RunLines
+from gossamer.crawls.work import CrawlAtWork, RunLines
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.clock import Clock
 from gossamer.engine.connector import Statistics
@@ -85,12 +85,10 @@ class Crawl(CrawlAtWork):
         self._companions = Companions(self.plan, self.options, report, has_tables=tables)
         self.fleet: Fleet | None = None
         self._changes: LiveChanges | None = None
-        self.handing_over = HandingOver(self)
-        """The way to rest, where several agents are to go on."""
         self.others: Others | None = None
         """Who lets other agents join. None where they cannot: a program runs it, in a process of its own."""
         self.told: Callable[[Record], None] | None = None
-        """Called with the record of each URL as soon as it is committed; to be set before the run."""
+        """Called with each record (:meth:`tell_each`)."""
         self.last_lines: tuple[str, ...] = ()
         """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
         self.connector_statistics: dict[str, Statistics] = {}
@@ -165,7 +163,7 @@ class Crawl(CrawlAtWork):
             async with self._companions.making_tables():
                 work = fleet.watch_over(running.work())
                 await self._work.until_done(work, running, self.units.frontier, self._attended())
-            if self.handing_over.is_done:
+            if self.is_handed_over:
                 return self.figures.summary()
             if not self._work.is_aborted:
                 await self.exchange.end(self.units)
@@ -245,6 +243,14 @@ class Crawl(CrawlAtWork):
         """The lines that were told while the crawl was at work; they are said once more at the end."""
         return self._lines.warnings
 
+    def tell_each(self, told: Callable[[Record], None]) -> bool:
+        """Call this with the record of each URL as soon as it is committed; to be said before the run. Others keep theirs to
+        themselves, so that nobody joins by himself."""
+        self.told = told
+        if self.others is not None:
+            self.others.stay("--verbose prints each URL")
+        return True
+
     def _tell_records(self) -> None:
         """Let the tally tell each record; a wiring may have none, or have it in another process."""
         if self.told is None:
@@ -270,26 +276,8 @@ class Crawl(CrawlAtWork):
 
     # -- steering
 
-    @property
-    def working(self) -> bool:
-        """Units are at work, so that there is progress to show, and the graph can be changed."""
-        return self._work.is_going and self.running is not None and self.running.has_begun
-
     def _torn(self) -> None:
         self._companions.abort()
-
-    @property
-    def is_paused(self) -> bool:
-        """A person has said so; that it comes to rest for others counts as nothing."""
-        return self.handing_over.is_paused
-
-    def pause(self) -> None:
-        """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
-        self.handing_over.pause()
-
-    def go_on(self) -> None:
-        """Go on after :meth:`pause`."""
-        self.handing_over.go_on()
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit, at once and for every later run.

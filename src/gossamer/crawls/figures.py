@@ -5,14 +5,13 @@ Place in the flow: the counters are the ledger's, the limits the frontier's; :mo
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from gossamer.crawls.control.waits import sizes_of, walked_sizes
-from gossamer.crawls.live import Suspensions
 from gossamer.crawls.pulse import WATCHED, Counts, Pulse
 from gossamer.crawls.summary import (
     Summary,
@@ -23,10 +22,8 @@ from gossamer.crawls.summary import (
     unique_documents,
     urls_elsewhere,
 )
-from gossamer.crawls.work import CrawlWork
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.errors import WiringError
-from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.fetcher.http import HttpModule
@@ -40,6 +37,9 @@ from gossamer.storage.commit.records import Tally
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.values.outcome import Outcome
+
+if TYPE_CHECKING:
+    from gossamer.crawls.work import CrawlWork
 
 # The units of a crawl that work in its own process, found by what they are.
 #
@@ -94,7 +94,7 @@ _OUTBOXES = frozenset({"outbox", "mass-mail", "file-outbox"})
 class RunFigures:
     """What a run has done, and how it stands."""
 
-    def __init__(self, directory: Path, units: UnitsAtWork, work: CrawlWork, began: float) -> None:
+    def __init__(self, directory: Path, units: UnitsAtWork, work: "CrawlWork", began: float) -> None:
         """`began` is a monotonic instant."""
         self._directory = directory
         self._units = units
@@ -207,90 +207,3 @@ class RunFigures:
     def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
         """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
         return [one for unit in self._units.providers(HostPoliteness) for one in unit.slowed(count)][:count]
-
-
-# The base of every crawl whose units work in its own process, whether it is the only agent or one of several.
-
-
-class CrawlAtWork:
-    """A graph at work, as those see it who steer it, count it and show it."""
-
-    def __init__(self, directory: Path, report: Callable[[str], None]) -> None:
-        """Nothing runs yet; `report` takes lines for people."""
-        self.directory = directory
-        self.running: RunningGraph | None = None
-        self._figures: RunFigures | None = None
-        self._work = CrawlWork(report, self._torn)
-        self.suspensions = Suspensions(lambda: self.graph_at_work)
-        """Its components that take up nothing now."""
-
-    def _torn(self) -> None:
-        """The work is torn off; what an heir runs beside it ends too."""
-
-    @property
-    def graph_at_work(self) -> RunningGraph:
-        """The graph that runs."""
-        assert self.running is not None, "it does not run yet"
-        return self.running
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of all its processes."""
-        return self.graph_at_work.whole
-
-    @property
-    def figures(self) -> RunFigures:
-        """What it has done, and how it stands."""
-        assert self._figures is not None, "it does not run yet"
-        return self._figures
-
-    @property
-    def units(self) -> UnitsAtWork:
-        """The units of its own process."""
-        return UnitsAtWork(self.graph_at_work)
-
-    @property
-    def ledger(self) -> RocksLedger:
-        """What keeps what must not be forgotten."""
-        return self.units.ledger
-
-    def providers(self, kind: type[U]) -> list[U]:
-        """The providers of this class at work in its own process."""
-        return self.units.providers(kind)
-
-    @property
-    def is_stopping(self) -> bool:
-        """It was told to end."""
-        return self._work.is_stopping
-
-    @property
-    def is_paused(self) -> bool:
-        """It asks for nothing more, since a person has said so."""
-        return self.units.frontier.is_paused
-
-    @property
-    def state_at_work(self) -> str:
-        """`running`, `paused` or `stopping`."""
-        return "stopping" if self.is_stopping else "paused" if self.is_paused else "running"
-
-    def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
-        self.suspensions.end()
-        self._work.stop()
-
-    def finish(self) -> None:
-        """End as a crawl does that has nothing left."""
-        self.suspensions.end()
-        self._work.finish()
-
-    def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept."""
-        self._work.abort()
-
-    def pause(self) -> None:
-        """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
-        self.units.frontier.pause()
-
-    def go_on(self) -> None:
-        """Go on after :meth:`pause`."""
-        self.units.frontier.go_on()

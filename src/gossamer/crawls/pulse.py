@@ -22,7 +22,7 @@ from gossamer.values.identity import utc_text
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
-    from gossamer.crawls.figures import CrawlAtWork
+    from gossamer.crawls.work import CrawlAtWork
 
 #: Seconds between two samples, and the seconds over which the speed is told.
 BEAT, SPAN = 1.0, 10.0

@@ -1,9 +1,9 @@
-"""The work of one run: how it begins, pauses and ends, how several agents take it over, and the lines that it tells people.
+"""The work of one run: how it begins, pauses and ends, how it comes to rest for others, and the lines that it tells people.
 
 Place in the flow: a crawl hands :class:`CrawlWork` the coroutine in which all units run; people and signals end it from
-outside, at any time. Autoscaling asks :class:`HandingOver` to bring the crawl of one process to rest, so that several agents go
-on with it; until it rests, the crawl can still end as any crawl does. :class:`RunLines` takes every line for the terminal and
-the run's log.
+outside, at any time. :class:`CrawlAtWork` is the base of every crawl whose units work in its own process. It may be brought to
+rest, so that others go on with it; until it rests, it can still end as any crawl does. :class:`RunLines` takes every line for
+the terminal and the run's log.
 """
 
 import asyncio
@@ -12,18 +12,19 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, TypeVar
 
+from gossamer.crawls.figures import RunFigures, UnitsAtWork
+from gossamer.crawls.live import Suspensions
 from gossamer.crawls.summary import option_name
 from gossamer.engine.component import Producer
+from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
 from gossamer.frontier.component import Frontier
 from gossamer.storage.json_lines import note_line
-from gossamer.storage.ledger.opening import ProcessLock
+from gossamer.storage.ledger.ledger import RocksLedger
 
-if TYPE_CHECKING:
-    from gossamer.crawls.control.standing import CrawlStanding
-    from gossamer.crawls.crawl import Crawl
+U = TypeVar("U")
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (fault 116).
 GRACE = 8.0
@@ -144,69 +145,123 @@ class CrawlWork:
             await frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
 
 
-# The hand-over to several agents: nothing is in flight, everything is committed.
+# The base of every crawl whose units work in its own process, whether it is the only agent or one of several.
 
-#: Seconds that what is in flight may take. A crawl goes on where one answer takes longer: nothing is cut off for this.
+#: Seconds that what is in flight may take before others go on with a crawl: where one answer takes longer, it goes on as it is.
 PATIENCE = 30.0
 
-#: Seconds between two looks.
+#: Seconds between two looks at whether anything is in flight.
 _LOOK = 0.05
 
 
-class BegunAlone(NamedTuple):
-    """What one process did of a run that several agents go on with."""
+class CrawlAtWork:
+    """A graph at work, as those see it who steer it, count it and show it."""
 
-    began: float
-    """The monotonic instant at which the run began."""
-    pages_before: int
-    """Pages of earlier runs."""
-    is_paused: bool
-    """A person has said so."""
-    standing: "CrawlStanding"
-    """How the crawl stood then."""
-    lock: ProcessLock
-    """That of the crawl's supervisor: nobody else may have the crawl in between."""
-
-
-class HandingOver:
-    """The way from work to rest."""
-
-    def __init__(self, crawl: "Crawl") -> None:
-        """The crawl works as ever."""
-        self._crawl = crawl
-        self._is_resting = False
+    def __init__(self, directory: Path, report: Callable[[str], None]) -> None:
+        """Nothing runs yet; `report` takes lines for people."""
+        self.directory = directory
+        self.running: RunningGraph | None = None
+        self._figures: RunFigures | None = None
+        self._work = CrawlWork(report, self._torn)
+        self.suspensions = Suspensions(lambda: self.graph_at_work)
+        """Its components that take up nothing now."""
         self.is_paused = False
-        """A person has said so; whoever goes on with the crawl begins so."""
-        self.is_done = False
-        """The crawl has ended at rest, and others are to go on with it."""
+        """It asks for nothing more, since a person has said so."""
+        self.is_handed_over = False
+        """It has ended at rest, and others are to go on with it."""
+        self._is_resting = False
+
+    def _torn(self) -> None:
+        """The work is torn off; what an heir runs beside it ends too."""
+
+    @property
+    def graph_at_work(self) -> RunningGraph:
+        """The graph that runs."""
+        assert self.running is not None, "it does not run yet"
+        return self.running
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all its processes."""
+        return self.graph_at_work.whole
+
+    @property
+    def figures(self) -> RunFigures:
+        """What it has done, and how it stands."""
+        assert self._figures is not None, "it does not run yet"
+        return self._figures
+
+    @property
+    def units(self) -> UnitsAtWork:
+        """The units of its own process."""
+        return UnitsAtWork(self.graph_at_work)
+
+    @property
+    def ledger(self) -> RocksLedger:
+        """What keeps what must not be forgotten."""
+        return self.units.ledger
+
+    def providers(self, kind: type[U]) -> list[U]:
+        """The providers of this class at work in its own process."""
+        return self.units.providers(kind)
+
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end."""
+        return self._work.is_stopping
+
+    @property
+    def working(self) -> bool:
+        """Units are at work, so that there is progress to show, and the graph can be changed."""
+        return self._work.is_going and self.running is not None and self.running.has_begun
+
+    @property
+    def state_at_work(self) -> str:
+        """`running`, `paused` or `stopping`."""
+        return "stopping" if self.is_stopping else "paused" if self.is_paused else "running"
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self.suspensions.end()
+        self._work.stop()
+
+    def finish(self) -> None:
+        """End as a crawl does that has nothing left."""
+        self.suspensions.end()
+        self._work.finish()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._work.abort()
 
     def pause(self) -> None:
-        """Ask for nothing more until :meth:`go_on`."""
+        """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
         self.is_paused = True
-        self._crawl.units.frontier.pause()
+        self.units.frontier.pause()
 
     def go_on(self) -> None:
-        """Ask again, or let the others do so."""
+        """Go on after :meth:`pause`, or let the others do so."""
         self.is_paused = False
         if not self._is_resting:
-            self._crawl.units.frontier.go_on()
+            self.units.frontier.go_on()
 
     async def rest(self) -> bool:
-        """End the crawl as soon as nothing is in flight, if it has more to do. False where it ended or goes on otherwise."""
-        crawl, frontier = self._crawl, self._crawl.units.frontier
+        """End as soon as nothing is in flight, if it has more to do, so that others go on with it. False where it ended or goes on
+        otherwise."""
+        frontier = self.units.frontier
         self._is_resting = True
         frontier.pause()
         until = time.monotonic() + PATIENCE
-        while crawl.working and not crawl.is_stopping and time.monotonic() < until:
+        while self.working and not self.is_stopping and time.monotonic() < until:
             if not frontier.metrics.snapshot()["in_flight"]:
                 if frontier.limit or not len(frontier.queues):
                     break  # it is about to end by itself
-                self.is_done = True
-                crawl.finish()
+                self.is_handed_over = True
+                self.finish()
                 return True
             await asyncio.sleep(_LOOK)
         self._is_resting = False
-        if crawl.working and not self.is_paused:
+        if self.working and not self.is_paused:
             frontier.go_on()
         return False
 

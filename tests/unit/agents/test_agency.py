@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.agents.crawl import DividedCrawl
+from gossamer.agents.crawl import SupervisedCrawl, is_divided
 from gossamer.agents.membership import check_can_change, with_number, with_places, without
 from gossamer.agents.orders import AgentOrders, agent_wiring, part_of
-from gossamer.agents.roster import Roster, is_divided
+from gossamer.agents.roster import Roster
 from gossamer.agents.shares import LEAST_BYTES, Borrower, lent
 from gossamer.agents.supervised import LONGEST_WAIT, MOST_VAIN, Restarts
 from gossamer.crawls.catalog import catalog
@@ -171,12 +171,12 @@ def test_a_number_of_agents_out_of_bounds_is_refused(agents: int) -> None:
 def test_what_cannot_be_divided_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     seeds = ["http://127.0.0.1:9/"]
     with pytest.raises(UsageError, match="concurrency 2 cannot be divided among 3"):
-        DividedCrawl(seeds, options(tmp_path, agents=3, concurrency=2))
+        SupervisedCrawl(seeds, options(tmp_path, agents=3, concurrency=2))
     with pytest.raises(UsageError, match="random walk"):
-        DividedCrawl(seeds, options(tmp_path, agents=2, strategy="random-walk"))
+        SupervisedCrawl(seeds, options(tmp_path, agents=2, strategy="random-walk"))
     finer = {"ledger": {"division": "host"}, "commit": {"max_per_domain": 5}}
     with pytest.raises(UsageError, match="leave out max_per_domain"):
-        DividedCrawl(seeds, options(tmp_path, agents=2), settings=finer)
+        SupervisedCrawl(seeds, options(tmp_path, agents=2), settings=finer)
     with pytest.raises(UsageError, match="one agent"):
         Crawl(seeds, options(tmp_path, agents=2))
     assert not (tmp_path / "crawl").exists()

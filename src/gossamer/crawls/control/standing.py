@@ -33,7 +33,7 @@ from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
-    from gossamer.crawls.figures import CrawlAtWork
+    from gossamer.crawls.work import CrawlAtWork
     from gossamer.frontier.component import Frontier
 
 

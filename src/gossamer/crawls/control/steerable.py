@@ -43,6 +43,10 @@ class Others(Protocol):
         """Let it have so many, in some seconds."""
         ...
 
+    def stay(self, why: str) -> None:
+        """Let nobody join but where a person says so, for this reason."""
+        ...
+
     def why_alone(self) -> str:
         """Why nobody joins by himself; empty where somebody may."""
         ...

@@ -25,7 +25,7 @@ from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import SetAside
 
 if TYPE_CHECKING:
-    from gossamer.crawls.figures import CrawlAtWork
+    from gossamer.crawls.work import CrawlAtWork
 
 
 # Sizes of the main data sets, and how fast they grow.

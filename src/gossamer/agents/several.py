@@ -1,0 +1,467 @@
+"""The agents of a crawl in processes of their own: checked, made, run by a supervisor, summed up.
+
+Place in the flow: :class:`gossamer.agents.crawl.SupervisedCrawl` has one where several agents work. What belongs to the crawl as
+a whole is done here: its directory, tables, followers, mirror, control socket, log and last words.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from gossamer.agents.checkpoints import GraphChanges
+from gossamer.agents.ended import ended, forget_end, note_end, summary_of_run
+from gossamer.agents.growth import Load, why_fixed
+from gossamer.agents.handing_over import told_of_assigned
+from gossamer.agents.lost import LostWork, told_of_missing
+from gossamer.agents.orders import is_renewed, place_turns, write_orders
+from gossamer.agents.rendezvous import meeting, supervisor_lock, take_over
+from gossamer.agents.roster import CrawlView, Roster
+from gossamer.agents.supervised import Starter
+from gossamer.agents.supervisor import AgentEnded, Supervisor
+from gossamer.crawls.companions import Companions
+from gossamer.crawls.control.resting import refuse_half_restored
+from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.damage import refuse_without_ledger
+from gossamer.crawls.directory import CrawlPlace
+from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.plan import CrawlPlan
+from gossamer.crawls.seeds import check_addresses
+from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing
+from gossamer.crawls.work import RunLines
+from gossamer.engine.clock import SystemClock
+from gossamer.engine.graph import Graph
+from gossamer.engine.sheet import change
+from gossamer.engine.wiring import Difference, Wiring
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.opening import ProcessLock, share_secret
+from gossamer.storage.logs import merge_logs
+from gossamer.storage.recovery import ensure_crawl_id
+from gossamer.storage.rewrite_journals import refuse_unfinished
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.agents import at_work, member
+from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.agents.joining import Joining
+    from gossamer.agents.line import AgentLine
+    from gossamer.crawls.control.standing import CrawlStanding
+    from gossamer.crawls.control.wire import Answered, ControlRequest
+
+
+class BegunAlone(NamedTuple):
+    """What one process did of a run that several agents go on with."""
+
+    began: float
+    """The monotonic instant at which the run began."""
+    pages_before: int
+    """Pages of earlier runs."""
+    is_paused: bool
+    """A person has said so."""
+    standing: "CrawlStanding"
+    """How the crawl stood then."""
+    lock: ProcessLock
+    """That of the crawl's supervisor: nobody else may have the crawl in between."""
+
+
+class SeveralAgents:
+    """Several agents that are ready to run a crawl. Making it checks everything and touches nothing."""
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        options: CrawlOptions,
+        wiring: Wiring | None,
+        settings: Mapping[str, Mapping[str, Any]],
+        report: Callable[[str], None],
+        others: "Joining",
+        *,
+        tables: bool,
+        begun: BegunAlone | None,
+    ) -> None:
+        """Check everything; without `tables`, rows stay in their logs. `begun` is what one process did of the run.
+
+        Raises:
+            UsageError: the options do not fit, or the crawl cannot be divided.
+            CrawlDirectoryError: the directory is in use or damaged.
+            FlowError: the graph cannot be.
+        """
+        self.options = options
+        self.plan = CrawlPlan(seeds, options, wiring, settings, None, ())
+        self.graph = self.plan.graph
+        """The graph of the whole crawl, with every unit's settings as they stand."""
+        self.seeds, self.directory = self.plan.seeds, self.plan.directory
+        self._lines = RunLines(self.directory, report, lambda: self.working)
+        self.roster = Roster(self.directory, self.graph, options, self.report)
+        self._place = CrawlPlace(self.directory, options)
+        self._place.check()
+        self.rewiring = GraphChanges(self.plan, self._place, self._check_members, goes_on=options.resume)
+        if options.resume:
+            refuse_half_restored(self.directory)
+            refuse_without_ledger(self.directory)
+            refuse_unfinished(self.directory)
+        elif options.accept_loss:
+            raise UsageError("--accept-loss goes on with a crawl; use it as gossamer resume DIR --accept-loss")
+        self._companions = Companions(self.plan, options, report, has_tables=tables)
+        self._supervisor: Supervisor | None = None
+        self._folder = Path()
+        self._starter = Starter(self._folder)
+        self._begun = begun
+        self._had_begun = False
+        self._began = 0.0
+        self.others = others
+        self._is_told_to_stop = False
+        self._is_torn = False
+        self._pages_before = 0
+        self._losses: list[LostWork] = []
+        self._view = CrawlView(self.directory, self.roster, lambda: self.standing(units=False), self.report)
+        if begun is not None:
+            self._view.latest = begun.standing
+        self.last_lines: tuple[str, ...] = ()
+        """What was told of the end. Filled in at the end of the run."""
+
+    def __repr__(self) -> str:
+        return (
+            f"<SeveralAgents of {', '.join(self.seeds)} among {len(self.roster.members)} agents into {self.directory}>"
+        )
+
+    # -- the run
+
+    async def run(self) -> Summary:
+        """Crawl to the end, or to :meth:`stop`."""
+        self._began = time.monotonic() if self._begun is None else self._begun.began
+        await check_addresses(self.seeds, self.graph, self.options, self.report)
+        made = self._place.make(self.plan.kept(self.graph), self.graph, self._note)
+        held = contextlib.ExitStack()
+        vain = False
+        try:
+            lock = supervisor_lock(self.directory) if self._begun is None else self._begun.lock
+            held.callback(lock.close)
+            self._folder = held.enter_context(
+                meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
+            )
+            self._starter = Starter(self._folder)
+            if self.options.resume:
+                # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
+                await self.roster.prepare(self.graph, self._folder)
+                so_far = ended(self.directory, self.roster.members).standing.pages
+                self._pages_before = so_far if self._begun is None else self._begun.pages_before
+                self._note()
+                self._place.write(self.plan.kept(self.graph), self.graph)
+            else:
+                share_secret(self.directory / STATE_DIRECTORY)
+            forget_end(self.directory)
+            ensure_crawl_id(self.directory, SystemClock().now())
+            await self._work()
+            summary = self._summed()
+            self._had_begun = self.has_begun or summary.fetched > 0  # agents may end before they were asked for news
+            vain = made and came_to_nothing(summary)
+            self._tell_end(summary, is_kept=not vain)
+            note_end(self.directory, summary)
+        finally:
+            await self._starter.close()
+            held.close()
+            await self._companions.feed_rest()
+            if vain:
+                self.report(self._place.told_vain)
+            self._place.settle(made, self.has_begun and not vain)
+        if not self._is_torn and not vain:
+            summary = summary.with_failure(await self._companions.finish())
+        return summary
+
+    @property
+    def has_begun(self) -> bool:
+        """An agent was at work, so that there may be something to keep, whatever came after."""
+        return self._had_begun or (self._supervisor is not None and self._supervisor.has_begun)
+
+    async def _work(self) -> None:
+        """Let the agents work; where people ask for others, these go on when domains have changed hands."""
+        has_other_wiring = is_renewed(self._folder, self.graph.wiring, self.roster.masters)
+        self._engage()
+        if self.options.resume:
+            await self._take_over(has_other_wiring=has_other_wiring)
+        await self._companions.start()
+        async with self._companions.making_tables(), self._attended():
+            while True:
+                await self._worked()
+                members = self.roster.take_wish()
+                if members is None or self._is_told_to_stop or self.supervisor.limit:
+                    return
+                await self._change(members)
+
+    async def _worked(self) -> None:
+        """Let the agents work until they rest or end; where they cannot begin with a new graph, with the one before."""
+        before = self.rewiring.take_before()
+        try:
+            await self.supervisor.work()
+        except AgentEnded as error:
+            if before is None or self.supervisor.has_begun:
+                raise
+            self.report(f"the change of the graph is taken back: {error}")
+            self.graph = self.rewiring.take_back(before)
+            self._engage()
+            await self.supervisor.work()
+
+    async def _take_over(self, *, has_other_wiring: bool) -> None:
+        """Take over agents that are at work; they rest first where the crawl is to have others, or another wiring."""
+        names = await take_over(self.supervisor, self.directory)
+        if names:
+            self.report(f"{' and '.join(names)} went on without a supervisor, and have one again")
+            if has_other_wiring:
+                self.roster.renew()
+        if self.roster.is_wishing:
+            self.rest()
+
+    def _engage(self) -> None:
+        """Make a supervisor of the agents that the crawl has."""
+        before = self._supervisor
+        self._had_begun = self.has_begun
+        self.roster.look_at_left()
+        self._orders = self.roster.orders(self.graph, self._folder)
+        turns = place_turns(self.graph)
+        self._supervisor = Supervisor(
+            self._orders, self._starter, self.report, turns=turns, lets_go=self._lets_go, loses=self._loses
+        )
+        self._limit_by_frontier()
+        if (was := before or self._begun) is not None:
+            self._supervisor.is_paused = was.is_paused
+        if self._is_told_to_stop:
+            self._supervisor.stop()
+
+    async def _change(self, members: tuple[str, ...]) -> None:
+        """Let the crawl, which rests, have other agents."""
+        merge_logs(self.directory, self.roster.members)
+        self._losses += await self.roster.begin_lost_again(self.graph)
+        await self.roster.change(self.graph, self._folder, members)
+        self._engage()
+
+    def _check_members(self, graph: Graph) -> None:
+        self.roster.check(graph, self.roster.members)
+
+    def _lets_go(self, agent: str) -> bool:
+        if is_leaving := self.roster.let_go(self.graph, agent):
+            self._starter.prepare(self.roster.soon)
+        return is_leaving
+
+    def _loses(self, agent: str) -> bool:
+        return self.roster.lose(self.graph, agent)
+
+    def rest(self) -> None:
+        """Let all agents come to rest, for what was asked of :attr:`roster`; those who go on load the program meanwhile."""
+        self.supervisor.rest()
+        self._starter.prepare(self.roster.soon)
+
+    # -- who works
+
+    def check_number(self, number: int) -> None:
+        """Refuse a number of agents that the crawl cannot have, by a UsageError or a WiringError."""
+        self.check_goes_on()
+        self.roster.with_number(self.graph, number)
+
+    def resize(self, number: int) -> None:
+        """Let the crawl have so many agents, in some seconds; :meth:`check_number` has passed them."""
+        if number != len(self.supervisor.agents):
+            self.roster.want(self.graph, number)
+            self.rest()
+
+    def loads(self) -> dict[str, Load]:
+        """How loaded each agent is; none while they rest, or while one of them has not told."""
+        agents = self.supervisor.agents
+        heard = {name: one.news.load for name, one in agents.items() if one.news is not None and not one.is_late}
+        return heard if len(heard) == len(agents) and not self.supervisor.is_resting else {}
+
+    @property
+    def may_move(self) -> bool:
+        """Domains may move without a person's word: the ring alone says whose they are, and no process has what others lack."""
+        if self.supervisor.is_stopping or self.supervisor.limit or self.roster.masters:
+            return False
+        return not any(member(text).place for text in self.roster.members) and not why_fixed(self.graph)
+
+    def assign(self, agents: Mapping[str, str]) -> str:
+        """Give domains to agents: at once where nobody has them, in some seconds where they move; returns what was done, in words.
+
+        Raises:
+            UsageError: that cannot be, or the crawl is about to end. Nothing has changed.
+        """
+        self.check_goes_on()
+        later = self.roster.assign(self.graph, agents)
+        if later:
+            self.roster.renew()
+            self.rest()
+        return told_of_assigned(agents, later, "(all agents rest for some seconds, and go on)")
+
+    def _note(self) -> None:
+        """Note who the agents are, and what follows the crawl, for this run and every later one."""
+        self.roster.write()
+        self._companions.register()
+
+    def _limit_by_frontier(self) -> None:
+        self.roster.limit(self.supervisor, self.graph, self._began)
+
+    @contextlib.asynccontextmanager
+    async def _attended(self) -> AsyncIterator[None]:
+        """While the block runs, the crawl can be steered from outside, and it is known how it stands."""
+        control = ControlServer(self.directory, self._steer, self.report)
+        watches = [self._view.watch(lambda: self.supervisor), self.others.watch()]
+        tasks = [asyncio.create_task(watch) for watch in watches]
+        try:
+            await control.start()
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await control.stop()
+
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        from gossamer.agents.steering import answer
+
+        return await answer(self, request)
+
+    # -- the end
+
+    def _summed(self) -> Summary:
+        """The summary of the run, by the agents' ledgers."""
+        summary = summary_of_run(
+            self.directory,
+            self.roster.members,
+            self._orders.names,
+            limit=self.supervisor.limit,
+            is_stopping=self.supervisor.is_stopping,
+            pages_before=self._pages_before,
+            seconds=time.monotonic() - self._began,
+        )
+        if self._losses and summary.state == "finished" and (told := told_of_missing(self.directory, self._losses)):
+            self.report(told)
+            return msgspec.structs.replace(summary, state="incomplete")
+        return summary
+
+    def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
+        merge_logs(self.directory, self.roster.members)
+        ending = RunEnding(self.directory, self.seeds, has_lingered=summary.state == "incomplete")
+        self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
+        for line in self.last_lines:
+            self.report(line)
+
+    # -- what it tells, and how it is steered
+
+    def report(self, line: str) -> None:
+        """Tell a line; one of while the crawl was at work is said once more at the end."""
+        self._lines.tell(line)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """The lines that were told while the crawl was at work; they are said once more at the end."""
+        return self._lines.warnings
+
+    @property
+    def supervisor(self) -> Supervisor:
+        assert self._supervisor is not None, "it does not run yet"
+        return self._supervisor
+
+    @property
+    def working(self) -> bool:
+        """There is progress to show."""
+        return self._view.latest is not None
+
+    @property
+    def troubled(self) -> int:
+        """Pages that were kept but could not be processed in full; each row of the log says why."""
+        return ended(self.directory, self.roster.members).troubled
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
+        self._is_told_to_stop = True
+        if self._supervisor is not None:
+            self._supervisor.stop()
+
+    def abort(self) -> None:
+        """Stop at once: what is in flight is dropped, what is committed is kept."""
+        self._is_told_to_stop = self._is_torn = True
+        self._companions.abort()
+        if self._supervisor is not None:
+            self._supervisor.abort()
+
+    async def spread(self, request: "ControlRequest") -> None:
+        """Tell all agents to pause, or to go on; one that comes back later is told then."""
+        await self.supervisor.pause(request)
+
+    def line_to(self, host: str) -> "AgentLine":
+        """The line to the agent that a host belongs to."""
+        agents = self.supervisor.agents
+        owner = self.roster.division(self.graph).owner(host)
+        return (agents.get(owner) or next(iter(agents.values()))).line
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a unit in all agents, at once and for every later run.
+
+        Raises:
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
+            UsageError: the change cannot be kept, or what it sets cannot be divided among the agents.
+        """
+        before = self.graph.sheet(unit)
+        after = change(before, settings, running=True)
+        new = msgspec.to_builtins(after)
+        given = {name: new[name] for name in settings}
+        self.roster.check_settings(self.graph.with_settings(unit, given, after))
+        if not self.supervisor.is_resting:  # who begins again reads it then
+            await self.supervisor.giving.give(unit, given)
+        self.graph = self.graph.with_settings(unit, given, after)
+        try:
+            self._place.write(self.plan.kept(self.graph), self.graph)
+            write_orders(self._folder, self._orders, self.graph.wiring, self.roster.masters)
+        except OSError as error:
+            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+        if unit == "frontier":
+            self._limit_by_frontier()
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph, now and for every later run: all agents rest for a moment, and begin again with it.
+
+        Raises:
+            FlowError: the change does not fit. Nothing has changed.
+            UsageError: several agents cannot run the graph, it cannot be kept, or the crawl is about to end. Likewise.
+        """
+        return self._begin_again(self.rewiring.planned(self.graph, change))
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change. Raises as it."""
+        return Difference.between(self.graph.wiring, self.rewiring.planned(self.graph, change).wiring)
+
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back. Raises as :meth:`rewire`."""
+        return self._begin_again(self.rewiring.undone(self.graph), is_undone=True)
+
+    def _begin_again(self, graph: Graph, *, is_undone: bool = False) -> Difference:
+        self.check_goes_on()
+        difference = self.rewiring.keep(self.graph, graph, is_undone=is_undone)
+        self.graph = graph
+        self.roster.renew()
+        self.rest()
+        return difference
+
+    def check_goes_on(self) -> None:
+        """Refuse to begin again where the crawl is about to end, by a UsageError."""
+        if self.supervisor.is_stopping or self.supervisor.limit:
+            raise UsageError("the crawl is about to end; its agents stay as they are")
+
+    @property
+    def pace(self) -> tuple[float, int]:
+        """Seconds of this run, and pages of earlier ones."""
+        return time.monotonic() - self._began, self._pages_before
+
+    def glance(self) -> "CrawlStanding":
+        """How it stood a moment ago."""
+        assert self._view.latest is not None
+        return self._view.latest
+
+    async def standing(self, *, units: bool) -> "CrawlStanding":
+        """How it stands, all agents added up."""
+        from gossamer.agents.steering import standing_of_all
+
+        return await standing_of_all(self, os.getpid(), units=units)
