@@ -16,7 +16,7 @@ from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
 from gossamer.frontier.traps.template import LearntTemplates
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.links import JoinCache, resolve_links
-from gossamer.simweb import SimWeb, traps
+from gossamer.simweb import SimWeb, render
 from gossamer.simweb.site import Conditions, Role
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Family, Task
@@ -133,7 +133,7 @@ def crawl(web: SimWeb, *, cut: bool = True, most: int = 20_000, start: str = "")
 def _is_trap(web: SimWeb, task: Task) -> bool:
     door, target = web.door(task.host), path_of(task.url)
     assert door is not None
-    return traps.belongs(door.host.trap, target) and (door.host.trap != "soft404" or target.startswith("/missing"))
+    return render.is_in_trap(door.host.trap, target) and (door.host.trap != "soft404" or target.startswith("/missing"))
 
 
 def _is_page(web: SimWeb, task: Task) -> bool:

@@ -58,7 +58,7 @@ def test_a_breach_of_a_contract_is_noticed(tmp_path: Path, contract: str, module
     ("contract", "module", "line"),
     [
         ("layers", "cli/extra.py", "from gossamer import crawls, values"),
-        ("layers", "recrawl/commands.py", "import gossamer.cli.telling"),
+        ("layers", "recrawl/commands.py", "import gossamer.cli.saying"),
         ("core", "storage/politely.py", "import gossamer.frontier.contract"),
         ("door", "engine/inside.py", "from gossamer._version import __version__"),
         ("libcurl", "fetcher/other.py", "import pycurl"),

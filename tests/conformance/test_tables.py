@@ -12,8 +12,7 @@ import _duckdb
 import msgspec
 import pytest
 
-from gossamer.query.item_files import ItemFile
-from gossamer.query.item_rows import ItemLayout
+from gossamer.query.item_files import ItemFile, ItemLayout
 from gossamer.storage.tables.catalog import shipped
 from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark, FeedPlace
 from gossamer.testing import check_feed_consumer, check_table

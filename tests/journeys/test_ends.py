@@ -18,8 +18,8 @@ from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.frontier.limits import CrawlLimits, CrawlTotals
 from gossamer.testing.clock import HUNG_AFTER
-from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.fetching import FakeDns, Zone
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

@@ -20,8 +20,8 @@ from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.clock import HUNG_AFTER
-from gossamer.testing.fakedns import FakeDns
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
+from gossamer.testing.fetching import FakeDns
 from gossamer.values.errors import UsageError
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")

@@ -15,8 +15,7 @@ from click.testing import CliRunner
 from gossamer.cli.main import commands
 from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, robots, serve
 from gossamer.simweb.audit import Audit, AuditOptions, audit, to_json, to_svg, to_text
-from gossamer.simweb.expected import expected_pages
-from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.graph import WebGraph, expected_pages
 from gossamer.simweb.log import LogError, read_entries
 from gossamer.testing.clock import HUNG_AFTER
 

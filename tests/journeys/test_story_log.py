@@ -12,8 +12,8 @@ from gossamer.analysis.why import Story, story_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
-from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.fetching import FakeDns, Zone
 
 WORDS = " ".join(f"Sentence {number} of a page about rivers and those who cross them." for number in range(80))
 

@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.analysis.watching import CrawlWatch
+from gossamer.analysis.watching import CrawlWatch, combined, read_samples, speeds
 from gossamer.cli.main import main
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
-from gossamer.query.samples import combined, read_samples, speeds
 from gossamer.storage.tables.row_tables import SampleRow
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.simweb import SimWeb, WebSpec, robots
-from gossamer.simweb.expected import allowed_pages, expected_pages
-from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.graph import WebGraph, allowed_pages, expected_pages
 from gossamer.simweb.pages import PageKind, path_of
 from gossamer.simweb.site import Conditions, Role
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
-from gossamer.simweb.expected import expected_pages
-from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.graph import WebGraph, expected_pages
 
 #: Hosts of each round.
 HOSTS = 200

@@ -25,7 +25,7 @@ from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.exact import SAID, powers
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.triple_server import TripleServer
+from gossamer.testing.feeding import TripleServer
 
 #: Kills of one round, before its crawl may end.
 KILLS_OF_A_ROUND = 5

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.saying import say_lines
+from gossamer.cli.saying import say_lines, tell
 from gossamer.cli.steering import pairs_of
-from gossamer.cli.telling import tell
 
 if TYPE_CHECKING:
     from gossamer.agents.merging import Merged

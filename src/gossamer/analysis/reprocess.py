@@ -1,10 +1,10 @@
 """Processors over the stored archive, without a request: the stages between fetch and commit, run again.
 
 Place in the flow: `gossamer reprocess` and the Python interface call :func:`reprocess`. The wiring of the crawl, or another one, is
-cut at both ends (:mod:`gossamer.analysis.replayed_wiring`): a producer that reads visits out of the archive stands where fetch was,
-a consumer that writes rows where commit was. Stages that remember other pages (content-seen, URL-seen) are left out: what they
-decided is in the tables. Near-duplicates are compared anew, in the order of the archive, since texts may be read otherwise. Then
-the tables are switched to the new rows at once (:mod:`gossamer.query.table_rewrites`).
+cut at both ends (:func:`between`): a producer that reads visits out of the archive stands where fetch was, a consumer that writes
+rows where commit was. Stages that remember other pages (content-seen, URL-seen) are left out: what they decided is in the tables.
+Near-duplicates are compared anew, in the order of the archive, since texts may be read otherwise. Then the tables are switched to
+the new rows at once (:mod:`gossamer.query.table_rewrites`).
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.crawlers import gathered
-from gossamer.analysis.replayed_wiring import RULINGS, between, with_processors, without_handlers
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.control.client import holder
 from gossamer.crawls.directory import read_wiring
@@ -30,12 +29,12 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import Consumer, Producer
 from gossamer.engine.ends import In, Out
-from gossamer.engine.errors import UnknownName
+from gossamer.engine.errors import UnknownName, WiringError
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.sheet import NoSettings
+from gossamer.engine.sheet import NoSettings, nearest
 from gossamer.engine.unit import Provider
-from gossamer.engine.wiring import Wiring
+from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.archived import archived_visit
 from gossamer.query.convert import convert
@@ -50,7 +49,7 @@ from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.identity import utc_text
 from gossamer.values.outcome import TRANSIENT, Outcome
 from gossamer.values.task import DONE, Answer, Disposition, RetryDecision
-from gossamer.values.visit import Visit
+from gossamer.values.visit import HTML_TYPES, Visit
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
@@ -291,3 +290,121 @@ def _rows(append: Callable[[list[Visit]], object]) -> type[Consumer[NoSettings]]
             append(visits)
 
     return Rows
+
+
+#: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
+REMEMBERING = frozenset({"content-seen", "url-seen"})
+
+#: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
+FINGERPRINTS = 1_000_000
+
+#: The provider that says of an answer whether it was the last of its page, by its name in the catalog.
+RULINGS = "archived-rulings"
+
+
+def between(wiring: Wiring) -> Wiring:
+    """The stages between fetch and commit, with the archive before them and rows behind.
+
+    Raises:
+        WiringError: there are none.
+    """
+    chain = _chain(wiring)
+    if not chain:
+        raise WiringError(f"{wiring.source}: no stage stands between a component that uses 'fetch' and 'commit'")
+    components = {"replay": ComponentPlan(use="archive-visits", ports={"visits": "stage-0"})}
+    for number, name in enumerate(chain):
+        ports = {"inbox": f"stage-{number}", "outbox": f"stage-{number + 1}"}
+        components[name] = msgspec.structs.replace(wiring.components[name], ports=ports, process=MAIN_PROCESS)
+    components["rows"] = ComponentPlan(use="visit-rows", ports={"visits": f"stage-{len(chain)}"})
+    connectors = {f"stage-{number}": ConnectorPlan(address="fused:") for number in range(len(chain) + 1)}
+    connectors["stage-0"] = ConnectorPlan()
+    providers: dict[str, ProviderPlan] = {}
+    for name in chain:
+        _take(wiring, wiring.components[name].providers, providers)
+    return Wiring(providers, connectors, components, "Stages over a stored archive", wiring.source)
+
+
+def _chain(wiring: Wiring) -> list[str]:
+    """The stages from fetch to commit in data order, without those that remember other pages."""
+    by_inbox = {plan.ports.get("inbox"): name for name, plan in wiring.components.items()}
+    connector = next((p.ports.get("visits") for p in wiring.components.values() if p.use == "fetch"), None)
+    chain: list[str] = []
+    while connector is not None and (name := by_inbox.get(connector)) is not None:
+        stage = wiring.components[name]
+        if stage.use == "commit" or name in chain:
+            break
+        if stage.use not in REMEMBERING:
+            chain.append(name)
+        connector = stage.ports.get("outbox")
+    return chain
+
+
+def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPlan]) -> None:
+    """Providers that roles name, and those that these use."""
+    for bound in roles.values():
+        for names in [bound] if isinstance(bound, str) else bound.values():
+            for name in [names] if isinstance(names, str) else names:
+                if name in wiring.providers and name not in taken:
+                    taken[name] = _at_rest(wiring.providers[name])
+                    _take(wiring, taken[name].providers, taken)
+
+
+def _at_rest(plan: ProviderPlan) -> ProviderPlan:
+    """The stand-in for a provider while nothing is fetched and the ledger belongs to the crawl; most stand for themselves."""
+    if plan.use == "politeness":
+        return ProviderPlan(RULINGS)
+    if plan.use != "ledger-fingerprints":
+        return plan
+    capacity = min(FINGERPRINTS, int(plan.settings.get("capacity", FINGERPRINTS)))
+    return ProviderPlan("memory-fingerprints", settings={"capacity": capacity})
+
+
+def without_handlers(wiring: Wiring) -> Wiring:
+    """The wiring of a crawl with a spider as it would be without one."""
+    components = {
+        name: msgspec.structs.replace(
+            plan, use="process", providers={role: one for role, one in plan.providers.items() if role != "handlers"}
+        )
+        if plan.use == "handling-process"
+        else plan
+        for name, plan in wiring.components.items()
+    }
+    return msgspec.structs.replace(wiring, components=components)
+
+
+def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:
+    """The wiring with these processors alone; all of its own where none is named.
+
+    Raises:
+        UsageError: neither the wiring nor the catalog has one of this name.
+    """
+    stage = wiring.components.get("process")
+    if not wanted or stage is None:
+        return wiring
+    bound = stage.providers.get("processors", {})
+    table = _by_mime(bound)
+    chosen: dict[str, list[str]] = {}
+    providers = dict(wiring.providers)
+    for text in wanted:
+        mime, _, name = text.rpartition("=")
+        mimes = [mime] if mime else [one for one, names in table.items() if name in names] or sorted(HTML_TYPES)
+        if name not in providers:
+            if name not in catalog.names("providers"):
+                known = sorted({*catalog.names("providers"), *(n for names in table.values() for n in names)})
+                raise UsageError(f"there is no processor {name!r}{nearest(name, known)}")
+            providers[name] = ProviderPlan(use=name)
+        for one in mimes:
+            chosen.setdefault(one, []).append(name)
+    settings = dict(stage.settings)
+    if "isolated" in settings:
+        here = {name for names in chosen.values() for name in names}
+        settings["isolated"] = [name for name in settings["isolated"] if name in here]
+    stage = msgspec.structs.replace(stage, providers={**stage.providers, "processors": chosen}, settings=settings)
+    return msgspec.structs.replace(wiring, providers=providers, components={**wiring.components, "process": stage})
+
+
+def _by_mime(bound: str | Mapping[str, str | list[str]]) -> dict[str, list[str]]:
+    """MIME type -> processors, as a wiring binds them."""
+    if isinstance(bound, str):
+        return {}
+    return {mime: [names] if isinstance(names, str) else names for mime, names in bound.items()}

@@ -96,7 +96,7 @@ def make_crawl(
     """
     options = dict(made.options)
     if not isinstance(options.get("item_columns", ()), str | list | tuple):
-        from gossamer.query.item_rows import columns_of  # few crawls have item files
+        from gossamer.query.item_files import columns_of  # few crawls have item files
 
         options["item_columns"] = columns_of(options["item_columns"])
     catalog = shipped_catalog()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gossamer.cli.leaving import Leaving
 from gossamer.cli.options import (
     OptionsInGroups,
     config_seeds,
@@ -21,8 +20,7 @@ from gossamer.cli.options import (
     read_sets,
     resume_options,
 )
-from gossamer.cli.saying import say_json
-from gossamer.cli.telling import tell, unwritten
+from gossamer.cli.saying import Leaving, say_json, tell, unwritten
 from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collector
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.telling import tell
+from gossamer.cli.saying import tell
 from gossamer.engine import processes
 from gossamer.values.errors import UsageError
 
@@ -43,14 +43,14 @@ def dashboard(directories: tuple[str, ...], address: str, certificate: str, key:
     DIR is a crawl, or a folder with crawls; without any, the crawls in the current folder are shown. The crawls may run or rest,
     and do not notice. Each line that is printed is an address: the first opens everything, the second shows and changes nothing.
     """
-    from gossamer.dashboard.serving import read_address
+    from gossamer.dashboard.app import read_address
 
     listening = read_address(address, certificate, key, is_open=without_tls)
     places = [Path(name) for name in directories or (".",)]
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place} is not a directory; name a crawl, or a folder with crawls")
-    from gossamer.dashboard.serving import serve
+    from gossamer.dashboard.app import serve
 
     serve(places, listening, _tell)
     return 0
@@ -81,7 +81,7 @@ def check_dashboard(address: str | None) -> None:
         UsageError: the address does not do.
     """
     if address is not None:
-        from gossamer.dashboard.serving import read_address
+        from gossamer.dashboard.app import read_address
 
         read_address(address)
 
@@ -109,7 +109,7 @@ async def _shown(job: "AnyCrawl", address: str, told: list[str]) -> None:
     while not job.working:
         await asyncio.sleep(LOOK)
     child = await processes.begun(
-        "gossamer.dashboard.serving", str(job.directory), address, stderr=asyncio.subprocess.DEVNULL
+        "gossamer.dashboard.app", str(job.directory), address, stderr=asyncio.subprocess.DEVNULL
     )
     assert child.stdin is not None and child.stdout is not None
     try:

@@ -15,8 +15,7 @@ import click
 import msgspec
 
 from gossamer.cli.crawl import run_interruptible
-from gossamer.cli.leaving import Leaving
-from gossamer.cli.saying import say_json
+from gossamer.cli.saying import Leaving, say_json
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import all_options

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.output import tell_damage
-from gossamer.cli.telling import tell, tell_plain
+from gossamer.cli.saying import tell, tell_plain
 from gossamer.query.contract import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS, WORDS_FORMS
 from gossamer.values.errors import UsageError
 

@@ -1,21 +1,22 @@
-"""`gossamer fetch`: one fetch as a crawl would make it, told in full.
+"""`gossamer fetch`: one fetch as a crawl would make it, told in full; and `gossamer inspect`.
 
-Place in the flow: the command line's door to the protocol modules, beside `crawl`.
+Place in the flow: the command line's door to the protocol modules, beside `crawl`. `inspect` and `gossamer rdf` take their
+documents from here: a URL, a file, or standard input.
 """
 
 import asyncio
+import mimetypes
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from gossamer.analysis.inspecting import Inspecting, looks_like_urls
-from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
+from gossamer.analysis.inspecting import Inspecting, answer_of, looks_like_urls
 from gossamer.cli.options import options_named, read_options
-from gossamer.cli.saying import say_bytes, say_json
-from gossamer.cli.telling import shown, tell
+from gossamer.cli.saying import say_bytes, say_json, shown, tell
 from gossamer.crawls.fetching import Fetching
 from gossamer.crawls.identity import token_of, user_agent
 from gossamer.crawls.machine import loop_factory
@@ -23,7 +24,8 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.documents.charset import sniff, to_utf8
 from gossamer.engine.sheet import show_bytes
 from gossamer.values import body as bodies
-from gossamer.values.errors import UsageError
+from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.url import canonical
 from gossamer.values.visit import Response, Timings, sha1_base32
 
 #: The options of a crawl that a single fetch has, too.
@@ -238,3 +240,47 @@ def _given(documents: tuple[str, ...], content_type: str) -> Iterator[tuple[str,
             yield from ((line.decode(), None) for line in content.split())
         else:
             yield NAMELESS, content
+
+
+#: Name of a document that came by standard input, where no base was given.
+NAMELESS = "about:blank"
+
+
+async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
+    """The canonical form of a URL, and the answer to one request for it.
+
+    Raises:
+        UsageError: it is no URL.
+    """
+    fetching = Fetching(text, options)
+    async with fetching:
+        return fetching.url, await fetching.fetch()
+
+
+def read(name: str, content: bytes | None, content_type: str) -> tuple[str, Response]:
+    """A file, or what came by standard input, as an answer.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if content is not None:
+        return name, answer_of(content, content_type)
+    path = Path(name)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        hint = "; a URL begins with http:// or https://" if not path.exists() else ""
+        raise UsageError(f"{name}: cannot be read: {error.strerror or error}{hint}") from None
+    return path.resolve().as_uri(), answer_of(content, content_type or mimetypes.guess_type(name)[0] or "")
+
+
+def canonical_base(text: str) -> str:
+    """The value of `--base` in canonical form.
+
+    Raises:
+        UsageError: it is no URL.
+    """
+    try:
+        return canonical(text)
+    except UnreadableUrl as error:
+        raise UsageError(f"--base: {error}") from None

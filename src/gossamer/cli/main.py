@@ -9,9 +9,7 @@ import click
 
 from gossamer._version import __version__
 from gossamer.cli.helping import ASKED, EVERYTHING, Entry, HelpGroup, HelpInPortions, write_groups
-from gossamer.cli.leaving import interruptible, own_process
-from gossamer.cli.saying import guard_terminal
-from gossamer.cli.telling import finish, print_anything, tell, unwritten
+from gossamer.cli.saying import finish, guard_terminal, interruptible, own_process, print_anything, tell, unwritten
 from gossamer.crawls.machine import load_without_collecting
 from gossamer.engine.subjects import Command, found_at, subjects
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from gossamer.cli.telling import tell_plain
+from gossamer.cli.saying import tell_plain
 from gossamer.values.errors import UsageError
 
 _PROCESSOR = '''\

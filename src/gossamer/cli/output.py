@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from gossamer.cli.telling import tell
+from gossamer.cli.saying import tell
 from gossamer.engine import sheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
-from gossamer.cli.telling import beneath, has_gone, tell_plain
+from gossamer.cli.saying import beneath, has_gone, tell_plain
 
 if TYPE_CHECKING:
     from gossamer.cli.crawl import AnyCrawl

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from gossamer.cli.output import opened, tell_damage
-from gossamer.cli.telling import tell
+from gossamer.cli.saying import tell
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def report(
     gossamer report mycrawl broken --fail-on broken -f csv -o broken.csv
     gossamer report mycrawl all -f html -o report.html
     """
-    from gossamer.analysis.reporting import REPORTS, TROUBLES, report_names, reporting
+    from gossamer.analysis.table_answers import REPORTS, TROUBLES, report_names, reporting
     from gossamer.query.convert import convert
     from gossamer.storage.tables.places import crawl_directory
 

@@ -1,19 +1,31 @@
-"""Standard output: answers in JSON and in lines, and bytes of strangers, none of which can command the terminal that shows them.
+"""How commands speak and end: no reader stops a command, and no bytes of strangers command the terminal that shows them.
 
-Place in the flow: commands write through here what pages, servers and files of others said. JSON is printable wherever it goes.
-Lines are escaped one by one, so nothing in them forges another line. On a terminal, everything else on standard output is escaped
-as well (:func:`guard_terminal`): control characters, marks that turn the direction of writing, and whatever cannot be seen. A file
-or a pipe gets bytes as they are.
+Place in the flow: every command writes through here. JSON is printable wherever it goes. Lines are escaped one by one, so nothing
+in them forges another line. On a terminal, everything else on standard output is escaped as well (:func:`guard_terminal`):
+control characters, marks that turn the direction of writing, and whatever cannot be seen. A file or a pipe gets bytes as they
+are.
+
+A terminal may close, a reader of a pipe may go (`| head`), a disk behind a file may be full; the crawl and its exit status are the
+same in each case (:func:`tell`, :func:`finish`).
+
+:mod:`gossamer.__main__` takes Ctrl-C while modules are loaded, and each command is called :func:`interruptible`: the process ends
+at once, with a status that is documented and without a traceback. `crawl` and `resume` enter :class:`Leaving` before they import
+the crawler; while the crawl is at work its event loop has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made,
+and after it everything is kept, so there is nothing to finish, and nothing waits for an output that nobody reads.
 """
 
 import codecs
+import contextlib
+import errno
 import io
+import os
 import re
+import signal
 import sys
-from collections.abc import Iterable
-from typing import Any
-
-from gossamer.cli.telling import shown
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Protocol, Self
 
 #: What sets colours, and nothing else: commands show by it what was found, and people's own code may, too.
 _COLOURS = re.compile("(\x1b\\[[0-9;]*m)")
@@ -106,3 +118,183 @@ def empty_terminal() -> None:
     stream: Any = sys.stdout
     if isinstance(stream, _Terminal):
         stream.empty()
+
+
+# What commands share that say one line for each URL: where URLs come from, and what may stand in a line.
+
+
+def given_urls(urls: tuple[str, ...]) -> Iterator[str]:
+    """The URLs of a command line, in order; for `-`, and without any, those of standard input as they come in."""
+    for url in urls or ("-",):
+        if url == "-":
+            yield from filter(None, (line.decode("utf-8", "replace").strip() for line in sys.stdin.buffer))
+        else:
+            yield url
+
+
+def shown(text: str) -> str:
+    """Without control characters: neither a URL nor a rule can forge a line, or speak to the terminal (fault 70)."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+#: Errors by which the reader of an output has gone for good: a closed pipe, a closed terminal.
+_GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF})
+
+
+def tell(text: str) -> bool:
+    """Print lines on standard error, each with the program's name; False if the reader has gone.
+
+    A line that cannot be written for another reason (a full disk) is dropped. Control characters are escaped: a message quotes
+    questions, URLs and answers of servers.
+    """
+    return tell_plain("\n".join(f"gossamer: {shown(line)}" for line in text.splitlines()))
+
+
+def tell_plain(text: str) -> bool:
+    """As :func:`tell`, without the program's name."""
+    try:
+        if _panels:
+            print(_panels[-1].above(text), end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+    except OSError as error:
+        _abandon(sys.stderr.fileno())
+        if has_gone(error):
+            _left.append(error)
+    except ValueError as error:  # the stream is closed
+        _left.append(error)
+    return not _left
+
+
+class Beneath(Protocol):
+    """Lines that stay beneath what is told."""
+
+    def above(self, text: str) -> str:
+        """What to write so that a text comes above them."""
+        ...
+
+
+#: What is shown beneath: one panel, or none.
+_panels: list[Beneath] = []
+
+
+@contextlib.contextmanager
+def beneath(panel: Beneath) -> Iterator[None]:
+    """Let all that is told come above a panel while the block runs."""
+    _panels.append(panel)
+    try:
+        yield
+    finally:
+        _panels.remove(panel)
+
+
+#: The error by which the reader of standard error was seen to be gone; later lines go nowhere without one.
+_left: list[Exception] = []
+
+
+def has_gone(error: OSError) -> bool:
+    """Whether an error of writing says that nobody reads any more."""
+    return error.errno in _GONE
+
+
+def finish(code: int) -> int:
+    """Write what standard output still holds; returns the exit status of the command.
+
+    A status of 0 becomes 2 where the output could not be written: a program that reads it must not take an empty answer for one.
+    A reader that has gone on its own wants nothing more, and changes no status.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return unwritten(error, code)
+    except ValueError:  # the stream is closed
+        pass
+    return code
+
+
+def unwritten(error: OSError, code: int) -> int:
+    """The exit status of a command whose standard output cannot be written; nothing more is printed there."""
+    _abandon(sys.stdout.fileno())
+    if has_gone(error):
+        return code
+    tell(f"standard output cannot be written: {error.strerror}")
+    return code or 2
+
+
+def _abandon(descriptor: int) -> None:
+    """Let what is still buffered go nowhere: the interpreter writes it when it ends, and would fail once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def print_anything() -> None:
+    """Let a stream of a poor locale show characters that it lacks as escapes instead of failing on them."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+#: Signals that stop a crawl gracefully. One that is ignored from the start stays ignored, as `nohup` wants SIGHUP.
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+#: Exit status of a crawl that a person stops.
+STOPPED = 3
+
+#: Whether this process is one command's alone: then how it takes signals holds until the interpreter is gone.
+_process = {"is_own": False}
+
+
+def own_process() -> None:
+    """This process is one command's alone."""
+    _process["is_own"] = True
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` while a command is at work, as commands and their libraries expect it.
+
+    Before and after, it does what it was found to do. A command that has taken the signal for good (:class:`Leaving`) keeps it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
+
+
+class Leaving:
+    """What a signal does while no crawl is at work: end the process with :attr:`status`."""
+
+    def __init__(self) -> None:
+        self.status = STOPPED
+        self.handled = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.getsignal(number) for number in self.handled}
+
+    def __repr__(self) -> str:
+        return f"<Leaving with {self.status}>"
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not _process["is_own"]:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+
+    def take(self) -> None:
+        """Take the signals: at the beginning, and when the event loop has given them back."""
+        for number in self.handled:
+            signal.signal(number, self._leave)
+
+    def _leave(self, number: int, frame: FrameType | None) -> None:
+        os._exit(self.status)

@@ -160,7 +160,7 @@ def shortened(text: str, most: int) -> str:
 
 # A few lines that stay at the bottom of a terminal, and are drawn again in their place.
 #
-# Place in the flow: :mod:`gossamer.cli.progress` draws; what is told meanwhile (:mod:`gossamer.cli.telling`) comes above. Most
+# Place in the flow: :mod:`gossamer.cli.progress` draws; what is told meanwhile (:mod:`gossamer.cli.saying`) comes above. Most
 # terminals break the lines that stand there anew when they become narrower. So before each redraw the rows are counted that the
 # lines take at the present width: nothing is left behind after a resize.
 

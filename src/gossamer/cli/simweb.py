@@ -298,8 +298,7 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
 
 
 def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
-    from gossamer.simweb.expected import expected_pages
-    from gossamer.simweb.graph import GraphError, WebGraph
+    from gossamer.simweb.graph import GraphError, WebGraph, expected_pages
 
     try:
         graph = WebGraph(SimWeb(spec))

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from gossamer.cli.options import OptionsInGroups, crawl_options, read_options, read_seed_files, read_sets
-from gossamer.cli.telling import given_urls, shown
+from gossamer.cli.saying import given_urls, shown
 from gossamer.documents.document import Document
 from gossamer.engine.errors import SettingError
 from gossamer.expressions.compiling import Expression, explain

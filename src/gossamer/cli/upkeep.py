@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from gossamer.cli.saying import say_json, say_lines
-from gossamer.cli.telling import tell
+from gossamer.cli.saying import say_json, say_lines, tell
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.values.errors import CrawlDirectoryError
 

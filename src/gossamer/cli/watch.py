@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from gossamer.analysis.watching import combined, read_samples, speeds
 from gossamer.cli import showing
 from gossamer.cli.saying import leave_terminal, seen
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
-from gossamer.query.samples import combined, read_samples, speeds
 from gossamer.storage.tables.row_tables import FINE
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.identity import utc_text

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.output import digits_of
-from gossamer.cli.saying import say_bytes, say_json, say_lines
-from gossamer.cli.telling import tell
+from gossamer.cli.saying import say_bytes, say_json, say_lines, tell
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical
 

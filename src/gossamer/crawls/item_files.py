@@ -14,7 +14,7 @@ from gossamer.storage.tables.places import ITEM_FILE_NOTES
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.query.item_rows import ItemLayout
+    from gossamer.query.item_files import ItemLayout
 
 #: How an item file may end: that says how it is written.
 FORMS = (".jsonl", ".csv", ".json", ".parquet", ".xlsx")
@@ -56,7 +56,7 @@ class ItemFiles:
         return Path(file), kind
 
     def _layout(self, kind: str) -> "ItemLayout":
-        from gossamer.query.item_rows import ItemLayout  # few crawls have item files
+        from gossamer.query.item_files import ItemLayout  # few crawls have item files
 
         options = self._options
         return ItemLayout(kind, options.item_columns, options.item_key, options.item_formulas == "keep")

@@ -1,20 +1,27 @@
-"""The application of the dashboard: the list of its addresses, and the answers that are not about one crawl.
+"""The application of the dashboard, and its process: the list of its addresses, the answers that are not about one crawl, where it
+listens, and when it ends.
 
-Place in the flow: :mod:`guarding` has decided who may ask. Addresses below `/api/` answer with JSON, by the names of `gossamer
-status --json`; `/metrics` is for Prometheus; everything else is a file of the front end. Work that waits is done in threads
-(:mod:`crawls`).
+Place in the flow: `gossamer dashboard` calls :func:`serve`. `gossamer crawl --dashboard` starts this module as a program, with the
+crawl's directory and the address. The first line of its output is the address that opens it, or after a `!` the reason why there is
+none. It ends when its standard input does, which the crawl holds.
+
+:mod:`guarding` has decided who may ask. Addresses below `/api/` answer with JSON, by the names of `gossamer status --json`;
+`/metrics` is for Prometheus; everything else is a file of the front end. Work that waits is done in threads (:mod:`crawls`).
 """
 
 import asyncio
 import contextlib
 import hashlib
 import mimetypes
-from collections.abc import AsyncIterator, Awaitable, Callable
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,24 +30,31 @@ from starlette.routing import Route
 
 from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.control.standing import CrawlStanding
-from gossamer.crawls.http_server import json_answer
-from gossamer.dashboard import describing, of_crawl, rewiring
-from gossamer.dashboard.added_pages import PageName, page_names
-from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl
-from gossamer.dashboard.guarding import ACCESS, Access
+from gossamer.crawls.http_server import is_loopback, json_answer, listening_socket, server
+from gossamer.dashboard import describing, of_crawl
+from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, Streams, exposition
+from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, keys_file, read_keys
 from gossamer.dashboard.jobs import StartedCrawl, StartForm, start, start_form
-from gossamer.dashboard.of_crawl import ExportAnswers, QuestionAnswers
-from gossamer.dashboard.questions import Replays, ReportNames, names_of_reports, questions_file, save_questions
+from gossamer.dashboard.of_crawl import ExportAnswers, Offered, QuestionAnswers, names_offered
+from gossamer.dashboard.questions import (
+    PageName,
+    Replays,
+    ReportNames,
+    names_of_reports,
+    page_names,
+    questions_file,
+    save_questions,
+)
 from gossamer.dashboard.sites import (
     ListedSites,
     SiteElsewhere,
     entrance,
+    folders,
     list_sites,
     look_elsewhere,
     save_sites,
     sites_file,
 )
-from gossamer.dashboard.streaming import Streams, exposition
 from gossamer.engine.errors import FlowError
 from gossamer.values.errors import GossamerError, UsageError
 
@@ -274,8 +288,8 @@ async def _pages(request: Request, crawls: Crawls) -> list[PageName]:
     return await crawls.run(page_names)
 
 
-async def _catalog(request: Request, crawls: Crawls) -> rewiring.Offered:
-    return rewiring.names_offered()
+async def _catalog(request: Request, crawls: Crawls) -> Offered:
+    return names_offered()
 
 
 async def _metrics(crawls: Crawls) -> str:
@@ -292,3 +306,113 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return json_answer({"error": error.detail}, error.status_code)
+
+
+class Listening(msgspec.Struct, frozen=True):
+    """The address of a dashboard."""
+
+    name: str = "127.0.0.1"
+    port: int = 0
+    """0: a free one."""
+    certificate: str = ""
+    """A file with the chain of certificates, as PEM; with `key` the dashboard speaks TLS."""
+    key: str = ""
+
+    @property
+    def scheme(self) -> str:
+        """`https` with a certificate."""
+        return "https" if self.certificate else "http"
+
+
+def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bool = False) -> Listening:
+    """The address to listen at, as a person wrote it: empty, `PORT`, `HOST` or `HOST:PORT`.
+
+    Raises:
+        UsageError: it is no address, or one that others can reach, and neither TLS nor a word says that this is meant.
+    """
+    name, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not colon and text.isdigit():
+        name, port = "", text
+    elif not colon:
+        name, port = text, ""
+    if port and not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise UsageError(f"{text!r} is not an address to listen at; write HOST:PORT, as 127.0.0.1:8080")
+    if bool(certificate) != bool(key):
+        raise UsageError("a certificate and its key belong together; give both")
+    found = Listening(name.strip("[]") or "127.0.0.1", int(port or 0), certificate, key)
+    if not (is_loopback(found.name) or certificate or is_open):
+        raise UsageError(
+            f"{found.name} can be reached from other machines, and tokens would travel in the clear; "
+            "give --certificate and --key, or use --without-tls"
+        )
+    return found
+
+
+#: Connections at once: some browsers, each with several.
+MAX_CONNECTIONS = 256
+
+#: Bytes of the head of a request.
+MAX_HEAD = 32_768
+
+
+def serve(
+    places: Sequence[Path], listening: Listening, tell: Callable[[str, str], None], *, is_child: bool = False
+) -> None:
+    """Serve until the process is told to end, by a signal or, as a child, by the end of its standard input.
+
+    Args:
+        places: directories of crawls, and folders that hold some.
+        listening: where.
+        tell: gets the address that opens everything, and the one that only shows, once it listens.
+        is_child: it ends when its standard input does.
+
+    Raises:
+        UsageError: it cannot listen there, or its keys cannot be read.
+    """
+    keys = read_keys(keys_file())
+    with listening_socket(listening.name, listening.port, MAX_CONNECTIONS) as bound:
+        port = bound.getsockname()[1]
+        crawls, replays = Crawls(places, lambda: folders(sites_file())), Replays()
+        app = application(crawls, replays=replays)
+        guard = DashboardGuard(app, keys, port, name=listening.name, scheme=listening.scheme, is_given=replays.is_given)
+        serving = server(
+            guard,
+            most=MAX_CONNECTIONS,
+            head=MAX_HEAD,
+            certificate=listening.certificate or None,
+            key=listening.key or None,
+        )
+        name = f"[{listening.name}]" if ":" in listening.name else listening.name
+        address = f"{listening.scheme}://{name}:{port}/?token="
+        tell(address + keys.full, address + keys.read)
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends gracefully, and raises it after
+            asyncio.run(_serve(serving, bound, is_child=is_child))
+
+
+async def _serve(server: uvicorn.Server, bound: socket.socket, *, is_child: bool) -> None:
+    watch = asyncio.create_task(_until_parent_ends(server)) if is_child else None
+    await server.serve(sockets=[bound])
+    if watch is not None:
+        watch.cancel()
+
+
+async def _until_parent_ends(server: uvicorn.Server) -> None:
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while await reader.read(1024):
+        pass
+    server.should_exit = True
+
+
+def main(directory: str, address: str) -> int:
+    """Serve one crawl until standard input ends; the exit status."""
+    try:
+        serve([Path(directory)], read_address(address), lambda full, read: print(full, flush=True), is_child=True)
+    except GossamerError as error:
+        print(f"!{error}", flush=True)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

@@ -1,7 +1,7 @@
 """The contract of a page that a subject adds to the dashboard (`Subject.pages`).
 
 Place in the flow: a subject names, by the title of the page, a function that gets the directory of a crawl and returns a
-:class:`DashboardPage`. Whenever a browser opens the page, a process of its own (:mod:`gossamer.dashboard.added_pages`)
+:class:`DashboardPage`. Whenever a browser opens the page, a process of its own (:mod:`gossamer.dashboard.questions`)
 calls the function, and the dashboard shows as text everything that it returns.
 
 Promise of the dashboard: the function may print, raise, hang and eat memory; other pages and the crawl notice none of that.

@@ -4,6 +4,9 @@ Place in the flow: :mod:`of_crawl` asks here. Saved questions lie in `$XDG_CONFI
 user's, and hold for all crawls. A replay shows a page as it looked, from the archive alone: `GET /api/crawls/KEY/replay` leads
 its reader to a signed address below :data:`REPLAY`, which :mod:`guarding` lets in by its signature. A policy forbids a replayed
 page everything but its own pictures and styles, and its sandbox has no script, form, window or origin.
+
+Pages that subjects add are made here too (:func:`make_page`). Functions of packages run in the worker alone, so an endless loop, a
+crash or a page of a billion rows costs its browser an error, and nothing else notices.
 """
 
 import asyncio
@@ -20,12 +23,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from gossamer.analysis.replaying import LASTS, ReplayAddresses, ReplayAsked
-from gossamer.analysis.reporting import REPORTS
-from gossamer.analysis.table_answers import TableQuestion
-from gossamer.dashboard.added_pages import PageQuestion, page_names
+from gossamer.analysis.table_answers import CELL, REPORTS, TableAnswer, TableQuestion, table_answer
+from gossamer.dashboard.contract import DashboardPage, PageFunction
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
 from gossamer.dashboard.sites import config_folder, read_kept, write_kept
-from gossamer.engine.worker import Use
+from gossamer.engine.subjects import found_at, subjects
+from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import WorkerFailed, answered
 from gossamer.query.contract import Answerable, SearchQuestion, TripleQuestion, check_index, check_triples
 from gossamer.values.errors import GossamerError, UsageError
@@ -274,7 +277,7 @@ class AddedPages:
     """Has pages made that subjects add."""
 
     def __init__(self, seconds: float = PAGE_SECONDS) -> None:
-        use = Use("gossamer.dashboard.added_pages:make_page", NICENESS, memory=PAGE_MEMORY, seconds=int(seconds) + 2)
+        use = Use("gossamer.dashboard.questions:make_page", NICENESS, memory=PAGE_MEMORY, seconds=int(seconds) + 2)
         self._answers = LimitedAnswers(use, seconds, PAGES_AT_ONCE, "its package has to do less")
 
     async def ask(self, directory: Path, title: str) -> msgspec.Raw:
@@ -366,3 +369,61 @@ class Replays:
         except NeedsParsing:
             question = ReplayQuestion(str(shown.directory), asked, self._secret)
             return msgspec.msgpack.decode(await self._answers.to(question), type=Replayed)
+
+
+#: Rows and columns of a table, and characters of a text that are shown.
+ROWS, COLUMNS, TEXT = 1_000, 100, 200_000
+
+
+class PageName(msgspec.Struct, frozen=True):
+    """A page that a subject adds."""
+
+    title: str
+    subject: str
+
+
+class PageQuestion(msgspec.Struct, frozen=True):
+    """Asks for one page."""
+
+    directory: str
+    """Of the crawl."""
+    title: str
+
+
+class ShownPage(msgspec.Struct, frozen=True):
+    """A page as browsers get it."""
+
+    text: str
+    is_cut: bool
+    """The text goes on."""
+    table: TableAnswer
+
+
+def page_names() -> list[PageName]:
+    """The pages of all subjects.
+
+    Raises:
+        WiringError: a package offers something that is no subject, or a name that is taken.
+    """
+    return [PageName(title, one.name) for one in subjects() for title in one.pages]
+
+
+def make_page(asked: PageQuestion, caller: Caller) -> bytes:
+    """Call the function of a page; the answer is a :class:`ShownPage` as JSON.
+
+    Raises:
+        GossamerError: the page cannot be found, or its function raised or returned something else than a page.
+    """
+    title = asked.title
+    one = next(one for one in subjects() if title in one.pages)
+    function: PageFunction = found_at(one.pages[title])
+    try:
+        page = msgspec.convert(function(Path(asked.directory)), DashboardPage)
+        columns = [name[:CELL] for name in page.columns[:COLUMNS]]
+        rows = (list(row)[:COLUMNS] for row in page.rows)
+        table = table_answer(page.title[:CELL] or title, columns, [], rows, ROWS)
+        return msgspec.json.encode(ShownPage(page.text[:TEXT], len(page.text) > TEXT, table))
+    except (GossamerError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # code of others: anything can come out of it
+        raise UsageError(f"page {title!r} of subject {one.name!r} failed: {type(error).__name__}: {error}") from error

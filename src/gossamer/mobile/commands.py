@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 import msgspec
 
-from gossamer.cli.saying import say_json
-from gossamer.cli.telling import shown, tell
+from gossamer.cli.saying import say_json, shown, tell
 from gossamer.engine.sheet import show_bytes, show_count
 from gossamer.values.errors import UsageError
 

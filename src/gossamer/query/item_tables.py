@@ -17,7 +17,7 @@ import xlsxwriter
 
 from gossamer.engine.files import scratch
 from gossamer.query.engine import PARQUET, Connection, connect
-from gossamer.query.item_rows import (
+from gossamer.query.item_files import (
     MOST_COLUMNS,
     ORIGIN,
     ItemLayout,

@@ -1,6 +1,6 @@
 """One POST after the other to a server of the user's, over one connection that is opened again when it is lost.
 
-Place in the flow: stores elsewhere (:mod:`gossamer.rdf.store.endpoint`) and webhooks (:mod:`gossamer.sinks.webhook`)
+Place in the flow: stores elsewhere (:mod:`gossamer.rdf.store.endpoint`) and webhooks (:mod:`gossamer.sinks.sink`)
 send by it. They say what an answer means. Redirects are answers like any other: nothing is sent where the user did not say.
 """
 

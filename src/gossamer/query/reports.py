@@ -1,6 +1,6 @@
 """Ready-made reports of a crawl, declared as SQL over its tables.
 
-Place in the flow: :mod:`gossamer.analysis.reporting` has :func:`make_report` ask for the rows of a report; the command line and
+Place in the flow: :mod:`gossamer.analysis.table_answers` has :func:`make_report` ask for the rows of a report; the command line and
 :mod:`gossamer.query.report_html` show them.
 """
 

@@ -12,11 +12,9 @@ from typing import Any
 import click
 
 from gossamer.analysis.inspecting import Inspecting
-from gossamer.cli.documents import NAMELESS, canonical_base, fetched, read
-from gossamer.cli.fetch import OPTIONS
+from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
 from gossamer.cli.options import options_named, read_options
-from gossamer.cli.saying import say_bytes
-from gossamer.cli.telling import tell, tell_plain
+from gossamer.cli.saying import say_bytes, tell, tell_plain
 from gossamer.crawls.identity import token_of, user_agent
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions

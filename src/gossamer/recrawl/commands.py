@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from gossamer.cli.output import digits_of, instant, opened, tell_damage
-from gossamer.cli.telling import tell
+from gossamer.cli.saying import tell
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.archived import ArchivedView, view_archived
 from gossamer.query.convert import convert

@@ -1,6 +1,6 @@
 """Further processes that serve a simulated web: those that share a server's ports, and one beside a crawler.
 
-Place in the flow: :mod:`gossamer.simweb.server` and programs that crawl start :mod:`gossamer.simweb.child` here. A process is
+Place in the flow: :mod:`gossamer.simweb.server` and programs that crawl start :mod:`gossamer.simweb` here. A process is
 told what to serve in one line on its standard input, says its port in one line, and ends when its input does, even if its
 parent is killed.
 """
@@ -40,7 +40,7 @@ def processes(count: int, job: ServerJob) -> Iterator[list[subprocess.Popen[byte
     try:
         for _ in range(count):
             process = subprocess.Popen(
-                python.command("gossamer.simweb.child"),
+                python.command("gossamer.simweb"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=python.environment(),

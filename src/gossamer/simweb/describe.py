@@ -14,11 +14,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.simweb.changes import DAY, INTERVALS
 from gossamer.simweb.graph import WebGraph, indegrees
 from gossamer.simweb.hosts import LANGUAGES, ROBOTS_KINDS, UTF8_SHARE, VALIDATORS, SimHost
 from gossamer.simweb.pages import PageKind, path_of
-from gossamer.simweb.site import Conditions, SimWeb
+from gossamer.simweb.site import DAY, INTERVALS, Conditions, SimWeb
 
 SAMPLE: Final = 2_000
 """Pages whose bytes are made: their median is then within 4 % of the truth 19 times of 20 at the default spread."""

@@ -1,22 +1,122 @@
-"""From a page's draws to its bytes: HTML put together from pieces made ready beforehand.
+"""From a page's draws to its bytes: HTML put together from pieces made ready beforehand; traps, sitemaps, feeds and images too.
 
-Place in the flow: `site` has found host and page and asks for the body; `pages` says where links go,
-`text` supplies paragraphs. What all pages of a host share (head, menu, foot) is made once a host and
-kept in a `Skin`; what is left for each page is to draw its own links and to join ready-made list
-items and paragraphs.
+Place in the flow: `site` has found host and page and asks for the body; `pages` says where links go, `text` supplies paragraphs.
+What all pages of a host share (head, menu, foot) is made once a host and kept in a `Skin`; what is left for each page is to draw
+its own links and to join ready-made list items and paragraphs.
+
+Some hosts (`Host.trap`) link to a crawler trap: pages without end, each a function of its own URL. `site` sends every URL for
+which `is_in_trap` holds here; the auditor counts what a crawler spent on them. A crawler that follows every link never finishes
+such a host: there is always a next month, a deeper directory, a fresh session, another combination of filters, or one more page
+that is not there and says 200.
 """
 
 from __future__ import annotations
 
+import struct
 import time
+import zlib
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from gossamer.simweb import draws, text, traps
+from gossamer.simweb import draws, text
 from gossamer.simweb.hosts import SimHost, SimHosts
-from gossamer.simweb.pages import EXTERNAL_BLOCKS, LOCAL_BLOCKS, Pages, path_of, size_class
+from gossamer.simweb.pages import EXTERNAL_BLOCKS, LOCAL_BLOCKS, PageKind, Pages, path_of, size_class
 from gossamer.simweb.text import markup_of
+
+TRAP_ENTRIES: Final = {
+    "calendar": "/calendar/2026/01.html",
+    "loop": "/loop/a/",
+    "session": "/session/start/1.html",
+    "facets": "/shop/list?color=red",
+    "soft404": "/missing/1.html",
+}
+"""Where each kind of trap begins."""
+
+_PREFIXES: Final = {
+    "calendar": "/calendar/",
+    "loop": "/loop/",
+    "session": "/session/",
+    "facets": "/shop/",
+}
+
+_FACETS: Final = {
+    "color": ("red", "green", "blue", "black"),
+    "size": ("s", "m", "l", "xl"),
+    "brand": ("acme", "globex", "initech", "umbrella"),
+    "sort": ("price", "name", "date"),
+    "page": ("1", "2", "3", "4", "5", "6", "7", "8"),
+}
+
+
+def is_in_trap(trap: str, target: str) -> bool:
+    """Return whether a path with its query lies inside a host's trap (never for `trap` "").
+
+    A host of soft 404s answers *every* unknown path; the caller asks here only for those.
+    """
+    return trap == "soft404" or (trap != "" and target.startswith(_PREFIXES[trap]))
+
+
+def trap_page(trap: str, target: str) -> bytes:
+    """Return the HTML that a trap shows at a path; `is_in_trap` must hold."""
+    title, links = _WRITERS[trap](target)
+    anchors = "".join(f'<li><a href="{_escape(link)}">{_escape(link)}</a></li>' for link in links)
+    return (
+        f"<!DOCTYPE html><html lang=en><head><meta charset=utf-8><title>{_escape(title)}</title>"
+        f"</head><body><h1>{_escape(title)}</h1><ul>{anchors}</ul></body></html>\n"
+    ).encode("utf-8", "replace")
+
+
+def _escape(value: str) -> str:
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+
+
+def _calendar(target: str) -> tuple[str, list[str]]:
+    parts = target.partition("?")[0].removesuffix(".html").split("/")
+    try:
+        months = int(parts[2][:6]) * 12 + int(parts[3][:3]) - 1
+    except (IndexError, ValueError):
+        months = 2026 * 12
+    around = (divmod(months + step, 12) for step in (-1, 1, 12))
+    links = [f"/calendar/{year}/{month + 1:02}.html" for year, month in around]
+    return f"Events of {months // 12}-{months % 12 + 1:02}", links
+
+
+def _loop(target: str) -> tuple[str, list[str]]:
+    here = target.partition("?")[0].rstrip("/")[:1500]
+    return f"Directory {here}", [f"{here}/a/", f"{here}/b/", f"{here}/a/b/"]
+
+
+def _session(target: str) -> tuple[str, list[str]]:
+    fresh = f"{zlib.crc32(target.encode('utf-8', 'replace')):08x}"
+    return f"Your visit {fresh}", [f"/session/{fresh}/{number}.html" for number in range(1, 6)]
+
+
+def _facets(target: str) -> tuple[str, list[str]]:
+    """Offer every value of every facet on top of what is chosen, which never stops growing in the
+    order of its parameters, as carelessly built shops do."""
+    query = target.partition("?")[2][:1000]
+    links = [
+        f"/shop/list?{query}&{name}={value}" if query else f"/shop/list?{name}={value}"
+        for name, values in _FACETS.items()
+        for value in values
+    ]
+    return f"Products, {query.count('=')} filters", links
+
+
+def _soft404(target: str) -> tuple[str, list[str]]:
+    number = zlib.crc32(target.encode("utf-8", "replace"))
+    return "Page not found", ["/", f"/missing/{number}.html", f"/missing/{number // 2}.html"]
+
+
+_WRITERS: Final[dict[str, Callable[[str], tuple[str, list[str]]]]] = {
+    "calendar": _calendar,
+    "loop": _loop,
+    "session": _session,
+    "facets": _facets,
+    "soft404": _soft404,
+}
+
 
 IMAGES: Final = 64
 """Different images of a host; each page shows two."""
@@ -134,7 +234,7 @@ class Skin:
         anchors = self.pool.anchors
         items = b"".join(b'<a href="%b">%b</a>\n' % (path_of(k).encode(), anchors[k % len(anchors)]) for k in menu)
         self.middle = b'</title></head>\n<body><nav><a href="/">Home</a>\n' + items + b"</nav>\n<main><h1>"
-        entry = traps.ENTRIES.get(host.trap, "")
+        entry = TRAP_ENTRIES.get(host.trap, "")
         self.trap = f'<p><a href="{entry}" rel="more">More</a></p>\n'.encode() if entry else b""
         self.fixed = len(self.head) + len(self.middle) + SMALL
         """About how long a page is without its list of links and its paragraphs."""
@@ -221,3 +321,74 @@ class Renderer:
     def _children(self, skin: Skin, index: int) -> bytes:
         items = skin.pool.items
         return b"".join([items[child] for child in self.pages.children(skin.host.size, index)])
+
+
+SITEMAP_URLS: Final = 1000
+"""URLs in one sitemap file; larger hosts have an index of several."""
+
+FEED_ITEMS: Final = 20
+
+_SITEMAP_NAMESPACE: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+_LISTED: Final = (PageKind.PLAIN, PageKind.NEAR_DUPLICATE, PageKind.FLAKY)
+
+
+def sitemap(pages: Pages, host: SimHost, prefix: str, target: str) -> bytes | None:
+    """Return a host's sitemap, its index of sitemaps, or None where it has no such file.
+
+    Listed are pages with content of their own: no copies, redirects or errors.
+    """
+    files = -(-host.size // SITEMAP_URLS)
+    if target == "/sitemap.xml" and files > 1:
+        entries = (f"<sitemap><loc>{prefix}/sitemap-{number}.xml</loc></sitemap>\n" for number in range(files))
+        return _xml("sitemapindex", "".join(entries))
+    number = 0
+    if target != "/sitemap.xml":
+        digits = target.removeprefix("/sitemap-").removesuffix(".xml")
+        if not digits.isdecimal() or len(digits) > 9 or not 0 <= int(digits) < files:
+            return None
+        number = int(digits)
+    first = number * SITEMAP_URLS
+    urls = (
+        f"<url><loc>{prefix}{path_of(index)}</loc></url>\n"
+        for index in range(first, min(first + SITEMAP_URLS, host.size))
+        if pages.kind(host, index) in _LISTED
+    )
+    return _xml("urlset", "".join(urls))
+
+
+def _xml(root: str, inner: str) -> bytes:
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return f"{head}<{root} {_SITEMAP_NAMESPACE}>\n{inner}</{root}>\n".encode()
+
+
+def feed(host: SimHost, prefix: str, moment: float) -> bytes:
+    """Return a host's RSS feed: its top pages under URLs with a campaign parameter, as feeds do."""
+    items = "".join(
+        f"<item><title>News {index}</title><link>{prefix}{path_of(index)}?utm_source=feed</link>"
+        f"<guid>{prefix}{path_of(index)}</guid></item>\n"
+        for index in range(1, min(FEED_ITEMS + 1, host.size))
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0"><channel>'
+        f"<title>{host.name}</title><link>{prefix}/</link><description>News</description>\n"
+        f"<lastBuildDate>{http_date(moment)}</lastBuildDate>\n{items}</channel></rss>\n"
+    ).encode()
+
+
+@lru_cache(maxsize=IMAGES)
+def image(number: int) -> bytes:
+    """Return image `number` of every host: a valid PNG of one colour with a diagonal."""
+    bits = draws.draw(0, number)
+    width, height = 16 + (bits & 127), 16 + (bits >> 7 & 127)
+    colour = bytes((bits >> 16 & 255, bits >> 24 & 255, bits >> 32 & 255))
+    rows = b"".join(
+        b"\0" + colour * (row % width) + b"\xff\xff\xff" + colour * (width - row % width - 1) for row in range(height)
+    )
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    checksum = zlib.crc32(name + data)
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", checksum)

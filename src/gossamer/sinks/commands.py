@@ -11,7 +11,7 @@ from gossamer.query.database import Database
 from gossamer.query.schema import tables_of, tables_that_ship
 from gossamer.sinks.drivers import RowsRefusedError, SinkDriver, connect_sink
 from gossamer.sinks.mapping import SinkSpec, SinkTable, read_sinks, row_maker
-from gossamer.sinks.webhook import Delivery, WebhookSink
+from gossamer.sinks.sink import Delivery, WebhookSink
 from gossamer.storage.recovery import crawl_id
 from gossamer.values.errors import UsageError
 

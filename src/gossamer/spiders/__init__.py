@@ -22,7 +22,7 @@ SUBJECT = Subject(
         ),
     },
     components={
-        "handling-process": "gossamer.spiders.handled:HandlingProcess",
+        "handling-process": "gossamer.spiders.wiring:HandlingProcess",
     },
     providers={
         "log-ins": "gossamer.spiders.logins:EnteringModule",

@@ -11,9 +11,7 @@ import click
 import msgspec
 
 from gossamer.cli.crawl import EPILOG, configured, run_job, told
-from gossamer.cli.documents import fetched, read
-from gossamer.cli.fetch import OPTIONS
-from gossamer.cli.leaving import Leaving
+from gossamer.cli.fetch import OPTIONS, fetched, read
 from gossamer.cli.options import (
     OptionsInGroups,
     config_seeds,
@@ -23,8 +21,7 @@ from gossamer.cli.options import (
     read_seed_files,
     read_sets,
 )
-from gossamer.cli.saying import leave_terminal
-from gossamer.cli.telling import shown, tell
+from gossamer.cli.saying import Leaving, leave_terminal, shown, tell
 from gossamer.documents.document import Document
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.task import Task

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from gossamer.cli.telling import tell
+from gossamer.cli.saying import tell
 from gossamer.engine.files import scratch
 from gossamer.engine.sheet import parse
 from gossamer.values.errors import UsageError

@@ -40,7 +40,7 @@ from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing import Stand
 from gossamer.testing.clock import HUNG_AFTER
-from gossamer.testing.fakedns import FakeDns, Zone
+from gossamer.testing.fetching import FakeDns, Zone
 from gossamer.values.agents import Designated, Member
 from gossamer.values.errors import UsageError
 from gossamer.values.request_identity import Requested

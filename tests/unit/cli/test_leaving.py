@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.cli.leaving import interruptible
+from gossamer.cli.saying import interruptible
 from gossamer.testing.clock import HUNG_AFTER
 
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.dashboard.added_pages import ROWS, TEXT, PageName, page_names
-from gossamer.dashboard.questions import AddedPages
+from gossamer.dashboard.questions import ROWS, TEXT, AddedPages, PageName, page_names
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import UsageError
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.crawls.control.standing import CrawlStanding
-from gossamer.dashboard.crawls import LISTS, Crawls, NoSuchCrawl, ShownCrawl, find_crawls, key_of
-from gossamer.dashboard.streaming import Streams
+from gossamer.dashboard.crawls import LISTS, Crawls, NoSuchCrawl, ShownCrawl, Streams, find_crawls, key_of
 from gossamer.values.errors import CrawlDirectoryError
 
 

@@ -8,6 +8,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from gossamer.crawls.http_server import Guard
+from gossamer.dashboard.app import read_address
 from gossamer.dashboard.guarding import (
     ACCESS,
     HEADERS,
@@ -19,7 +20,6 @@ from gossamer.dashboard.guarding import (
     Keys,
     read_keys,
 )
-from gossamer.dashboard.serving import read_address
 from gossamer.values.errors import UsageError
 
 PORT = 4321

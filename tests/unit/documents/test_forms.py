@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.documents.forms import Form
 from gossamer.documents.page import Page
-from gossamer.testing.pages import stored_document
+from gossamer.testing.parsing import stored_document
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
 

@@ -13,9 +13,8 @@ from gossamer.fetcher.cares import DnsResolver, DnsSheet
 from gossamer.fetcher.contract import Endpoint
 from gossamer.fetcher.http import HttpModule
 from gossamer.testing.clock import FakeClock
-from gossamer.testing.fakedns import FakeDns, Zone
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.fetching import check_resolver
+from gossamer.testing.fetching import FakeDns, Zone, check_resolver
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

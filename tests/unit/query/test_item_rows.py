@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, TypedDict
 import msgspec
 import pytest
 
-from gossamer.query.item_rows import (
+from gossamer.query.item_files import (
     MOST_COLUMNS,
     ItemLayout,
     ItemValues,

@@ -27,7 +27,7 @@ from gossamer.rdf.terms import STRING
 from gossamer.storage.tables.feeds import FeedConsumer
 from gossamer.testing import check_feed_consumer
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.triple_server import PROGRAM, TripleServer
+from gossamer.testing.feeding import PROGRAM, TripleServer
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Visit
 

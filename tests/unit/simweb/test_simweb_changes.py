@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.simweb import draws
-from gossamer.simweb.changes import DAY, ChangeHistory
+from gossamer.simweb.site import DAY, ChangeHistory
 
 NOW = 1_767_225_600
 

@@ -15,7 +15,7 @@ import pytest
 from gossamer.query.schema import tables_that_ship
 from gossamer.sinks.commands import check_sinks
 from gossamer.sinks.mapping import SinkSecret, SinkSpec, SinkTable, read_sinks
-from gossamer.sinks.webhook import MARKS, SIGNATURE, WebhookSink
+from gossamer.sinks.sink import SIGNATURE, WEBHOOK_MARKS, WebhookSink
 from gossamer.storage.tables.feeds import FeedBatch, FeedMark, FeedPlace
 from gossamer.testing import check_feed_consumer
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -164,8 +164,8 @@ def test_a_server_that_is_away_and_a_mark_that_is_damaged_are_one_line(tmp_path:
     receiver.close()
     with pytest.raises(OSError, match="cannot be reached"):
         webhook(tmp_path, receiver.url).take(batch(1, row(1)))
-    (tmp_path / MARKS).mkdir(parents=True)
-    (tmp_path / MARKS / "hook.0.json").write_text("{")
+    (tmp_path / WEBHOOK_MARKS).mkdir(parents=True)
+    (tmp_path / WEBHOOK_MARKS / "hook.0.json").write_text("{")
     with pytest.raises(CrawlDirectoryError, match="cannot be read"):
         webhook(tmp_path, receiver.url)
 

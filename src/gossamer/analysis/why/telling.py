@@ -13,8 +13,18 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.ring import RingDesignation, RingSheet
-from gossamer.analysis.why.traces import MOST_VISITS, LeadingLink, RobotsWord, Story, Tables, normalised, visits_of
-from gossamer.analysis.why.verdicts import Verdicts, discovery, verdicts_of
+from gossamer.analysis.why.traces import (
+    MOST_VISITS,
+    LeadingLink,
+    RobotsWord,
+    Story,
+    Tables,
+    Verdicts,
+    discovery,
+    normalised,
+    verdicts_of,
+    visits_of,
+)
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
 from gossamer.crawls.control.messages import Why

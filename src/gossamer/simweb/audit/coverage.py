@@ -1,10 +1,16 @@
-"""What the crawler found, in which order, how fresh it kept it, and what it spent in vain.
+"""What the crawler found, in which order, how fresh it kept it, what it spent in vain, and whether its triples are those of its
+pages.
 
-Place in the flow: the rest of the auditor's judges; they compare a `RequestTrace` with the `WebGraph`.
+Place in the flow: the rest of the auditor's judges; they compare a `RequestTrace` with the `WebGraph`. The log tells which pages
+the crawler was given; what each of them states follows from the web.
 """
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -12,10 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, RequestTrace
-from gossamer.simweb.expected import ExpectedPages
-from gossamer.simweb.graph import WebGraph, importance_of
+from gossamer.simweb.exact import SAID
+from gossamer.simweb.graph import ExpectedPages, GraphError, WebGraph, importance_of
+from gossamer.simweb.log import LogError
 from gossamer.simweb.pages import PageKind
 from gossamer.simweb.site import Role
+from gossamer.simweb.text import texts_of
 
 EXAMPLES: Final = 10
 CURVE_POINTS: Final = 100
@@ -202,3 +210,81 @@ def judge_spending(trace: RequestTrace, graph: WebGraph) -> list[Spending]:
     rest = [role for role in ROLES if role is not Role.PAGE]
     parts += ((str(role), trace.is_role(role)) for role in rest)
     return [Spending(what, int(which.sum()), int(trace.size[which].sum())) for what, which in parts if which.any()]
+
+
+#: Columns that a file of triples has to have; others do not matter.
+COLUMNS: Final = ("graph", "predicate", "object")
+
+
+class StatedTriples(msgspec.Struct, frozen=True):
+    """What a crawl found of what its pages state."""
+
+    expected: int
+    found: int
+    missed: int
+    extra: int
+    """Triples that no page states, or that a page was said to state twice."""
+    missed_examples: list[str]
+    extra_examples: list[str]
+
+
+def read_triples(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Read graph, predicate and object of the lines of a CSV file.
+
+    Raises:
+        LogError: it has no such columns, or is no CSV.
+        OSError: it cannot be read.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.DictReader(file)
+        if not set(COLUMNS) <= set(lines.fieldnames or ()):
+            raise LogError(f"{path} has no columns {', '.join(COLUMNS)}")
+        try:
+            for line in lines:
+                yield line["graph"] or "", line["predicate"] or "", line["object"] or ""
+        except csv.Error as error:
+            raise LogError(f"{path}, line {lines.line_num}: {error}") from None
+
+
+def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tuple[str, str, str]]) -> StatedTriples:
+    """Compare triples with what the pages state that the trace says were answered.
+
+    Args:
+        trace: of the crawl.
+        graph: of its web.
+        triples: URL of the page, predicate, and text.
+    """
+    count = graph.web.spec.statements
+    pages = np.unique(trace.page[trace.answered()])
+    shown = graph.index_of[graph.content[pages]]
+    expected = {
+        (int(page), text) for page, index in zip(pages, shown, strict=True) for text in texts_of(int(index), count)
+    }
+    found: set[tuple[int, str]] = set()
+    extra: Counter[str] = Counter()
+    met: set[tuple[str, str]] = set()
+    for url, predicate, text in triples:
+        page = _page(graph, url)
+        told = (page, text)
+        # A page under a second URL states the same there.
+        if predicate != SAID or told not in expected or (url, text) in met:
+            extra[f"{url} {predicate} {text}"] += 1
+        else:
+            met.add((url, text))
+            found.add(told)
+    missed = sorted(expected - found)
+    return StatedTriples(
+        expected=len(expected),
+        found=len(expected) - len(missed),
+        missed=len(missed),
+        extra=extra.total(),
+        missed_examples=[f"{graph.url(page)} {text}" for page, text in missed[:EXAMPLES]],
+        extra_examples=list(extra)[:EXAMPLES],
+    )
+
+
+def _page(graph: WebGraph, url: str) -> int:
+    try:
+        return graph.page(url)
+    except GraphError:
+        return -1

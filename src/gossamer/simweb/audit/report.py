@@ -16,17 +16,18 @@ from gossamer.simweb.audit.coverage import (
     Order,
     Repeats,
     Spending,
+    StatedTriples,
     judge_coverage,
     judge_freshness,
     judge_order,
     judge_repeats,
     judge_spending,
+    judge_statements,
+    read_triples,
 )
 from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, judge_robots
-from gossamer.simweb.audit.statements import StatedTriples, judge_statements, read_triples
 from gossamer.simweb.audit.trace import RequestTrace, read_trace
-from gossamer.simweb.expected import expected_pages
-from gossamer.simweb.graph import WebGraph
+from gossamer.simweb.graph import WebGraph, expected_pages
 
 # The auditor's verdict: every judge's findings in one value, as text and as JSON.
 #

@@ -4,7 +4,6 @@
 """
 
 from gossamer.simweb.hostile.case import HostileCase
-from gossamer.simweb.hostile.server import HostileWeb
-from gossamer.simweb.hostile.table import CASES, NOT_PLAYED
+from gossamer.simweb.hostile.server import CASES, NOT_PLAYED, HostileWeb
 
 __all__ = ["CASES", "NOT_PLAYED", "HostileCase", "HostileWeb"]

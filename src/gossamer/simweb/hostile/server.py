@@ -1,8 +1,9 @@
-"""Plays the hostile cases on loopback: one port for HTTP, one for each way in which TLS goes wrong.
+"""The table of all hostile cases, and the server that plays them on loopback: one port for HTTP, one for each way in which TLS
+goes wrong.
 
-Place in the flow: reads `table`, obeys a case's script step by step. A healthy page stands beside the hostile ones at
-`/healthy`, and `/` links to all, so that a crawler can be let loose on the whole. Nothing is endless for this server:
-each connection ends after so many bytes and so much time.
+Place in the flow: the tests, the command line and the generated documentation read the table; the server obeys a case's script
+step by step. A healthy page stands beside the hostile ones at `/healthy`, and `/` links to all, so that a crawler can be let
+loose on the whole. Nothing is endless for this server: each connection ends after so many bytes and so much time.
 """
 
 from __future__ import annotations
@@ -16,8 +17,35 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final, Self
 
 from gossamer.engine.remote.addresses import stop_listening
+from gossamer.simweb.hostile import coding, content, documents, framing, identity
 from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Step, answer
-from gossamer.simweb.hostile.table import CASES
+
+CASES: Final[tuple[HostileCase, ...]] = (
+    *coding.CASES,
+    *framing.CASES,
+    *content.CASES,
+    *documents.CASES,
+    *identity.CASES,
+)
+
+NOT_PLAYED: Final[dict[str, str]] = {
+    "B13": "a dropped SYN: needs a packet filter",
+    "B23": "HTTP/2: off by default; tests of the fetcher play its floods on a server of their own",
+    "B26": "the same failure on a thousand URLs: belongs to politeness, whose tests play it",
+    "C30, C31": "credentials and scope on redirects: need two servers and something to lose",
+    "C35": "addresses in disguise: as D41b",
+    "D43-D46, D51-D53": "name servers that lie: tests of the resolver have one; proxies and Unix sockets belong to the options",
+    "E57": "depth beyond a parser's limit: as E54",
+    "E63, E64": "patterns and selectors: what a user writes, not a server",
+    "E66": "documents other than HTML are not parsed",
+    "E68, E72, E75": "torn archives, previews, floods of copies: belong to the archive, the screens and the simulated web",
+    "F86, F89-F97": "rules and paces over many requests: belong to robots.txt and politeness, and to the auditor",
+    "G98, revoked": "nobody is asked whether a certificate was revoked; there is no list to look it up in",
+    "G99, after the handshake": "renegotiation and key updates without an end: Python's TLS cannot begin them",
+    "G101-G103": "who we say that we are, signatures, and proxies: belong to the options; proxies to tests of the fetcher",
+}
+"""Faults of the chapters A to G that are not here, and why."""
+
 
 MOST_BYTES: Final = 64 << 20
 """Sent on one connection: four times the largest body that a crawler keeps by default, so endless to any."""
