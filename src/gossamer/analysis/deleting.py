@@ -52,10 +52,7 @@ _LOG_COLUMNS = ("url", "duplicate_of")
 
 def target_of(text: str) -> DeletionTarget:
     """The target that an argument of the command line names: a URL where it has a scheme, otherwise a host or domain.
-
-    Raises:
-        UsageError: it is neither.
-    """
+    Raises UsageError: it is neither."""
     if "://" in text:
         try:
             return DeletionTarget("url", canonical(text))
@@ -76,7 +73,6 @@ def delete(
     """Delete something, after finishing what an earlier call has begun; returns the notes of all deletions that were done.
 
     Args:
-        directory: the crawl directory.
         target: what is deleted; None: only what was begun is finished.
         now: seconds since the epoch.
         forget: let it be fetched again when a crawl meets it.

@@ -61,9 +61,7 @@ def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[Follow
     """Feed a follower of a crawl until the crawl has ended, then once more.
 
     Args:
-        directory: the crawl directory.
         what: one of :data:`FOLLOWERS`; of sinks, `sink-NAME`.
-        rest: between two looks.
         wait: wait for another process that is at it; otherwise leave it to that one.
 
     Returns:

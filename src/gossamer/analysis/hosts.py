@@ -75,12 +75,8 @@ class _Logged(msgspec.Struct, frozen=True):
 
 
 def picture_of(directory: Path, name: str) -> HostPicture:
-    """The knowledge of a crawl, which may be at work, of a host.
-
-    Raises:
-        UsageError: it is not the name of a host, or there is no crawl.
-        CrawlDirectoryError: the ledger is missing or damaged, or a running crawl does not answer.
-    """
+    """The knowledge of a crawl, which may be at work, of a host. Raises UsageError: it is not the name of a host, or there is
+    no crawl. Raises CrawlDirectoryError: the ledger is missing or damaged, or a running crawl does not answer."""
     try:
         host = host_of(canonical(f"http://{name.strip()}/"))
     except UnreadableUrl:

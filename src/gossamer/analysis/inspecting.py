@@ -107,7 +107,6 @@ class Inspecting:
         """Read an answer.
 
         Args:
-            url: canonical URL of the document.
             response: how it was fetched, or :func:`answer_of` a file.
             base: what relative links are resolved against instead of `url`; a `base` element wins over both.
         """

@@ -74,12 +74,8 @@ class Mirrored(msgspec.Struct, frozen=True):
 
 
 def write_mirror(directory: Path, folder: Path) -> Mirrored:
-    """Write the documents of a crawl as a folder.
-
-    Raises:
-        UsageError: the folder holds what no mirror wrote, or cannot be made, or there is nothing to write.
-        CrawlDirectoryError: the archive is damaged.
-    """
+    """Write the documents of a crawl as a folder. Raises UsageError: the folder holds what no mirror wrote, or cannot be made,
+    or there is nothing to write. Raises CrawlDirectoryError: the archive is damaged."""
     check_folder(folder, directory)
     convert(directory)
     with Database(directory) as database:
@@ -146,7 +142,6 @@ class _Mirror:
         _write(self._folder / "index.html", iter([text.encode()]))
 
     def _content(self, url: str, name: str, archived: Archived) -> Iterator[bytes]:
-        """The bytes of a file: a page or style sheet with its links changed, anything else as it came."""
         source = archived.source
         found = undone(source.headers, source.body, _MOST_CHANGED)
         body = found.data if found.is_readable else source.body
@@ -195,9 +190,6 @@ def _write(path: Path, content: Iterator[bytes]) -> None:
 
 def write_noted(directory: str, caller: Caller) -> list[str]:
     """Write the mirror that a crawl has noted; lines for a person.
-
-    Raises:
-        UsageError, CrawlDirectoryError: it cannot be written.
-    """
+    Raises UsageError, CrawlDirectoryError: it cannot be written."""
     folder = read_note(Path(directory))
     return list(write_mirror(Path(directory), folder).told(folder)) if folder is not None else []

@@ -71,7 +71,6 @@ class ReplayAddresses:
         """The document that an address shows; None where we did not make it, or its time is over.
 
         Args:
-            query: its query.
             now: seconds since 1970 (UTC).
         """
         given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
@@ -152,8 +151,6 @@ def replayed(
     """The answer to an address.
 
     Args:
-        directory: the crawl's.
-        asked: what the address means.
         addresses: makes the addresses that stand in it.
         may_parse: this is a process that may be killed.
         is_picture: it is asked for as a picture, in which SVG does nothing; a picture in XML is shown as text otherwise.

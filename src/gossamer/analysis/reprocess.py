@@ -89,7 +89,6 @@ def reprocess(
     """Make ready to run processors over the archive of the crawl in `directory`.
 
     Args:
-        directory: the crawl directory.
         wiring: whose processors run; the crawl's own where it is None.
         processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
         rdf: also read the structured data of pages, as a crawl with `--rdf` does.
@@ -126,10 +125,7 @@ def _handlers_missing(wiring: Wiring, directory: str) -> str:
 
 def crawl_wiring(directory: str) -> Wiring:
     """The wiring that a crawl ran with; where crawlers shared its queue, the one that does the same in one process.
-
-    Raises:
-        UsageError: there is no crawl.
-    """
+    Raises UsageError: there is no crawl."""
     return gathered(read_wiring(crawl_directory(directory)))
 
 
@@ -157,11 +153,7 @@ class Reprocessing:
         plan(self.wiring, catalog)
 
     async def run(self) -> Reprocessed:
-        """Read, process, replace.
-
-        Raises:
-            CrawlDirectoryError: another run is at it.
-        """
+        """Read, process, replace. Raises CrawlDirectoryError: another run is at it."""
         began, is_at_work = time.monotonic(), bool(holder(self.directory))
         with replacing(self.directory) as held:
             if not held:
@@ -215,7 +207,6 @@ class Reprocessing:
 
 
 def _logged(wiring: Wiring) -> Iterable[str]:
-    """The tables that a wiring's log is told to keep."""
     log = wiring.providers.get("log")
     return log.settings.get("tables", ()) if log else ()
 
@@ -304,10 +295,7 @@ RULINGS = "archived-rulings"
 
 def between(wiring: Wiring) -> Wiring:
     """The stages between fetch and commit, with the archive before them and rows behind.
-
-    Raises:
-        WiringError: there are none.
-    """
+    Raises WiringError: there are none."""
     chain = _chain(wiring)
     if not chain:
         raise WiringError(f"{wiring.source}: no stage stands between a component that uses 'fetch' and 'commit'")
@@ -374,10 +362,7 @@ def without_handlers(wiring: Wiring) -> Wiring:
 
 def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:
     """The wiring with these processors alone; all of its own where none is named.
-
-    Raises:
-        UsageError: neither the wiring nor the catalog has one of this name.
-    """
+    Raises UsageError: neither the wiring nor the catalog has one of this name."""
     stage = wiring.components.get("process")
     if not wanted or stage is None:
         return wiring
@@ -404,7 +389,6 @@ def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> 
 
 
 def _by_mime(bound: str | Mapping[str, str | list[str]]) -> dict[str, list[str]]:
-    """MIME type -> processors, as a wiring binds them."""
     if isinstance(bound, str):
         return {}
     return {mime: [names] if isinstance(names, str) else names for mime, names in bound.items()}

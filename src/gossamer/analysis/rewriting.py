@@ -168,13 +168,11 @@ class CrawlRewriting(ABC):
         """Take records out of the archive, which nothing names any more, and what tells of them out of other files."""
 
     @abstractmethod
-    def told(self) -> Any:
-        """The counts, for the person."""
+    def told(self) -> Any: ...
 
     # -- the order
 
     def run(self) -> Any:
-        """Do all steps that are left."""
         steps: tuple[Callable[[], None], ...] = (
             self._bring_back,
             self._place,
@@ -207,10 +205,7 @@ class CrawlRewriting(ABC):
 
     def _bring_back(self) -> None:
         """Cut off what was never committed.
-
-        Raises:
-            CrawlDirectoryError: the crawl is not whole, or a part of it lies on a disk that is not there.
-        """
+        Raises CrawlDirectoryError: the crawl is not whole, or a part of it lies on a disk that is not there."""
         if self.journal.is_placed:  # archive and tables may be half changed, and were whole before
             return
         ends = self.ends()

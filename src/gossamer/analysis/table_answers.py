@@ -57,11 +57,7 @@ class TableAnswer(msgspec.Struct, frozen=True):
 
 
 def answer_tables(question: TableQuestion, caller: Caller) -> bytes:
-    """The answer as JSON.
-
-    Raises:
-        GossamerError: it cannot be answered.
-    """
+    """The answer as JSON. Raises GossamerError: it cannot be answered."""
     return msgspec.json.encode(_tables(Path(question.directory), question))
 
 
@@ -139,17 +135,12 @@ class Reporter:
 
 @contextmanager
 def reporting(directory: Path) -> Iterator[Reporter]:
-    """Look at a crawl."""
     with Database(directory) as database:
         yield Reporter(directory, database)
 
 
 def report_names(names: Sequence[str]) -> list[str]:
-    """The reports that are meant, each once.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
+    """The reports that are meant, each once. Raises UsageError: there is none of that name."""
     for name in names:
         if name not in REPORTS and name != ALL:
             raise UsageError(f"there is no report {name!r}{nearest(name, [*REPORTS, ALL])}")

@@ -70,7 +70,6 @@ def trim(
     """Keep so many versions of each page, after finishing what an earlier call has begun; returns what the last trim did.
 
     Args:
-        directory: the crawl directory.
         versions: how many stay, at least 1; None: only what was begun is finished.
         now: seconds since the epoch; names new files of the archive.
         accept: go on without what is lost or damaged.

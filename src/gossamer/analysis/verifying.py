@@ -54,11 +54,9 @@ class Verified(msgspec.Struct):
 
     @property
     def is_whole(self) -> bool:
-        """Nothing is wrong."""
         return not self.findings
 
     def find(self, text: str) -> None:
-        """Something is wrong."""
         if len(self.findings) < MOST:
             self.findings.append(text)
         else:
@@ -69,7 +67,6 @@ def verify(directory: Path, *, deep: bool = False) -> Verified:
     """Compare what was committed with what is there.
 
     Args:
-        directory: the crawl directory.
         deep: read every record of the archive, every line of log and index, every table and every block of the ledgers.
     """
     told = Verified(str(directory))

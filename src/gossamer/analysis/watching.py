@@ -38,7 +38,6 @@ class CrawlWatch:
         """Nothing is looked at yet.
 
         Args:
-            directory: the crawl directory.
             patience: seconds for an answer of a running crawl.
 
         Raises:
@@ -74,10 +73,7 @@ class CrawlWatch:
 
     def hosts(self, names: Sequence[str]) -> dict[str, HostNow]:
         """How hosts stand at this moment, by their names; nothing of a crawl that does not run.
-
-        Raises:
-            CrawlDirectoryError: a running crawl does not answer.
-        """
+        Raises CrawlDirectoryError: a running crawl does not answer."""
         try:
             found: HostsNow = self._connected().told(ReadHosts(list(names)), HostsNow)
         except NotRunning:
@@ -127,7 +123,6 @@ def read_samples(directory: Path, since: str = "") -> list[SampleRow]:
     """The samples of every agent that were taken after an instant, in the order of time; a row that cannot be read is left out.
 
     Args:
-        directory: the crawl directory.
         since: as in the column `taken_at`; empty for all.
     """
     with reading(directory):

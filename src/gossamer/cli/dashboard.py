@@ -75,11 +75,7 @@ def parted(given: str | None) -> tuple[str | None, list[str]]:
 
 
 def check_dashboard(address: str | None) -> None:
-    """Refuse, before a crawl begins, a dashboard that cannot be.
-
-    Raises:
-        UsageError: the address does not do.
-    """
+    """Refuse, before a crawl begins, a dashboard that cannot be. Raises UsageError: the address does not do."""
     if address is not None:
         from gossamer.dashboard.app import read_address
 

@@ -195,11 +195,7 @@ def _writing(output: str | None) -> Iterator[None]:
 
 
 def _all_of(database: "Database", table: str) -> str:
-    """The question for a whole table.
-
-    Raises:
-        UsageError: there is none of this name.
-    """
+    """The question for a whole table. Raises UsageError: there is none of this name."""
     from gossamer.engine.sheet import nearest
     from gossamer.query.item_tables import asks_for_items
 
@@ -254,7 +250,6 @@ _LEFT_OUT = {"no_element_name": "RDF/XML cannot name their predicates; the other
 
 
 def _with_index(place: Path, use: Callable[[Path], None]) -> None:
-    """Do something with the index as of now."""
     from gossamer.engine.files import scratch
     from gossamer.query.convert import index_now
     from gossamer.storage.tables.places import reading

@@ -247,22 +247,14 @@ NAMELESS = "about:blank"
 
 
 async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
-    """The canonical form of a URL, and the answer to one request for it.
-
-    Raises:
-        UsageError: it is no URL.
-    """
+    """The canonical form of a URL, and the answer to one request for it. Raises UsageError: it is no URL."""
     fetching = Fetching(text, options)
     async with fetching:
         return fetching.url, await fetching.fetch()
 
 
 def read(name: str, content: bytes | None, content_type: str) -> tuple[str, Response]:
-    """A file, or what came by standard input, as an answer.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
+    """A file, or what came by standard input, as an answer. Raises UsageError: the file cannot be read."""
     if content is not None:
         return name, answer_of(content, content_type)
     path = Path(name)
@@ -275,11 +267,7 @@ def read(name: str, content: bytes | None, content_type: str) -> tuple[str, Resp
 
 
 def canonical_base(text: str) -> str:
-    """The value of `--base` in canonical form.
-
-    Raises:
-        UsageError: it is no URL.
-    """
+    """The value of `--base` in canonical form. Raises UsageError: it is no URL."""
     try:
         return canonical(text)
     except UnreadableUrl as error:

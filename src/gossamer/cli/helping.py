@@ -82,11 +82,7 @@ def _is_one(ctx: click.Context) -> bool:
 
 
 def _heading(groups: Mapping[str, HelpGroup], asked: str) -> str:
-    """The heading that is meant: by its beginning, or by one of its words.
-
-    Raises:
-        click.UsageError: none is.
-    """
+    """The heading that is meant: by its beginning, or by one of its words. Raises click.UsageError: none is."""
     wanted = asked.lower().replace("-", " ").strip()
     if wanted == EVERYTHING:
         return EVERYTHING
@@ -109,9 +105,6 @@ def write_groups(
     """Write what was asked for of these groups, and how to ask for more.
 
     Args:
-        groups: by their headings.
-        ctx: says what was asked for.
-        formatter: gets it.
         called: the command as it is typed, for the last line.
         kind: what stands in the groups, in the plural.
     """

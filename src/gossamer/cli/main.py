@@ -280,10 +280,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _check_text(arguments: Sequence[str]) -> None:
     """Refuse what is no text: it could neither be asked for nor written down.
-
-    Raises:
-        click.UsageError: an argument holds bytes that the locale's encoding does not have.
-    """
+    Raises click.UsageError: an argument holds bytes that the locale's encoding does not have."""
     for argument in arguments:
         if not argument.isascii() and any("\ud800" <= character <= "\udfff" for character in argument):
             encoding = sys.getfilesystemencoding()

@@ -52,7 +52,6 @@ class OptionsInGroups(HelpInPortions):
         return found | {"Other": HelpGroup([Entry(*record, True) for record in records.values()])}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options that were asked for, group by group."""
         write_groups(self.groups(ctx), ctx, formatter, f"gossamer {ctx.info_name}", "options")
 
 
@@ -133,11 +132,7 @@ def _metavar(prop: Property) -> str:
 
 def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, Any] = {}) -> CrawlOptions:
     """Options from a configuration file, overridden by those of the command line; `base` is what holds without either.
-
-    Raises:
-        SettingError: a value that does not do; names the option.
-        UsageError: the file cannot be read.
-    """
+    Raises SettingError: a value that does not do; names the option. Raises UsageError: the file cannot be read."""
     values = {**base, **(read_config(config) if config else {})}
     values.pop("seeds", None)
     if given.get("user_agent") == "":
@@ -154,11 +149,7 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
 
 
 def config_seeds(config: str | None) -> list[str]:
-    """The seeds that a configuration file lists under `seeds`.
-
-    Raises:
-        UsageError: they are not a list of texts.
-    """
+    """The seeds that a configuration file lists under `seeds`. Raises UsageError: they are not a list of texts."""
     seeds = read_config(config).get("seeds", []) if config else []
     if not isinstance(seeds, list) or not all(isinstance(seed, str) for seed in seeds):
         raise UsageError(f'{config}: seeds is a list of URLs, as ["https://example.org/"]')
@@ -182,11 +173,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """`UNIT.SETTING=VALUE` texts, by unit.
-
-    Raises:
-        UsageError: one has another form.
-    """
+    """`UNIT.SETTING=VALUE` texts, by unit. Raises UsageError: one has another form."""
     found: dict[str, dict[str, Any]] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 def digits_of(option: str, text: str) -> str:
     """The digits by which a time names a version of a document, as `20260301` or `2026-03-01T12:00`, in UTC.
-
-    Args:
-        option: its name, for the message.
-        text: what was written.
-
-    Raises:
-        UsageError: it is no time.
-    """
+    Raises UsageError: it is no time."""
     digits = "".join(letter for letter in text if letter.isdigit())
     if not 4 <= len(digits) <= 14 or set(text) - set("0123456789-:/. TZ"):
         raise UsageError(f"{option} {text}: name a version by its time in UTC, as 20260301 or 2026-03-01T12:00")
@@ -66,11 +59,7 @@ def _ago(option: str, text: str) -> datetime.datetime:
 
 @contextlib.contextmanager
 def opened(output: str | None) -> Iterator[TextIO]:
-    """The file, or standard output.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """The file, or standard output. Raises UsageError: the file cannot be written."""
     if output is None:
         yield sys.stdout
         sys.stdout.flush()

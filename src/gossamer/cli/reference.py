@@ -34,7 +34,6 @@ _TAG = re.compile(r"<(?=[a-zA-Z/!?])(?!br/?>)")
 
 
 def pages() -> dict[str, str]:
-    """Every page of the reference, by file name."""
     made = {
         "commands.md": _commands(),
         "options.md": _page("Options of a crawl", _settings(all_options(installed=False))),
@@ -49,7 +48,6 @@ def pages() -> dict[str, str]:
 
 
 def _contents(made: dict[str, str]) -> str:
-    """The page that lists the others."""
     rows = [f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({name})" for name, text in made.items()]
     told = "These pages are generated from the code by `./gossamer dev docs`, and a check says when they are stale."
     return _page("Reference", told, "\n".join(rows))
@@ -176,7 +174,6 @@ def _robots() -> str:
 
 
 def _tables() -> str:
-    """The tables of a crawl, column by column."""
     from gossamer.query.schema import documented
 
     parts = [

@@ -47,7 +47,6 @@ def say_json(value: object) -> None:
 
 
 def say_lines(lines: Iterable[str]) -> None:
-    """Print lines for people, each of them one line whatever it quotes."""
     print("\n".join(map(shown, lines)), flush=True)
 
 

@@ -30,7 +30,6 @@ def about_page(graph: Graph, contact: str) -> str:
     """The page as HTML.
 
     Args:
-        graph: the crawl.
         contact: URL or mail address for site owners; empty where none is known.
     """
     http, politeness, robots = (_sheet(graph, kind) for kind in (HttpSheet, PolitenessSheet, RobotsSheet))
@@ -134,10 +133,7 @@ VARIABLE = "_GOSSAMER_COMPLETE"
 
 def install(commands: click.Command, shell: str) -> str:
     """Write the script for a shell, or for that of $SHELL; returns what to tell the user.
-
-    Raises:
-        UsageError: the shell is not known, or the file cannot be written.
-    """
+    Raises UsageError: the shell is not known, or the file cannot be written."""
     name = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(name) if name in PLACES else None
     if kind is None:

@@ -43,7 +43,6 @@ def shown_agent(one: "AgentStanding") -> str:
 
 
 def shown_master(one: "MasterStanding") -> str:
-    """One of the masters."""
     if not one.process:
         return f"{one.name}: {one.state}"
     late = f", an agent is {show_seconds(one.lag)} late" if one.lag >= LATE else ""
@@ -131,7 +130,6 @@ def shown_errors(now: "CrawlStanding") -> str:
 
 
 def shown_failing(now: "CrawlStanding", most: int = 3) -> str:
-    """The hosts that have the most errors; empty where none has."""
     return ", ".join(f"{one.host} {one.errors:,}" for one in now.failing[:most])
 
 
@@ -154,7 +152,6 @@ def shown_hint(directory: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters."""
     return text if len(text) <= most else f"{text[: max(0, most - 3)]}..."[:most]
 
 
@@ -202,15 +199,12 @@ class Panel:
 
     @property
     def width(self) -> int:
-        """Columns that a line may take: the last one stays free, since some terminals break a line that fills it."""
         return max(1, self._size()[0] - 1)
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Show these lines in the place of those before."""
         self._write(self._instead("", lines))
 
     def clear(self) -> None:
-        """Show nothing any more."""
         self._write(self._instead("", ()))
 
     def above(self, text: str) -> str:

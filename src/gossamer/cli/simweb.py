@@ -194,7 +194,6 @@ def simweb(**options: Any) -> None:
 
 
 def _spec(options: dict[str, Any]) -> WebSpec:
-    """Build the web's parameters from the options."""
     named = {
         "seed": options["seed"],
         "pages": options["pages"],

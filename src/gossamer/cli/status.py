@@ -55,7 +55,6 @@ class LogChoice(msgspec.Struct, frozen=True):
     """Of :data:`KINDS`; `error` stands for visits that failed."""
 
     def takes(self, entry: Entry) -> bool:
-        """Whether this entry is wanted."""
         kind = entry["event"]
         is_error = kind == "page" and entry.get("outcome") in ERRORS
         if self.kinds and kind not in self.kinds and not (is_error and "error" in self.kinds):
@@ -71,11 +70,7 @@ class CrawlLog:
 
     def __init__(self, directory: str, choice: LogChoice) -> None:
         """Nothing is read yet.
-
-        Raises:
-            UsageError: there is no crawl, or it has no such agent.
-            CrawlDirectoryError: the directory is damaged.
-        """
+        Raises UsageError: there is no crawl, or it has no such agent. Raises CrawlDirectoryError: the directory is damaged."""
         self.directory = crawl_directory(directory)
         self._choice = choice
         known = self._members()
@@ -255,7 +250,6 @@ def _speed(now: "CrawlStanding") -> str:
 
 
 def _hanging(title: str, texts: list[str]) -> list[str]:
-    """One text a line beside a title."""
     return [f"{title if index == 0 else ' ' * len(title)}{text}" for index, text in enumerate(texts)]
 
 

@@ -44,7 +44,6 @@ class Asking:
         """Nothing is opened yet.
 
         Args:
-            agent: product token.
             resolve: `PATTERN=ADDRESS[:PORT]` entries.
             contact: URL or mail address for site owners; without one, only hosts of this machine are asked.
         """
@@ -64,10 +63,7 @@ class Asking:
 
     async def judge(self, url: str) -> RobotsVerdict:
         """The verdict on a canonical URL that a person gave; a site that cannot be asked now gives `wait`.
-
-        Raises:
-            UsageError: the site's address is not one that may be asked; says why.
-        """
+        Raises UsageError: the site's address is not one that may be asked; says why."""
         self._open_as_seed(url)
         task = Task(url, host_of(url))
         while True:
@@ -197,11 +193,7 @@ def _from_input(urls: tuple[str, ...]) -> bool:
 
 
 def _read(file: str) -> Rules:
-    """The rules of a file or of standard input.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """The rules of a file or of standard input. Raises UsageError: it cannot be read."""
     try:
         if file == "-":
             data = sys.stdin.buffer.read(MAX_BYTES)

@@ -42,9 +42,7 @@ def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: floa
     """The lines, each of at most `width` columns.
 
     Args:
-        now: how the crawl stands.
         speeds: pages a second, the latest last.
-        width: columns of the terminal.
         at: seconds since the epoch.
     """
     lines = [

@@ -320,16 +320,12 @@ class Listening(msgspec.Struct, frozen=True):
 
     @property
     def scheme(self) -> str:
-        """`https` with a certificate."""
         return "https" if self.certificate else "http"
 
 
 def read_address(text: str, certificate: str = "", key: str = "", *, is_open: bool = False) -> Listening:
     """The address to listen at, as a person wrote it: empty, `PORT`, `HOST` or `HOST:PORT`.
-
-    Raises:
-        UsageError: it is no address, or one that others can reach, and neither TLS nor a word says that this is meant.
-    """
+    Raises UsageError: it is no address, or one that others can reach, and neither TLS nor a word says that this is meant."""
     name, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     if not colon and text.isdigit():
         name, port = "", text

@@ -56,10 +56,7 @@ PATIENCE = 60.0
 
 def read_order(word: str, body: bytes) -> ControlRequest:
     """The message of an order; `body` is the JSON of its fields.
-
-    Raises:
-        UsageError: there is no such order, or the body is none of its.
-    """
+    Raises UsageError: there is no such order, or the body is none of its."""
     kind = ORDERS.get(word)
     if kind is None:
         raise UsageError(f"there is no such order; known: {', '.join(ORDERS)}")
@@ -74,10 +71,7 @@ def read_order(word: str, body: bytes) -> ControlRequest:
 
 def carry_out(directory: Path, request: ControlRequest) -> str:
     """Send it to the crawl; returns what was done, in words.
-
-    Raises:
-        GossamerError: the crawl refused it, or does not run.
-    """
+    Raises GossamerError: the crawl refused it, or does not run."""
     try:
         with Control(directory, PATIENCE, changing=0.0) as control:
             return control.do(request)
@@ -91,7 +85,6 @@ def graph_of(directory: Path, agent: str = "") -> GraphPicture:
     """The graph of a crawl: by its own word while it runs, otherwise as its directory keeps it.
 
     Args:
-        directory: of the crawl.
         agent: tell how the graph of this agent stands, where several are at work.
 
     Raises:
@@ -112,10 +105,7 @@ def graph_of(directory: Path, agent: str = "") -> GraphPicture:
 
 def instances_of(directory: Path, name: str) -> UnitInstances:
     """The instances of a unit of a running crawl, of all its agents.
-
-    Raises:
-        GossamerError: there is no such unit, or no crawl runs.
-    """
+    Raises GossamerError: there is no such unit, or no crawl runs."""
     with Control(directory, PATIENCE, changing=0.0) as control:
         told: UnitInstances = control.told(ReadUnit(name), UnitInstances)
         return told

@@ -121,10 +121,7 @@ class ShownCrawl:
 
     async def hosts(self) -> tuple[HostList, bool]:
         """Its hosts, and whether a list that is ten seconds old at most is still being made.
-
-        Raises:
-            CrawlDirectoryError: the list cannot be made.
-        """
+        Raises CrawlDirectoryError: the list cannot be made."""
         if self._hosts is None:
             self._hosts, self._trouble = HostList(self.directory), ""
         made, listing = self._hosts, self._listing
@@ -149,7 +146,6 @@ class ShownCrawl:
             self._listing = None
 
     async def drop_hosts(self) -> None:
-        """Give up the list of hosts."""
         made, self._hosts = self._hosts, None
         if made is not None:
             await self._run_long(made.close)
@@ -161,7 +157,6 @@ class ShownCrawl:
             return found
 
     async def run(self, work: Callable[..., T], *given: object) -> T:
-        """Do something of its own in a thread."""
         found: T = await self._run(work, *given)
         return found
 
@@ -227,11 +222,7 @@ class Crawls:
         self._looked = -LOOK_AROUND
 
     async def named(self, key: str) -> ShownCrawl:
-        """The crawl of a key.
-
-        Raises:
-            NoSuchCrawl: there is none.
-        """
+        """The crawl of a key. Raises NoSuchCrawl: there is none."""
         shown = (await self.all()).get(key)
         if shown is None:
             raise NoSuchCrawl("there is no such crawl here")
@@ -249,7 +240,6 @@ class Crawls:
         return await asyncio.get_running_loop().run_in_executor(self._listers, work, *given)
 
     async def run(self, work: Callable[..., T], *given: object) -> T:
-        """Do something in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
 
     def close(self) -> None:

@@ -30,7 +30,6 @@ _REF = "#/components/schemas/{name}"
 
 @functools.cache
 def openapi() -> dict[str, Any]:
-    """The description."""
     kinds = (
         CrawlStanding,
         Story,

@@ -94,10 +94,7 @@ class Exporter:
 
     def begin(self, directory: Path, body: bytes) -> Exports:
         """Have one made.
-
-        Raises:
-            UsageError: it is no such form, too many are being made, or the folder cannot be written.
-        """
+        Raises UsageError: it is no such form, too many are being made, or the folder cannot be written."""
         try:
             wish = msgspec.json.decode(body, type=ExportWish)
         except msgspec.MsgspecError as error:
@@ -121,10 +118,7 @@ class Exporter:
 
     def remove(self, directory: Path, body: bytes) -> Exports:
         """Remove one, or give it up while it is being made.
-
-        Raises:
-            UsageError: there is none of this name, or it cannot be removed.
-        """
+        Raises UsageError: there is none of this name, or it cannot be removed."""
         try:
             name = msgspec.json.decode(body, type=NamedExport).name
         except msgspec.MsgspecError as error:
@@ -141,11 +135,7 @@ class Exporter:
         return self.listed(directory)
 
     def file(self, directory: Path, name: str) -> Path:
-        """The file of an export that is ready.
-
-        Raises:
-            UsageError: there is none of this name.
-        """
+        """The file of an export that is ready. Raises UsageError: there is none of this name."""
         for path in _files(folder_of(directory)):
             if path.name == name and path.is_file():
                 return path
@@ -203,7 +193,6 @@ class _Making:
         return said if self._child.returncode else ""
 
     def give_up(self) -> None:
-        """End it, and remove what it wrote."""
         if self.is_alive:
             self._child.kill()
             self._child.wait()
@@ -238,7 +227,6 @@ def _sweep(folder: Path) -> None:
 
 
 def _discard(part: Path) -> None:
-    """Remove what was begun: a file, or the folder of a copy to browse."""
     if part.is_dir() and not part.is_symlink():
         shutil.rmtree(part, ignore_errors=True)
     else:

@@ -64,17 +64,13 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def keys_file() -> Path:
-    """The file of the keys: `$XDG_STATE_HOME/gossamer/dashboard-keys.json`."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "gossamer" / "dashboard-keys.json"
 
 
 def read_keys(path: Path) -> Keys:
     """The keys in this file; where there is none it is made, with new ones.
-
-    Raises:
-        UsageError: the file cannot be read or made, holds something else, or others can read it.
-    """
+    Raises UsageError: the file cannot be read or made, holds something else, or others can read it."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
@@ -158,8 +154,6 @@ class DashboardGuard(Guard):
         """Guard it.
 
         Args:
-            app: the application.
-            keys: what opens it.
             port: where it listens.
             name: the address or name that it was told to listen at; a name may stand in `Host`.
             scheme: `http` or `https`.

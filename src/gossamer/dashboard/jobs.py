@@ -65,13 +65,7 @@ class Beginning(NamedTuple):
 
 
 def begin(words: Sequence[str], directory: Path, console: BinaryIO) -> Beginning:
-    """Run `gossamer` with these words until its crawl listens, it ends, or the time is over; it goes on after that.
-
-    Args:
-        words: the command and its options.
-        directory: of the crawl.
-        console: takes what the process says.
-    """
+    """Run `gossamer` with these words until its crawl listens, it ends, or the time is over; it goes on after that."""
     child = subprocess.Popen(
         processes.command("gossamer", *words),
         env=processes.environment(),
@@ -135,10 +129,7 @@ class JobDone(msgspec.Struct, frozen=True):
 
 def resume(directory: Path) -> JobDone:
     """Let a crawl at rest go on, in a process of its own.
-
-    Raises:
-        UsageError: there is no crawl, it runs already, or it cannot go on; says why.
-    """
+    Raises UsageError: there is no crawl, it runs already, or it cannot go on; says why."""
     check_is_crawl(directory)
     if process := holder(directory):
         raise UsageError(f"process {process} is at work on {directory} already")
@@ -158,12 +149,8 @@ def resume(directory: Path) -> JobDone:
 
 
 def restore(directory: Path, body: bytes) -> JobDone:
-    """Go back to a checkpoint; only while no crawl runs.
-
-    Raises:
-        UsageError: no checkpoint is named, or there is none of this name.
-        GossamerError: a crawl runs, or the checkpoint cannot be read.
-    """
+    """Go back to a checkpoint; only while no crawl runs. Raises UsageError: no checkpoint is named, or there is none of this
+    name. Raises GossamerError: a crawl runs, or the checkpoint cannot be read."""
     from gossamer.crawls.control import resting
 
     try:
@@ -178,11 +165,7 @@ def restore(directory: Path, body: bytes) -> JobDone:
 
 
 def log_tail(directory: Path) -> LogTail:
-    """The end of a crawl's logs; empty where there are none.
-
-    Raises:
-        UsageError: the directory holds no crawl.
-    """
+    """The end of a crawl's logs; empty where there are none. Raises UsageError: the directory holds no crawl."""
     check_is_crawl(directory)
     visits = []
     for line in _last_lines(directory / LOG_PATH):
@@ -264,21 +247,16 @@ class StartedCrawl(msgspec.Struct, frozen=True):
 
 
 def start_form(folders: Sequence[Path]) -> StartForm:
-    """The form for crawls in these folders."""
     return StartForm([str(folder) for folder in folders], [_option(one) for one in offered_options()])
 
 
 def offered_options() -> list[Property]:
-    """The options that a form has."""
     return [one for one in properties(all_options()) if not one.names and one.name not in NOT_OF_A_FORM]
 
 
 def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
     """Start a crawl as the form says.
-
-    Raises:
-        UsageError: the form is none, names what it may not, or the command refuses it; says why.
-    """
+    Raises UsageError: the form is none, names what it may not, or the command refuses it; says why."""
     try:
         form = msgspec.json.decode(body, type=NewCrawl)
     except msgspec.MsgspecError as error:

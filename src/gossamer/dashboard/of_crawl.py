@@ -129,12 +129,8 @@ def names_offered() -> Offered:
 
 
 def rewire(directory: Path, body: bytes) -> Rewired:
-    """Do what a form says, or say what it would change.
-
-    Raises:
-        UsageError: it is no such form, or names what a form may not.
-        GossamerError: no crawl runs, or it refuses the change; nothing has changed.
-    """
+    """Do what a form says, or say what it would change. Raises UsageError: it is no such form, or names what a form may not.
+    Raises GossamerError: no crawl runs, or it refuses the change; nothing has changed."""
     try:
         form = msgspec.json.decode(body, type=Rewiring)
     except msgspec.MsgspecError as error:
@@ -147,11 +143,7 @@ def rewire(directory: Path, body: bytes) -> Rewired:
 
 
 def text_of(change: ChangeForm) -> str:
-    """The change file of a form.
-
-    Raises:
-        UsageError: it names what a form may not, or says nothing, or too much.
-    """
+    """The change file of a form. Raises UsageError: it names what a form may not, or says nothing, or too much."""
     for name, one in change.connectors.items():
         scheme = one.address.partition(":")[0] if one.address is not msgspec.UNSET else "local"
         known = [*SCHEMES, *_own_schemes()]
@@ -177,7 +169,6 @@ HOURS, MOST_HOURS = 1.0, 24.0 * 365
 
 
 async def tell_standing(request: Request, shown: ShownCrawl) -> CrawlStanding:
-    """How it, or one of its agents, stands."""
     asked = request.query_params
     return await shown.standing(units=asked.get("units") == "1", agent=asked.get("agent", ""))
 
@@ -196,7 +187,6 @@ def _thinned(rows: list[SampleRow]) -> list[SampleRow]:
 
 
 async def tell_hosts(request: Request, crawls: Crawls) -> ListedHosts:
-    """A part of the list of its hosts."""
     shown, asked = await crawls.named(request.path_params["key"]), request.query_params
     listed, is_being_made = await crawls.hosts_of(shown)
     page = await shown.run(
@@ -226,12 +216,10 @@ async def tell_host(request: Request, shown: ShownCrawl) -> object:
 
 
 async def tell_graph(request: Request, shown: ShownCrawl) -> object:
-    """Its graph, or that of one agent."""
     return await shown.run(asking.graph_of, shown.directory, request.query_params.get("agent", ""))
 
 
 async def tell_unit(request: Request, shown: ShownCrawl) -> UnitInstances:
-    """The instances of a unit, in all agents."""
     name = request.query_params.get("name", "")
     if not name:
         raise UsageError("say which unit: ?name=...")
@@ -239,12 +227,10 @@ async def tell_unit(request: Request, shown: ShownCrawl) -> UnitInstances:
 
 
 async def tell_traps(request: Request, shown: ShownCrawl) -> Suspicions:
-    """The URLs that it has set aside, and the reasons."""
     return await shown.run(suspicions_of, shown.directory)
 
 
 async def tell_layout(request: Request, shown: ShownCrawl) -> Layout:
-    """The places of its units in the picture."""
     return await shown.run(read_layout, layouts_folder(), shown.key)
 
 
@@ -258,7 +244,6 @@ async def tell_answerable(request: Request, shown: ShownCrawl) -> Answerable:
 
 
 async def tell_log(request: Request, shown: ShownCrawl) -> jobs.LogTail:
-    """The end of its logs."""
     return await shown.run(jobs.log_tail, shown.directory)
 
 
@@ -267,7 +252,6 @@ async def do_resume(request: Request, shown: ShownCrawl) -> jobs.JobDone:
 
 
 async def do_restore(request: Request, shown: ShownCrawl) -> jobs.JobDone:
-    """Let it go back to a checkpoint."""
     return await shown.run(jobs.restore, shown.directory, await request.body())
 
 
@@ -276,7 +260,6 @@ async def do_rewire(request: Request, shown: ShownCrawl) -> Rewired:
 
 
 async def tell_story(request: Request, shown: ShownCrawl) -> object:
-    """The story of a URL."""
     from gossamer.analysis.why import story_of
 
     url = request.query_params.get("url", "")
@@ -286,7 +269,6 @@ async def tell_story(request: Request, shown: ShownCrawl) -> object:
 
 
 async def tell_document(request: Request, shown: ShownCrawl) -> object:
-    """The archived document of a URL."""
     from gossamer.query.archived import view_archived
 
     asked = request.query_params
@@ -296,7 +278,6 @@ async def tell_document(request: Request, shown: ShownCrawl) -> object:
 
 
 async def do_order(request: Request, shown: ShownCrawl) -> object:
-    """Do what an address says."""
     order = asking.read_order(request.path_params["order"], await request.body())
     return {"done": await shown.run(asking.carry_out, shown.directory, order)}
 
@@ -329,7 +310,6 @@ class QuestionAnswers:
         return await self._console.ask(shown.directory, asked.get("sql", ""), asked.get("report", ""))
 
     async def tell_triples(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
-        """The answer to a question in SPARQL."""
         return await self._triples.ask(shown.directory, request.query_params.get("query", ""))
 
     async def tell_words(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
@@ -339,7 +319,6 @@ class QuestionAnswers:
         return await self._words.ask(shown.directory, asked, start, most)
 
     async def tell_page(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
-        """A page that a subject adds."""
         return await self._pages.ask(shown.directory, request.path_params["name"])
 
 
@@ -350,7 +329,6 @@ class ExportAnswers:
         self.exporter = Exporter()
 
     async def tell_exports(self, request: Request, shown: ShownCrawl) -> Exports:
-        """Its exports, and what can be made."""
         return await shown.run(self.exporter.listed, shown.directory)
 
     async def begin_export(self, request: Request, shown: ShownCrawl) -> Exports:
@@ -360,7 +338,6 @@ class ExportAnswers:
         return await shown.run(self.exporter.remove, shown.directory, await request.body())
 
     async def download(self, request: Request, shown: ShownCrawl) -> Response:
-        """The file of an export."""
         path = await shown.run(self.exporter.file, shown.directory, request.path_params["name"])
         # Never shown by a browser, whatever a web site wrote into it.
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)

@@ -47,8 +47,6 @@ class LimitedAnswers:
         """Start nothing yet.
 
         Args:
-            use: makes the answers.
-            seconds: the time of an answer.
             at_once: so many are made at a time, and others wait.
             advice: a person is told this when an answer takes more time or memory than it may.
         """
@@ -56,11 +54,7 @@ class LimitedAnswers:
         self._turns = asyncio.Semaphore(at_once)
 
     async def to(self, question: msgspec.Struct) -> bytes:
-        """The answer to a question.
-
-        Raises:
-            UsageError: it could not be answered, or not in time.
-        """
+        """The answer to a question. Raises UsageError: it could not be answered, or not in time."""
         async with self._turns:
             try:
                 return await answered(self._use, question, self._seconds)
@@ -142,10 +136,7 @@ class TableConsole:
 
     async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
         """The tables that answer a question, as JSON.
-
-        Raises:
-            UsageError: it is no question, cannot be answered, or takes too long.
-        """
+        Raises UsageError: it is no question, cannot be answered, or takes too long."""
         if bool(sql.strip()) == bool(report) or len(sql) > LONGEST_SQL:
             raise UsageError(f"give either sql, of {LONGEST_SQL} characters at most, or report")
         return msgspec.Raw(await self._answers.to(TableQuestion(str(directory), TABLE_ROWS, sql, report)))
@@ -168,10 +159,7 @@ def names_of_reports(path: Path) -> ReportNames:
 
 def save_questions(path: Path, body: bytes) -> ReportNames:
     """Keep these questions in the place of those that were kept.
-
-    Raises:
-        UsageError: they are none, those that were kept cannot be read, or these cannot be kept.
-    """
+    Raises UsageError: they are none, those that were kept cannot be read, or these cannot be kept."""
     try:
         kept = msgspec.json.decode(body, type=KeptQuestions)
     except msgspec.MsgspecError as error:
@@ -207,10 +195,7 @@ class TripleConsole:
 
     async def ask(self, directory: Path, query: str) -> msgspec.Raw:
         """The answer as JSON (:class:`~gossamer.rdf.store.asking.TripleAnswer`).
-
-        Raises:
-            UsageError: it is no question, cannot be answered, or takes too long.
-        """
+        Raises UsageError: it is no question, cannot be answered, or takes too long."""
         if not query.strip() or len(query) > LONGEST_WORDS:
             raise UsageError(f"give query, of {LONGEST_WORDS} characters at most")
         question = TripleQuestion(
@@ -232,7 +217,6 @@ class SearchConsole:
         """The best documents as JSON (:class:`~gossamer.search.asking.SearchAnswer`).
 
         Args:
-            directory: of a crawl.
             asked: `words`, and any number of `host`, `language` and `type`, each of which is a filter.
             start: so many documents are left out.
             most: so many are told at most.
@@ -282,10 +266,7 @@ class AddedPages:
 
     async def ask(self, directory: Path, title: str) -> msgspec.Raw:
         """A :class:`ShownPage` as JSON.
-
-        Raises:
-            UsageError: no subject has such a page, it failed, or it takes too long.
-        """
+        Raises UsageError: no subject has such a page, it failed, or it takes too long."""
         if all(one.title != title for one in page_names()):
             raise UsageError("no subject has a page of this title")
         return msgspec.Raw(await self._answers.to(PageQuestion(str(directory), title)))
@@ -401,19 +382,13 @@ class ShownPage(msgspec.Struct, frozen=True):
 
 def page_names() -> list[PageName]:
     """The pages of all subjects.
-
-    Raises:
-        WiringError: a package offers something that is no subject, or a name that is taken.
-    """
+    Raises WiringError: a package offers something that is no subject, or a name that is taken."""
     return [PageName(title, one.name) for one in subjects() for title in one.pages]
 
 
 def make_page(asked: PageQuestion, caller: Caller) -> bytes:
     """Call the function of a page; the answer is a :class:`ShownPage` as JSON.
-
-    Raises:
-        GossamerError: the page cannot be found, or its function raised or returned something else than a page.
-    """
+    Raises GossamerError: the page cannot be found, or its function raised or returned something else than a page."""
     title = asked.title
     one = next(one for one in subjects() if title in one.pages)
     function: PageFunction = found_at(one.pages[title])

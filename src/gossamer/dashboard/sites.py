@@ -36,10 +36,7 @@ def config_folder() -> Path:
 
 def read_kept(path: Path, kind: type[T]) -> T:
     """The value in a file; the value without any choice where there is no file.
-
-    Raises:
-        UsageError: the file cannot be read, holds something else, or belongs to another user.
-    """
+    Raises UsageError: the file cannot be read, holds something else, or belongs to another user."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -58,10 +55,7 @@ def read_kept(path: Path, kind: type[T]) -> T:
 
 def write_kept(path: Path, value: msgspec.Struct) -> None:
     """Put a value in the place of what a file holds, whole or not at all, readable for its owner alone.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
+    Raises UsageError: it cannot be written."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,11 +105,7 @@ def read_layout(folder: Path, key: str) -> Layout:
 
 
 def write_layout(folder: Path, key: str, body: bytes) -> Layout:
-    """Keep a layout, given as JSON.
-
-    Raises:
-        UsageError: it is none, or cannot be kept.
-    """
+    """Keep a layout, given as JSON. Raises UsageError: it is none, or cannot be kept."""
     try:
         layout = msgspec.json.decode(body, type=Layout)
     except msgspec.MsgspecError as error:
@@ -188,16 +178,11 @@ class ListedSites(msgspec.Struct, frozen=True):
 
 
 def sites_file() -> Path:
-    """The file of the list: `$XDG_CONFIG_HOME/gossamer/sites.json`."""
     return config_folder() / "sites.json"
 
 
 def list_sites(path: Path) -> ListedSites:
-    """The sites without their keys.
-
-    Raises:
-        UsageError: the list cannot be read.
-    """
+    """The sites without their keys. Raises UsageError: the list cannot be read."""
     kept = read_kept(path, KeptSites).sites
     return ListedSites(
         [ListedSite(one.name, one.place, one.is_address, bool(one.key), one.description) for one in kept]
@@ -234,10 +219,7 @@ def save_sites(path: Path, body: bytes) -> ListedSites:
 
 def entrance(path: Path, name: str) -> str:
     """The address that opens the dashboard of this name, with its key.
-
-    Raises:
-        UsageError: there is none of this name, or the list cannot be read.
-    """
+    Raises UsageError: there is none of this name, or the list cannot be read."""
     for one in read_kept(path, KeptSites).sites:
         if one.name == name and one.is_address:
             return f"{one.place}?token={quote(one.key, safe='')}" if one.key else one.place
@@ -331,10 +313,7 @@ class SiteElsewhere(msgspec.Struct, frozen=True):
 
 async def look_elsewhere(path: Path) -> list[SiteElsewhere]:
     """How the crawls of all dashboards stand that the list of sites names.
-
-    Raises:
-        UsageError: the list cannot be read.
-    """
+    Raises UsageError: the list cannot be read."""
     sites = [one for one in read_kept(path, KeptSites).sites if one.is_address]
     return list(await asyncio.gather(*(asyncio.to_thread(_look, site) for site in sites)))
 

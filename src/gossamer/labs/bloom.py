@@ -64,11 +64,7 @@ class BloomSeen(LoggedSeen[BloomSeenSheet]):
     kind = "bloom"
 
     def opened(self) -> int:
-        """Open the filter, or begin one.
-
-        Raises:
-            UsageError: it was made for another capacity or error.
-        """
+        """Open the filter, or begin one. Raises UsageError: it was made for another capacity or error."""
         sheet = self.sheet
         bits = max(8, math.ceil(-sheet.capacity * math.log(sheet.error) / math.log(2) ** 2))
         hashes = max(1, round(bits / sheet.capacity * math.log(2)))
@@ -106,7 +102,6 @@ class BloomSeen(LoggedSeen[BloomSeenSheet]):
         return ((first + number * step) % bits for number in range(self.state.hashes))
 
     def has(self, url: str) -> bool:
-        """Whether the filter holds a URL, or others that it cannot tell it from."""
         bits = self._bits
         return all(bits[place >> 3] >> (place & 7) & 1 for place in self._places(url))
 

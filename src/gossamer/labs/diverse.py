@@ -92,7 +92,6 @@ class _FreePlaces:
         return found
 
     def take(self, place: int) -> None:
-        """This place is free no more."""
         self._next[place] = place + self._step
 
 
@@ -136,9 +135,8 @@ class DiverseQueuesSheet(Sheet, frozen=True):
 
 
 class DiverseQueues(Provider[DiverseQueuesSheet]):
-    """Spreads hosts evenly: no host gets more than its share of a page (a run of tasks). Contract: `ledger.TaskQueues`,
-    for any `behind` that keeps it.
-    """
+    """Spreads hosts evenly: no host gets more than its share of a page (a run of tasks). Contract: `ledger.TaskQueues`, for any
+    `behind` that keeps it."""
 
     behind: Uses[TaskQueues]
     ledger: Uses[Ledger]
@@ -169,7 +167,6 @@ class DiverseQueues(Provider[DiverseQueuesSheet]):
         return len(self.behind)
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        """Hosts that the caller now holds, in the order of the page."""
         names = self._next_places(most) or self._places_behind(most)
         if not names:
             self._lay(now)
@@ -196,28 +193,23 @@ class DiverseQueues(Provider[DiverseQueuesSheet]):
         return tasks
 
     def put_back(self, task: Task) -> None:
-        """This popped task is not in flight after all."""
         if task.host in self._granted:
             self._granted[task.host] += 1
         self._popped -= 1
         self.behind.put_back(task)
 
     def rest(self, host: str, until: float) -> None:
-        """Hold this host no more before `until`."""
         self._granted.pop(host, None)
         self._forget(host)
         self.behind.rest(host, until)
 
     def next_rest(self) -> float:
-        """When the next resting host may be admitted."""
         return self.behind.next_rest()
 
     def next_due(self) -> float:
-        """When the next task for later is due; now where hosts may come back."""
         return 0.0 if len(self._known) > len(self._granted) else self.behind.next_due()
 
     def wake(self, now: float) -> int:
-        """Queue tasks that are due."""
         return self.behind.wake(now)
 
     # -- the page

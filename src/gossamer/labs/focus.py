@@ -85,11 +85,9 @@ class Focus(Provider[FocusSheet]):
         self._pages: OrderedDict[str, JudgedPage] = OrderedDict()
 
     async def start(self) -> None:
-        """Go on with the distances of the ledger."""
         self.open()
 
     def open(self) -> None:
-        """Open the space of the distances."""
         self.ledger.spaces.open(DISTANCES)
 
     # -- watcher
@@ -231,7 +229,6 @@ def surroundings(markup: bytes, addresses: Sequence[str]) -> dict[str, str]:
 
     Args:
         markup: of the page, as UTF-8 or something near to it.
-        addresses: as the page wrote them.
     """
     wanted = {address.encode("utf-8", "replace"): address for address in addresses[:MOST_LINKS]}
     found: dict[str, str] = {}
@@ -289,10 +286,7 @@ class WordsSheet(Sheet, frozen=True):
 
 class WordsRelevance(Provider[WordsSheet]):
     """Judges pages by the words of a topic. Contract: `relevance.Relevance`.
-
-    Raises:
-        SettingError: there is neither a word nor an example, or a file cannot be read.
-    """
+    Raises SettingError: there is neither a word nor an example, or a file cannot be read."""
 
     def __init__(self, sheet: WordsSheet | None = None) -> None:
         super().__init__(sheet)

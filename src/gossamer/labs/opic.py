@@ -72,7 +72,6 @@ class Account:
         return f"<Account {self.cash / UNIT:.3g} units, level {self.level}, {AccountState(self.state).name}>"
 
     def packed(self) -> bytes:
-        """As it lies on the disk."""
         return _PACKED.pack(self.cash, self.level, self.state, min(self.attempt, 255), min(self.copies, 255))
 
 
@@ -147,7 +146,6 @@ class _Weighing:
         return getattr(self._group, name)
 
     def push(self, tasks: Iterable[Task]) -> None:
-        """Queue tasks, when it is known what cash their pages have."""
         self._pushed += tasks
 
     def later(self, task: Task, due: float, *, known: bool = False) -> None:
@@ -157,7 +155,6 @@ class _Weighing:
         self._group.later(task, due, known=known)
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
-        """Keep a visit; its page gives away its cash."""
         is_kept = self._group.visited(visit, location)
         if is_kept:
             self._visits.append(visit)
@@ -248,16 +245,13 @@ class OpicLedger(LedgerFront):
         self._remembered: dict[_Key, Account] = {}
 
     async def start(self) -> None:
-        """Go on with the accounts of the ledger."""
         self.open()
 
     def open(self) -> None:
-        """Open the space of the accounts."""
         self.spaces.open(ACCOUNTS)
 
     @contextmanager
     def group(self) -> Iterator[Group]:
-        """Open a group of the ledger; cash moves when its block ends."""
         with self.weighing() as group:
             yield cast(Group, group)
 
@@ -311,11 +305,9 @@ class OpicQueues(Provider[NoSettings]):
         self._end_copies()
 
     def __len__(self) -> int:
-        """Tasks that are not popped, copies among them."""
         return len(self.behind)
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        """Hosts that the caller now holds."""
         self._end_copies()
         return self.behind.admit(now, most)
 
@@ -350,22 +342,17 @@ class OpicQueues(Provider[NoSettings]):
                     group.dropped(task)
 
     def put_back(self, task: Task) -> None:
-        """This popped task is not in flight after all."""
         self.behind.put_back(task)
 
     def rest(self, host: str, until: float) -> None:
-        """Hold this host no more before `until`."""
         self.behind.rest(host, until)
 
     def next_rest(self) -> float:
-        """When the next resting host may be admitted."""
         return self.behind.next_rest()
 
     def next_due(self) -> float:
-        """When the next task for later is due."""
         return self.behind.next_due()
 
     def wake(self, now: float) -> int:
-        """Queue tasks that are due."""
         self._end_copies()
         return self.behind.wake(now)

@@ -18,12 +18,8 @@ from gossamer.values.errors import UsageError
 
 
 def wire(builder: Builder) -> None:
-    """Let pages wait by importance, or keep to a topic, as the options say. The links of pages are then judged by their texts, too.
-
-    Raises:
-        UsageError: the options do not fit together.
-        WiringError: the wiring lacks a unit.
-    """
+    """Let pages wait by importance, or keep to a topic, as the options say. The links of pages are then judged by their texts,
+    too. Raises UsageError: the options do not fit together. Raises WiringError: the wiring lacks a unit."""
     if builder.options.strategy == "opic" and not any(
         plan.use == "opic-ledger" for plan in builder.wiring.providers.values()
     ):
@@ -55,10 +51,7 @@ TRIE = "trie-queues"
 
 def with_trie(wiring: Wiring) -> Wiring:
     """A copy of a wiring in which tasks of a host take turns at every branch of its paths.
-
-    Raises:
-        WiringError: the wiring has no frontier.
-    """
+    Raises WiringError: the wiring has no frontier."""
     frontier = next((name for name, plan in wiring.components.items() if plan.use == "frontier"), None)
     if frontier is None:
         raise WiringError(f"{wiring.source}: no component uses 'frontier', so that no task can wait in a trie")
@@ -73,10 +66,7 @@ def with_trie(wiring: Wiring) -> Wiring:
 
 def with_opic(wiring: Wiring) -> Wiring:
     """A copy of a wiring in which frontier and commit use the ledger by way of OPIC.
-
-    Raises:
-        WiringError: the wiring has no frontier, or something bears a name that is needed here.
-    """
+    Raises WiringError: the wiring has no frontier, or something bears a name that is needed here."""
     frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
     if frontier is None:
         raise WiringError(
@@ -115,8 +105,6 @@ def with_focus(wiring: Wiring, use: str, settings: dict[str, Any], focus: dict[s
     Args:
         wiring: has one commit at least.
         use: the relevance, as the catalog names it.
-        settings: of the relevance.
-        focus: settings of the focus.
 
     Raises:
         WiringError: the wiring has no commit, or something bears a name that is needed here.

@@ -340,7 +340,6 @@ def _print(batches: "Iterable[CrawlerBatch]") -> None:
 
 
 def _line(page: "BroughtPage") -> dict[str, Any]:
-    """A page without what it does not have, and without its bytes."""
     plain: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(page, whole=None, headers=()))
     for name, keys in (
         ("links", ("url", "relation", "anchor", "nofollow")),

@@ -149,7 +149,6 @@ class CrawlerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """Single values that expressions name, as `links >= $least`."""
 
     def given(self) -> dict[str, tuple[str, ...]]:
-        """Lists and parameters by name, as expressions take them."""
         return {**self.keywords, **{name: (str(value),) for name, value in self.parameters.items()}}
 
 
@@ -313,10 +312,7 @@ class CrawlerRefused(UsageError):
 
 def check_crawler(crawler: MobileCrawler) -> None:
     """Refuse a crawler that could not do what it says.
-
-    Raises:
-        CrawlerRefused: says which place is wrong, and what to do.
-    """
+    Raises CrawlerRefused: says which place is wrong, and what to do."""
     program = crawler.program
     if program.version not in VERSIONS:
         known = ", ".join(map(str, VERSIONS))
@@ -355,11 +351,7 @@ def check_crawler(crawler: MobileCrawler) -> None:
 
 
 def compiled(crawler: MobileCrawler, gate: Gate) -> Expression | None:
-    """The program's expression for a gate; None where it has none.
-
-    Raises:
-        CrawlerRefused: it cannot be read.
-    """
+    """The program's expression for a gate; None where it has none. Raises CrawlerRefused: it cannot be read."""
     source: str = getattr(crawler.program, gate)
     if not source.strip():
         return None

@@ -78,11 +78,7 @@ Installed = Mapping[NamedProcessor, InstalledProcessor]
 
 class PageJudge:
     """Reads documents and judges them by one crawler's program. Keeps no page.
-
-    Raises:
-        CrawlerRefused: an expression cannot be read.
-        UsageError: a processor of the program is not installed.
-    """
+    Raises CrawlerRefused: an expression cannot be read. Raises UsageError: a processor of the program is not installed."""
 
     def __init__(self, crawler: MobileCrawler, seeds: Sequence[str], installed: Installed) -> None:
         program = crawler.program
@@ -106,7 +102,6 @@ class PageJudge:
         """Filters that raised, by name."""
 
     def judge(self, task: Task, response: Response) -> JudgedVisit:
-        """Read an answer, and judge the links of what it brought."""
         visit = Visit(task, response)
         document: Document | None = None
         if response.outcome is Outcome.REDIRECT:
@@ -160,7 +155,6 @@ class _ProgramFilter:
         self._expressions = expressions
 
     def asks(self, gate: Gate, fact: str) -> bool:
-        """Whether the expression of a gate looks at a fact."""
         expression = self._expressions[gate]
         return expression is not None and fact in expression.facts
 
@@ -211,19 +205,12 @@ GROUP = "gossamer.mobile_processors"
 
 def allowed_processors(names: Sequence[str]) -> Installed:
     """The processors of these names, each made once.
-
-    Raises:
-        UsageError: none of that name is installed, or it cannot be used; says what to do.
-    """
+    Raises UsageError: none of that name is installed, or it cannot be used; says what to do."""
     return processors_of(offered(GROUP), names) if names else {}
 
 
 def processors_of(entries: "Iterable[EntryPoint]", names: Sequence[str]) -> Installed:
-    """The same, out of these entry points.
-
-    Raises:
-        UsageError: as :func:`allowed_processors`.
-    """
+    """The same, out of these entry points. Raises UsageError: as :func:`allowed_processors`."""
     by_name = {entry.name: entry for entry in entries}
     found: dict[NamedProcessor, InstalledProcessor] = {}
     for name in names:
@@ -264,7 +251,6 @@ def brought(
     Args:
         visit: of the document, its links judged.
         document: the same, as it was read.
-        rules: of the program.
         digest: of its bytes.
         is_known: home has the bytes.
         count: told the name of each part that a bound cut: `headers`, `elements`, `items`, `links`, `whole`.
@@ -291,7 +277,6 @@ def brought(
 
 
 def headed(visit: Visit, digest: str, count: Count) -> BroughtPage:
-    """Facts that come home of every relevant document."""
     response, task = visit.response, visit.task
     size = len(response.document)
     return BroughtPage(
@@ -353,7 +338,6 @@ def _links(visit: Visit, count: Count) -> tuple[BroughtLink, ...]:
 def _elements(
     visit: Visit, document: Document, selectors: tuple[str, ...], count: Count
 ) -> tuple[tuple[BroughtElement, ...], str]:
-    """The elements, and the trouble where the page has no tree."""
     if not selectors or visit.media_type not in HTML_TYPES:
         return (), ""
     page = Page(Record(visit), document=document)

@@ -55,11 +55,8 @@ _MISSING = re.compile(r"Object missing required field `(.*)`")
 
 
 def read_crawler(path: Path) -> MobileCrawler:
-    """The crawler that a file describes, checked.
-
-    Raises:
-        UsageError: the file cannot be read, or describes none; one line with the file, the line, the place and the remedy.
-    """
+    """The crawler that a file describes, checked. Raises UsageError: the file cannot be read, or describes none; one line with
+    the file, the line, the place and the remedy."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
@@ -76,10 +73,7 @@ def read_crawler(path: Path) -> MobileCrawler:
 
 def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
     """The crawler that a text in TOML describes, checked; `source` is what messages call the text.
-
-    Raises:
-        UsageError: as :func:`read_crawler`.
-    """
+    Raises UsageError: as :func:`read_crawler`."""
     try:
         plain = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -98,7 +92,6 @@ def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
 
 
 def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:
-    """The same with `10m` and `1GB` as numbers."""
     limits = plain.get("limits")
     if not isinstance(limits, dict):
         return plain
@@ -136,7 +129,6 @@ def _converted(plain: Any, kind: Any, prefix: str) -> Any:
 
 
 def _refusal(reason: str, place: str) -> CrawlerRefused:
-    """The message of msgspec, in words for the author of a file."""
     if match := _UNKNOWN.fullmatch(reason):
         known = _TABLES.get(re.sub(r"\[\d+\]|\[\.\.\.\]", "[]", place), MobileProgram).__struct_fields__
         names = (*known, "facts") if not place else known
@@ -152,7 +144,6 @@ def _refusal(reason: str, place: str) -> CrawlerRefused:
 
 
 def _words_at(place: str) -> list[str]:
-    """The words of the closed list that a place has."""
     *table, name = re.sub(r"\[\d+\]", "", place).split(".")
     kind = typing.get_type_hints(_TABLES[".".join(table)]).get(name)
     found, left = [], [kind]

@@ -132,12 +132,8 @@ HELD = 10.0
 
 
 class CrawlerRun:
-    """One journey of a crawler. Ask :meth:`next`, answer by :meth:`take`, and :meth:`finish` at the end.
-
-    Raises:
-        CrawlerRefused: an expression of the program cannot be read.
-        UsageError: a processor that it names is not installed.
-    """
+    """One journey of a crawler. Ask :meth:`next`, answer by :meth:`take`, and :meth:`finish` at the end. Raises CrawlerRefused:
+    an expression of the program cannot be read. Raises UsageError: a processor that it names is not installed."""
 
     def __init__(
         self,
@@ -325,10 +321,7 @@ def run_crawler(
     cuts: Sequence[int] = (),
 ) -> Iterator[CrawlerBatch]:
     """Run a crawler to its end; batches as they fill, the last with the summary.
-
-    Raises:
-        CrawlerRefused, UsageError: as :class:`CrawlerRun`.
-    """
+    Raises CrawlerRefused, UsageError: as :class:`CrawlerRun`."""
     run = CrawlerRun(crawler, installed, clock, cuts)
     while (task := run.next()) is not None:
         batch = run.take(task, fetch(task))

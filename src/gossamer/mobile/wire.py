@@ -58,11 +58,7 @@ class BytesRefused(Exception):
 
 
 def agreed_version(theirs: Sequence[int]) -> int:
-    """The newest version that both sides know.
-
-    Raises:
-        BytesRefused: there is none; says what each side knows.
-    """
+    """The newest version that both sides know. Raises BytesRefused: there is none; says what each side knows."""
     both = set(theirs) & set(VERSIONS)
     if not both:
         ours, other = (", ".join(map(str, sorted(some))) for some in (VERSIONS, theirs))
@@ -71,21 +67,13 @@ def agreed_version(theirs: Sequence[int]) -> int:
 
 
 def packed(value: MobileCrawler | CrawlerBatch) -> bytes:
-    """One independent frame with its head.
-
-    Raises:
-        BytesRefused: the value is larger than a frame may be.
-    """
+    """One independent frame with its head. Raises BytesRefused: the value is larger than a frame may be."""
     frame = frame_of(value)
     return _HEAD.pack(_BATCH if isinstance(value, CrawlerBatch) else _CRAWLER, len(frame)) + frame
 
 
 def frame_of(value: MobileCrawler | CrawlerBatch) -> bytes:
-    """One independent frame, without a head.
-
-    Raises:
-        BytesRefused: the value is larger than a frame may be.
-    """
+    """One independent frame, without a head. Raises BytesRefused: the value is larger than a frame may be."""
     plain = msgspec.msgpack.encode(value)
     if len(plain) > MAX_UNPACKED:
         raise BytesRefused("too_large", f"{len(plain)} bytes are more than a frame may hold ({MAX_UNPACKED})")
@@ -105,10 +93,7 @@ def _level(value: MobileCrawler | CrawlerBatch) -> int:
 
 def unpacked(frame: bytes, kind: type[Sent]) -> Sent:
     """The value in a frame without its head. Needs :data:`MAX_UNPACKED` bytes at most, whatever the frame claims.
-
-    Raises:
-        BytesRefused: it is damaged, too large, or no such value.
-    """
+    Raises BytesRefused: it is damaged, too large, or no such value."""
     try:
         unpacker = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: WINDOW_LOG})
         plain = unpacker.decompress(frame, max_length=MAX_UNPACKED + 1)
@@ -125,11 +110,7 @@ def unpacked(frame: bytes, kind: type[Sent]) -> Sent:
 
 
 def to_bytes(crawler: MobileCrawler) -> bytes:
-    """The crawler with its results.
-
-    Raises:
-        BytesRefused: a part of it is larger than a frame may be.
-    """
+    """The crawler with its results. Raises BytesRefused: a part of it is larger than a frame may be."""
     return b"".join(frames_of(crawler, crawler.results))
 
 
@@ -141,21 +122,14 @@ def frames_of(crawler: MobileCrawler, batches: Iterable[CrawlerBatch]) -> Iterat
 
 
 def from_bytes(data: bytes) -> MobileCrawler:
-    """The crawler that bytes hold, with its results, checked.
-
-    Raises:
-        BytesRefused: they hold none.
-    """
+    """The crawler that bytes hold, with its results, checked. Raises BytesRefused: they hold none."""
     crawler, batches = read_from(BytesIO(data))
     return msgspec.structs.replace(crawler, results=tuple(batches))
 
 
 def read_from(stream: BinaryIO) -> tuple[MobileCrawler, Iterator[CrawlerBatch]]:
     """The crawler of a stream, and its batches as they are asked for: one is in memory at a time.
-
-    Raises:
-        BytesRefused: here or while batches are read.
-    """
+    Raises BytesRefused: here or while batches are read."""
     preamble = stream.read(len(MAGIC) + 1)
     if preamble[: len(MAGIC)] != MAGIC or len(preamble) <= len(MAGIC):
         raise BytesRefused("not_a_crawler", "these bytes do not begin as a crawler does")
@@ -188,7 +162,6 @@ def _batches(stream: BinaryIO, crawler: MobileCrawler) -> Iterator[CrawlerBatch]
 
 
 def _read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
-    """Kind and bytes of the next frame; None at the end."""
     head = stream.read(_HEAD.size)
     if not head:
         return None
@@ -214,11 +187,7 @@ _NAMED: dict[str, RefusalReason] = {"version": "version", "too_large": "too_larg
 
 
 def checked_identity(identity: str) -> str:
-    """The identity of a journey.
-
-    Raises:
-        RuntimeRefused: it is none.
-    """
+    """The identity of a journey. Raises RuntimeRefused: it is none."""
     if _IDENTITY.match(identity) is None:
         raise RuntimeRefused("invalid", f"{identity[:80]!r} is not the identity of a crawler")
     return identity
@@ -228,7 +197,6 @@ def received(data: bytes, installed: Installed) -> MobileCrawler:
     """The crawler that bytes hold, checked; it has no results.
 
     Args:
-        data: as it was sent.
         installed: processors that programs may name.
 
     Raises:

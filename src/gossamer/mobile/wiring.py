@@ -86,10 +86,7 @@ def wire(builder: Builder) -> None:
 
 def _links(mobile: MobileOptions) -> dict[str, Any]:
     """The settings of the links: what can never be reached is refused before anything is touched.
-
-    Raises:
-        UsageError: an address cannot be used, or its key is not known.
-    """
+    Raises UsageError: an address cannot be used, or its key is not known."""
     keys = str(Path(mobile.runtime_keys).absolute()) if mobile.runtime_keys else ""
     elsewhere = sorted({address for address in _runtimes(mobile.runtime).values() if "://" in address})
     for address in elsewhere:
@@ -98,11 +95,7 @@ def _links(mobile: MobileOptions) -> dict[str, Any]:
 
 
 def _runtimes(given: Sequence[str]) -> dict[str, str]:
-    """Host -> address of its runtime.
-
-    Raises:
-        UsageError: an entry cannot be read.
-    """
+    """Host -> address of its runtime. Raises UsageError: an entry cannot be read."""
     found: dict[str, str] = {}
     for entry in given:
         host, sign, address = entry.partition("=")
@@ -137,11 +130,7 @@ def _check(options: CrawlOptions) -> None:
 
 
 def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]) -> dict[str, Any]:
-    """The settings of the manager.
-
-    Raises:
-        UsageError: no crawler can be made of them.
-    """
+    """The settings of the manager. Raises UsageError: no crawler can be made of them."""
     gates = by_gate(options.filter)
     settings: dict[str, Any] = {
         "scope": options.scope,
@@ -172,7 +161,6 @@ def _all_of(expressions: Sequence[str]) -> str:
 
 
 def _patterns(options: CrawlOptions) -> list[str]:
-    """Patterns and constraints, as expressions."""
     found: list[str] = []
     if options.include:
         found.append(" or ".join(f"url matches {_quoted(pattern)}" for pattern in options.include))
@@ -191,7 +179,6 @@ def _quoted(text: str) -> str:
 
 
 def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], settings: dict[str, Any]) -> Wiring:
-    """The wiring with what is lent, the ledger in front, and the manager."""
     frontier, commit, fetch = (_only(wiring, use) for use in ("frontier", "commit", "fetch"))
     filters, contents = _only(wiring, "filter"), _only(wiring, "content-seen")
     if taken := sorted({LENT, LENDING, LINKS} & wiring.providers.keys()):

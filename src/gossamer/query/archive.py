@@ -63,7 +63,6 @@ class ArchiveReader:
         """The version of a document that stands last, with its body: an answer of a failing server takes no other's place.
 
         Args:
-            url: canonical.
             at: digits of a time, as `202603`: what stood at its end.
 
         Raises:
@@ -81,17 +80,12 @@ class ArchiveReader:
         return ArchivedDocument(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
 
     def read(self, capture: IndexedCapture) -> ArchivedRecord:
-        """The record of a capture."""
         entry = capture.entry
         place = Location(f"{WARC_DIRECTORY}/{Path(entry.filename).name}", int(entry.offset), int(entry.length))
         return self.record(place)
 
     def record(self, place: Location) -> ArchivedRecord:
-        """The record that lies there.
-
-        Raises:
-            CrawlDirectoryError: it cannot be read.
-        """
+        """The record that lies there. Raises CrawlDirectoryError: it cannot be read."""
         return read_record(self.directory, place)
 
     def original(self, record: ArchivedRecord, url: str, digest: str = "") -> ArchivedRecord:
@@ -135,10 +129,7 @@ _LINES = 100_000
 
 def archive_ends(directory: Path) -> dict[str, int]:
     """The archive files of a crawl, inside its directory, and how far each is committed by its ledgers.
-
-    Raises:
-        CrawlDirectoryError: a ledger cannot be read.
-    """
+    Raises CrawlDirectoryError: a ledger cannot be read."""
     ends: dict[str, int] = {}
     for path in sorted((directory / STATE_DIRECTORY).glob("*/ledger")):
         ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=path.parent.name))
@@ -151,7 +142,6 @@ def runs_of(directory: Path, workspace: Path, damaged: Callable[[str, Gap], None
     """Sorted runs in `workspace` with a line for every capture of the archive that was committed and can be shown.
 
     Args:
-        directory: the crawl directory.
         workspace: where they are written.
         damaged: is told of each gap, with the name of its file.
     """
@@ -202,7 +192,6 @@ def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "") -> Ca
     """The source of an index line, read out of a record of the archive that holds an answer.
 
     Args:
-        span: the record.
         file: the archive file, inside the crawl directory.
         is_kept: False where the record beside it says that no copy was to be kept.
         request: what the record beside it says was asked for beside the URL.

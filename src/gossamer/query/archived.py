@@ -146,8 +146,6 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
     """The versions of a URL in the archive of a crawl, which may be at work.
 
     Args:
-        directory: the crawl's.
-        text: the URL.
         at: digits of a time, as `202603`: the version that stood at its end; empty for the last.
 
     Raises:
@@ -178,11 +176,7 @@ def check_moment(at: str) -> None:
 
 def reader_of(directory: Path) -> ArchiveReader:
     """A reader of the archive of a crawl, which may be at work.
-
-    Raises:
-        UsageError: there is no crawl.
-        CrawlDirectoryError: the index of its archive is damaged.
-    """
+    Raises UsageError: there is no crawl. Raises CrawlDirectoryError: the index of its archive is damaged."""
     place = crawl_directory(str(directory))
     notes = read_notes(place)
     if notes is not None and damaged_index(place, notes) is not None:

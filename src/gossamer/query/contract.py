@@ -69,7 +69,6 @@ INDEX_FORMAT_FILE = "gossamer.json"
 
 
 def index_path(directory: Path) -> Path:
-    """The folder of the index of a crawl."""
     return directory / INDEX_DIRECTORY
 
 

@@ -83,10 +83,7 @@ def run_of(directory: Path, segment: Segment) -> Path:
 
 def make_tables(order: TablesOrder, caller: Caller) -> str:
     """Do as :func:`convert`; the answer says what had to be made again.
-
-    Raises:
-        CrawlDirectoryError: a directory cannot be written.
-    """
+    Raises CrawlDirectoryError: a directory cannot be written."""
     done = convert(Path(order.directory), ended=order.ended)
     if done.busy and order.ended:  # it waits for others, so it was the directory
         raise CrawlDirectoryError("the directory cannot be written")
@@ -97,7 +94,6 @@ def convert(directory: Path, *, ended: bool = False) -> Converted:
     """Make tables of all closed segments.
 
     Args:
-        directory: the crawl directory.
         ended: the crawl has ended and everything is committed: all segments are closed, and the index is written.
     """
     with converting(directory, wait=ended) as held, ParquetWriter() as writer:
@@ -213,16 +209,12 @@ def _put_index(directory: Path, notes: Notes, fresh: Path, merged: list[Path]) -
 
 
 def _pages(notes: Notes) -> list[Path]:
-    """Segments of `pages` that are tables, by the names of their files."""
     return [Path(name) for name in notes.tables if name.startswith("pages/") and not run_of_name(Path(name).name)]
 
 
 def sound_index(directory: Path) -> str:
     """Make the index again where it is lost or cut; returns what was wrong with it, in words, and empty where nothing was.
-
-    Raises:
-        CrawlDirectoryError: it cannot be made, since a ledger cannot be read or the directory cannot be written.
-    """
+    Raises CrawlDirectoryError: it cannot be made, since a ledger cannot be read or the directory cannot be written."""
     notes = read_notes(directory)
     if notes is None or damaged_index(directory, notes) is None:
         return ""

@@ -68,7 +68,6 @@ class Database:
         """Look at `directory` now.
 
         Args:
-            directory: the crawl directory.
             only: table -> Parquet files that are looked at, instead of what there is.
             memory: what DuckDB may take of it.
             threads: how many it may use; 0 for one a core.
@@ -287,21 +286,14 @@ class Database:
 
     def keep(self, name: str, sql: str) -> None:
         """Keep the answer to a question of ours under a name, for the questions that follow.
-
-        Raises:
-            UsageError: as :meth:`ask`.
-        """
+        Raises UsageError: as :meth:`ask`."""
         self._judge(sql)
         self._settle(sql)
         with _told(self._names):
             self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {sql}')
 
     def arrays(self, sql: str) -> "dict[str, Any]":
-        """The answer to a question of ours, by column, as NumPy arrays.
-
-        Raises:
-            UsageError: as :meth:`ask`.
-        """
+        """The answer to a question of ours, by column, as NumPy arrays. Raises UsageError: as :meth:`ask`."""
         self._judge(sql)
         self._settle(sql)
         with _told(self._names):
@@ -313,11 +305,7 @@ class Database:
         self._connection.register(name, dict(columns))
 
     def write_parquet(self, sql: str, target: Path) -> None:
-        """The answer as a Parquet file, whole or not at all.
-
-        Raises:
-            UsageError: as :meth:`ask`.
-        """
+        """The answer as a Parquet file, whole or not at all. Raises UsageError: as :meth:`ask`."""
         self._judge(sql)
         self._settle(sql)
         with _told(self._names, self.tables):

@@ -46,7 +46,6 @@ def select_table(table: TableSpec | None, files: Sequence[Path], logs: Sequence[
     Args:
         table: None where no declaration says its columns; they are those of its files then.
         files: Parquet files, at least one where `table` is None.
-        logs: row logs.
     """
     parts = [empty(table)] if table is not None else []
     if files:

@@ -53,11 +53,7 @@ class TextRows:
 
     def of(self, path: Path, start: int, end: int) -> Iterator[tuple[list[TextRow], int]]:
         """The rows of each line of a log from byte `start` to byte `end`, with the line's length.
-
-        Raises:
-            OSError: the log cannot be read.
-            ValueError: a line is no row of the table.
-        """
+        Raises OSError: the log cannot be read. Raises ValueError: a line is no row of the table."""
         at = start
         with path.open("rb") as log:
             log.seek(start)

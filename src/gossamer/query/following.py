@@ -98,11 +98,7 @@ class PackageFollower(Follower):
     """Consumers of installed packages, which the crawl names."""
 
     def __init__(self, directory: Path) -> None:
-        """Find them.
-
-        Raises:
-            UnknownName: no package offers the name, or the offer cannot be loaded.
-        """
+        """Find them. Raises UnknownName: no package offers the name, or the offer cannot be loaded."""
         names = sorted(path.name for path in directory.glob(f"{PACKAGE_FOLLOWERS}/*"))
         self._consumers = [_offered(name)(directory) for name in names]
 
@@ -129,8 +125,6 @@ def feed_all(
     """Give consumers everything that is committed by now.
 
     Args:
-        directory: the crawl directory.
-        fed: each consumer with its feed.
         failed: is told of a consumer that could not keep its rows; without it, the error goes on.
 
     Raises:
@@ -148,17 +142,11 @@ def feed_all(
 
 
 def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[FeedConsumer, Feed]]:
-    """Each consumer with a feed of its own."""
     return [(consumer, Feed(directory, consumer.table)) for consumer in consumers]
 
 
 def feed_until(directory: Path, follower: Follower, rest: Rest) -> list[FollowerNote]:
     """Feed a follower until the crawl has ended, then once more.
-
-    Args:
-        directory: the crawl directory.
-        follower: what is fed.
-        rest: between two looks.
 
     Returns:
         What a person has to know.
@@ -204,9 +192,7 @@ _LAST_TRIES, _LAST_PAUSE = 5, 1.0
 class OpenConsumer(FeedConsumer, Protocol):
     """A consumer that holds something open."""
 
-    def close(self) -> None:
-        """Let go of it."""
-        ...
+    def close(self) -> None: ...
 
 
 class Retried(msgspec.Struct, frozen=True):
@@ -267,8 +253,6 @@ class RetryingFollower(Follower):
         """Name what is fed. Nothing is opened yet.
 
         Args:
-            directory: the crawl directory.
-            every: what is fed.
             sleep: waits for so many seconds.
             rests: seconds between two looks while the crawl runs.
         """
@@ -279,7 +263,6 @@ class RetryingFollower(Follower):
         self._sleep = sleep
 
     def consumers(self) -> Sequence[FeedConsumer]:
-        """Those that are due."""
         self._tried = [trial for trial in self._trials if trial.is_due() and trial.opened()]
         return [trial.consumer for trial in self._tried if trial.consumer is not None]
 
@@ -317,6 +300,5 @@ class RetryingFollower(Follower):
         ]
 
     def close(self) -> None:
-        """Close them all."""
         for trial in self._trials:
             trial.close()

@@ -117,11 +117,7 @@ class HostList:
     """Every host of a crawl. One thread at a time brings it up to date; any number of threads read meanwhile."""
 
     def __init__(self, directory: Path) -> None:
-        """Hold nothing yet.
-
-        Raises:
-            OSError: there is no room for temporary files.
-        """
+        """Hold nothing yet. Raises OSError: there is no room for temporary files."""
         self._directory = directory
         self._stack = ExitStack()
         self._folder = Path(self._stack.enter_context(scratch("gossamer-hosts-")))
@@ -145,10 +141,7 @@ class HostList:
 
     def refresh(self) -> None:
         """Take all rows that were committed since the last time.
-
-        Raises:
-            CrawlDirectoryError: a file cannot be read, or there is no room.
-        """
+        Raises CrawlDirectoryError: a file cannot be read, or there is no room."""
         try:
             self._follow()
         except (OSError, Error) as error:
@@ -179,10 +172,8 @@ class HostList:
 
         Args:
             search: part of a name; empty for all.
-            sort: a column; hosts that have nothing there come last, and equal ones in the order in which they came, which is by
-                name for those that came together.
-            descending: the greatest first.
-            offset: rows before the first.
+            sort: a column; hosts that have nothing there come last, and equal ones in the order in which they came, which
+                is by name for those that came together.
             limit: rows at most.
 
         Raises:
@@ -299,7 +290,6 @@ def _near(reader: Connection, text: str, sort: str, descending: bool, offset: in
 
 
 def _rows(reader: Connection, numbers: list[int]) -> list[dict[str, Any]]:
-    """The rows of these numbers, in this order."""
     if not numbers:
         return []
     shown = ", ".join(f"{name}::VARCHAR" if name == "last_seen" else name for name in COLUMNS)

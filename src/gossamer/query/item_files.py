@@ -146,7 +146,6 @@ def key_of(item: ItemValues, layout: ItemLayout) -> bytes | None:
 
 
 def json_text(items: Iterable[ItemValues], layout: ItemLayout) -> str:
-    """One object a line."""
     return "".join(json_line(as_object(item, layout)) for item in items)
 
 
@@ -168,10 +167,7 @@ def plain(value: Any) -> Any:
 
 def columns_of(kind: Any) -> tuple[str, ...]:
     """The names of the fields of a type: a dataclass, a msgspec or attrs class, a pydantic model, a TypedDict.
-
-    Raises:
-        UsageError: it is a type without declared fields.
-    """
+    Raises UsageError: it is a type without declared fields."""
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
@@ -252,7 +248,6 @@ class ItemFileNote(msgspec.Struct, frozen=True):
 
 
 def note_path(directory: Path, file: Path) -> Path:
-    """The path of the note of an item file."""
     name = hashlib.sha256(str(file.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return directory / ITEM_FILE_NOTES / f"{name}.json"
 
@@ -267,10 +262,7 @@ def known_layout(directory: Path, file: Path) -> ItemLayout | None:
 
 def register(directory: Path, file: Path, layout: ItemLayout) -> None:
     """Let an item file follow the crawl from now on; does nothing where it does.
-
-    Raises:
-        OSError: the file cannot be made, or the note cannot be written.
-    """
+    Raises OSError: the file cannot be made, or the note cannot be written."""
     path = note_path(directory, file)
     if path.exists():
         return
@@ -393,7 +385,6 @@ class ItemFile:
         return [f"{self._file}: {line}" for line in told]
 
     def _kept(self) -> Iterator[ItemValues]:
-        """The rows that are kept for the end."""
         if self._rows.exists():
             with self._rows.open("rb") as lines:
                 for line in lines:

@@ -49,10 +49,7 @@ _SQL_TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 
 def write_whole(file: Path, items: Items, layout: ItemLayout) -> list[str]:
     """Write a file as its name says; returns what a reader of it must be told.
-
-    Raises:
-        OSError: it cannot be written; what was there before stays.
-    """
+    Raises OSError: it cannot be written; what was there before stays."""
     fresh = file.with_name(f"{file.name}.new")
     told = WHOLE_FORMS[file.suffix](fresh, items, layout)
     fresh.replace(file)
@@ -131,7 +128,6 @@ def _with_numbers(name: str) -> Iterator[str]:
 
 
 def _quoted(name: str) -> str:
-    """A name in SQL. Names of fields are printable (:func:`item_rows.fields_in`); a person's may not be."""
     shown = "".join(one if one.isprintable() else "_" for one in name)
     return '"' + shown.replace('"', '""') + '"'
 

@@ -33,17 +33,13 @@ class Posting:
         self._connection: http.client.HTTPConnection | None = None
 
     def close(self) -> None:
-        """Let go of the connection. Safe to call twice."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def post(self, body: bytes, fields: Mapping[str, str]) -> tuple[int, str, str]:
         """Send once: status, its words, and the beginning of what the server says, printable.
-
-        Raises:
-            OSError: it cannot be reached, does not answer, or answers what is no HTTP; the message says which.
-        """
+        Raises OSError: it cannot be reached, does not answer, or answers what is no HTTP; the message says which."""
         try:
             return self._posted(body, fields)
         except TimeoutError:

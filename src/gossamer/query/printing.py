@@ -56,11 +56,9 @@ def write_csv(
     """RFC 4180. On a terminal, characters that it would obey are escaped; files have them. Returns the number of rows.
 
     Args:
-        columns: their names.
-        rows: their cells.
         out: where they go.
-        types: of the columns, by DuckDB's names: a cell of type `JSON` that holds a text is that text, without JSON's quotes.
-        raw: as it is, formulas too.
+        types: of the columns, by DuckDB's names: a cell of type `JSON` that holds a text is that text, without JSON's
+            quotes.
     """
     shown = _escaped if out.isatty() else str
     in_json = [at for at, kind in enumerate(types) if kind == "JSON"]
@@ -114,7 +112,6 @@ def json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
 
 
 def json_line(value: object) -> str:
-    """A value as one line of printable JSON."""
     return printable(_encoder.encode(value)).decode() + "\n"
 
 

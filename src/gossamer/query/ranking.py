@@ -76,10 +76,7 @@ def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int
 
 def rank_crawl(directory: Path) -> RankedGraph:
     """Rank what a crawl has found, and put the tables `ranks` and `host_ranks` in the place of earlier ones.
-
-    Raises:
-        OSError: they could not be written.
-    """
+    Raises OSError: they could not be written."""
     with Database(directory, memory=MEMORY) as database:
         database.keep(
             "rank_links",

@@ -41,7 +41,6 @@ def page_of(reports: Sequence[MadeReport], crawl: str, when: str) -> str:
 
     Args:
         reports: in the order in which they stand.
-        crawl: what the crawl is called.
         when: the time at which it was asked, for people.
     """
     title = f"{', '.join(report.name for report in reports)}: {shown(crawl)}"

@@ -386,8 +386,6 @@ def make_report(database: Database, spec: ReportSpec, most: int | None, sections
     """Ask everything that a report wants to know.
 
     Args:
-        database: a look at the crawl.
-        spec: the report.
         most: rows of a section at most; None for all.
         sections: how many of its first sections are made; None for all.
     """

@@ -34,7 +34,6 @@ HOSTS = TableSpec(
 
 
 def tables_that_ship() -> dict[str, TableSpec]:
-    """The tables that ship, by name."""
     return {table.name: table.spec for table in shipped()}
 
 
@@ -118,7 +117,6 @@ def mark_of(url: str) -> str:
 
 
 def _literal(value: object) -> str:
-    """A plain value as SQL."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -43,11 +43,7 @@ _COPY = "duplicate_of"
 
 
 def check_tables(directory: Path) -> None:
-    """Refuse tables whose columns no declaration says.
-
-    Raises:
-        CrawlDirectoryError: there is one.
-    """
+    """Refuse tables whose columns no declaration says. Raises CrawlDirectoryError: there is one."""
     known = {*tables_of(directory), HOSTS.name, *COUNTED}
     for name in table_names(directory):
         if name not in known:
@@ -80,7 +76,6 @@ class _NewTables:
         (folder / "out").symlink_to(directory.resolve())
 
     def view(self, name: str, spec: TableSpec, files: Sequence[Path], logs: Sequence[Path] = ()) -> None:
-        """Give rows of a table a name for questions."""
         links = []
         for number, file in enumerate((*files, *logs)):
             links.append(self.folder / f"{name}-{number}{file.suffix}")
@@ -147,7 +142,6 @@ def rewrite_tables(
     """Replace the files of every table that has rows which go or change; returns how many rows are gone.
 
     Args:
-        directory: the crawl directory.
         change_of: what happens to a table; None: nothing.
         prepare: makes tables that conditions name; it gets a folder for links, whose names SQL can hold.
     """
@@ -222,7 +216,6 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
     """Make the tables of a run and switch to them; returns the rows of each.
 
     Args:
-        directory: the crawl directory.
         workspace: where the run wrote its row logs, with the layout of a crawl directory.
         before: as :func:`basis` said when the run began.
         items_only: replace only rows of the kinds that were found, and only in tables whose rows have a kind.

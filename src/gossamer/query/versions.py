@@ -213,7 +213,6 @@ def move_rows(directory: Path, moves: Path, visits: Path) -> int:
     """Take rows of visits that are gone out of the tables, and let the others name the new places; returns how many rows are gone.
 
     Args:
-        directory: the crawl directory.
         moves: lines of JSON: `file` and `offset` of a record, `new_file` and `new_offset`.
         visits: as :func:`choose` writes them.
     """
@@ -245,7 +244,6 @@ def _change_of(spec: TableSpec) -> TableChange | None:
 
 
 def _link(folder: Path, name: str, path: Path) -> Path:
-    """A name that SQL can hold."""
     link = folder / f"{name}{path.suffix}"
     link.symlink_to(path.resolve())
     return link

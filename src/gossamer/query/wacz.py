@@ -76,22 +76,12 @@ class Wacz:
         self._zip.close()
 
     def abandon(self) -> None:
-        """Close the file as it is."""
         self._zip.close()
 
 
 def write_wacz(directory: Path, database: Database, index: Path, target: Path) -> None:
     """Write the crawl in `directory` to `target`, whole or not at all.
-
-    Args:
-        directory: the crawl directory.
-        database: an open look at it.
-        index: its index as of now.
-        target: the file.
-
-    Raises:
-        CrawlDirectoryError: a record cannot be read; names file and URLs, and writes nothing.
-    """
+    Raises CrawlDirectoryError: a record cannot be read; names file and URLs, and writes nothing."""
     ends = _ends(index)
     _check_archive(directory, index, ends)
     fresh = target.with_name(f"{target.name}.new")

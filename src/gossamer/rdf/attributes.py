@@ -36,7 +36,6 @@ _TIMES = [
 
 
 def typed(text: str, datatype: str, language: str) -> Value:
-    """A literal of a datatype, or a plain one where there is none."""
     return (text, datatype, "") if datatype else literal(text, language)
 
 
@@ -50,7 +49,6 @@ def time(text: str, language: str) -> Value:
 
 
 def written(content: Content, datatype: str, namespaces: Mapping[str, str]) -> Value:
-    """The markup in an element, with the namespaces declared that are known around it."""
     markup = content.markup(namespaces) if isinstance(content, XmlContent) else content.inner_html
     return markup or "", datatype, ""
 

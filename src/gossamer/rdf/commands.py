@@ -84,10 +84,7 @@ async def _read(
     name: str, base: str, content_type: str, rules: Collection[str], expand: bool, options: CrawlOptions
 ) -> tuple[str, StructuredData | None]:
     """The URL of a page and what it says; nothing where a server gave no document, which is told.
-
-    Raises:
-        UsageError: what is named is no page.
-    """
+    Raises UsageError: what is named is no page."""
     async with Inspecting(token_of(user_agent(options))) as inspecting:
         if "://" in name:
             url, response = await fetched(name, options)
@@ -191,11 +188,7 @@ def sparql(
 
 
 def quantity(option: str, text: str, unit: str) -> float:
-    """What an option says in units.
-
-    Raises:
-        UsageError: it is no such quantity.
-    """
+    """What an option says in units. Raises UsageError: it is no such quantity."""
     try:
         value = parse(text, unit)
     except ValueError as error:

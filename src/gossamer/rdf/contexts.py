@@ -126,10 +126,7 @@ def _weight(value: Any, schema: dict[str, Any]) -> int:
 
 def _measured(context: Any, schema: dict[str, Any]) -> tuple[int, int, int]:
     """How many terms a context has, how many contexts belong to terms of it, and how long its longest chain of terms is.
-
-    Raises:
-        TooDear: a chain is too long, or a name is: the parser would copy it for each key that uses it.
-    """
+    Raises TooDear: a chain is too long, or a name is: the parser would copy it for each key that uses it."""
     if context is schema:
         return len(context), 0, 1
     terms = scoped = chain = 0

@@ -113,7 +113,6 @@ class XmlContent:
         return "".join(written)
 
     def start_tag(self, namespaces: Mapping[str, str]) -> str:
-        """The tag, declaring namespaces known around that it does not declare itself."""
         known = {"xmlns" + (f":{prefix}" if prefix else ""): iri for prefix, iri in sorted(namespaces.items())}
         written = "".join(
             f' {name}="{escape(value)}"' for name, value in (self.attributes | known | self.attributes).items()
@@ -166,14 +165,7 @@ class _XmlReading:
 
 
 def xml_elements(markup: bytes) -> Iterable[Element]:
-    """The elements of a page of XML.
-
-    Args:
-        markup: well-formed UTF-8.
-
-    Raises:
-        NotXml: it cannot be read as XML.
-    """
+    """The elements of a page of XML. Raises NotXml: it cannot be read as XML."""
     try:
         return _XmlReading().run(markup)
     except expat.ExpatError as error:

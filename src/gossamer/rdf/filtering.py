@@ -49,7 +49,6 @@ class Sign(msgspec.Struct, frozen=True):
 
     @property
     def is_nothing(self) -> bool:
-        """There is nothing to read."""
         return not (self.json_ld or self.rdfa or self.microdata)
 
 
@@ -187,7 +186,6 @@ def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter
     """The triples that no rule drops.
 
     Args:
-        triples: of one page.
         rules: IRIs of predicates, and link types.
         dropped: counts what was dropped, by rule.
     """

@@ -30,10 +30,9 @@ def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
     """Gather what a script says.
 
     Args:
-        script: its text, in UTF-8.
         base: what relative IRIs are resolved against.
-        gathered: takes the triples. A script that is no JSON-LD is a warning, `JsonLdError`; one that is nearly JSON, and is
-            read, is one too, `NearlyJson`, and so is a context that is not known, `UnknownContext`.
+        gathered: takes the triples. A script that is no JSON-LD is a warning, `JsonLdError`; one that is nearly JSON, and
+            is read, is one too, `NearlyJson`, and so is a context that is not known, `UnknownContext`.
 
     Raises:
         Full: the page has given as much as is taken of one.
@@ -66,11 +65,7 @@ def _skip(gathered: Gathered, why: str) -> None:
 
 
 def _decoded(script: bytes, gathered: Gathered) -> Any:
-    """The value of a script, also of one that is nearly JSON.
-
-    Raises:
-        msgspec.DecodeError: it is none.
-    """
+    """The value of a script, also of one that is nearly JSON. Raises msgspec.DecodeError: it is none."""
     try:
         return msgspec.json.decode(script)
     except msgspec.DecodeError as error:
@@ -135,11 +130,7 @@ class NotNearly(Exception):
 
 
 def as_json(text: str) -> str:
-    """The JSON that a script nearly is.
-
-    Raises:
-        NotNearly: it cannot be told.
-    """
+    """The JSON that a script nearly is. Raises NotNearly: it cannot be told."""
     text = text.strip().strip("\ufeff").strip()
     if '"' not in text and "&quot;" in text:
         text = html.unescape(text)

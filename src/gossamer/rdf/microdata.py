@@ -66,11 +66,7 @@ class Items:
         self._steps = 0
 
     def read(self, elements: Iterable[Element]) -> None:
-        """Gather what all items say.
-
-        Raises:
-            Full: the page has given as much as is taken of one.
-        """
+        """Gather what all items say. Raises Full: the page has given as much as is taken of one."""
         self._keep(elements)
         waiting: list[tuple[int, str]] = []
         for place in range(len(self._kept)):
@@ -124,7 +120,6 @@ class Items:
         Args:
             place: where it stands.
             vocabulary: that of the item around it, which holds where this one has no type.
-            waiting: takes the items in it.
         """
         gathered, attributes = self._gathered, self._kept[place].attributes
         subject = self._subjects[place]

@@ -82,8 +82,6 @@ class Names:
         """These, with prefixes that an element declares.
 
         Args:
-            pairs: prefixes and IRIs.
-            gathered: takes the warnings.
             known: prefixes that a page should not use for something else.
         """
         prefixes, own = dict(self.prefixes), dict(self.declared)
@@ -106,7 +104,6 @@ class Names:
         return Names(prefixes, self.terms, self.vocabulary, own)
 
     def speaking(self, vocabulary: str) -> "Names":
-        """These, with a default vocabulary."""
         names = self._spoken.get(vocabulary)
         if names is None:
             names = Names(self.prefixes, self.terms, vocabulary, self.declared)

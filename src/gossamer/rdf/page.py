@@ -60,7 +60,6 @@ def structured_data(
     A page that would cost the parser too much is counted as `parse_skipped`; its JSON-LD is read all the same.
 
     Args:
-        document: HTML or XHTML.
         rules: what is dropped (:mod:`gossamer.rdf.filtering`).
         expanding: add what bundled vocabularies say of the names that the page uses.
         searching: look for a sign first; without, a page is read whatever it looks like, at the price of a tree.
@@ -96,11 +95,7 @@ def _items(document: Document, rules: Collection[str]) -> list[MetaItem]:
 
 def _gather(document: Document, sign: Sign, gathered: Gathered) -> None:
     """Read all that a page can hold: scripts first, which need no tree.
-
-    Raises:
-        Full: the page has given as much as is taken of one.
-        ParseSkipped: the page would cost the parser too much.
-    """
+    Raises Full: the page has given as much as is taken of one. Raises ParseSkipped: the page would cost the parser too much."""
     base = document.base if len(document.base) <= MAX_IRI else document.url
     for script in sign.json_ld:
         read_json_ld(document.markup[script.end : script.text_end], base, gathered)
@@ -125,10 +120,7 @@ def _gather(document: Document, sign: Sign, gathered: Gathered) -> None:
 
 def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[HostLanguage, Iterable[Element]]:
     """The elements of a page and the language they are in: XML where it is well-formed XHTML, HTML otherwise.
-
-    Raises:
-        ParseSkipped: the page would cost the HTML parser too much.
-    """
+    Raises ParseSkipped: the page would cost the HTML parser too much."""
     if document.mime == XHTML:
         text = charset.to_utf8(document.content, document.charset)
         try:
@@ -157,12 +149,7 @@ CLASSES = {
 
 
 def processor_graph(gathered: Gathered, page: str) -> list[Triple]:
-    """The warnings of a page that were kept.
-
-    Args:
-        gathered: what the page gave.
-        page: its URL.
-    """
+    """The warnings of a page that were kept."""
     triples: list[Triple] = []
     for number, warned in enumerate(gathered.warnings, 1):
         if warned.kind not in CLASSES:
@@ -212,7 +199,6 @@ class StructuredDataProcessor(Provider[StructuredDataSheet]):
         self._rules = frozenset(self.sheet.drop)
 
     def process(self, document: Document) -> Iterator[Statements | Item]:
-        """What the page says; nothing of a page that says nothing."""
         data = structured_data(document, rules=self._rules, expanding=self.sheet.expand)
         counts = {kind: count for kind, count in data.counts.items() if count}
         if data.dropped:

@@ -62,7 +62,6 @@ class Reader:
         Args:
             base: URL of the page, or what its `base` element says.
             host: whose rules hold besides those of RDFa Core.
-            gathered: takes triples and warnings.
             language: of the page as its server says, where it does.
             has_namespaces: `xmlns:` occurs in the page, and declares prefixes.
         """
@@ -159,7 +158,6 @@ class Reader:
                 node = following
 
     def _enter(self, depth: int, tag: str, attributes: Attributes, content: Content) -> None:
-        """The processing sequence for one element."""
         frame, reader, gathered = self._frames[-1], self._attributes, self._gathered
         names = reader.names(frame.names, attributes)
         language = reader.language(frame.language, attributes)

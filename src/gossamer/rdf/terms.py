@@ -107,11 +107,7 @@ class Gathered:
         self._left_out = 0
 
     def add(self, subject: str, predicate: str, value: str, datatype: str = "", language: str = "") -> None:
-        """One more triple.
-
-        Raises:
-            Full: there are too many.
-        """
+        """One more triple. Raises Full: there are too many."""
         if len(value) > (MAX_LITERAL if datatype else MAX_IRI):
             self._leave_out("literal_too_long" if datatype else "iri_too_long")
             return
@@ -137,22 +133,15 @@ class Gathered:
 
     def count_item(self) -> None:
         """One more item of a list, which becomes two triples when the list is complete.
-
-        Raises:
-            Full: there are too many.
-        """
+        Raises Full: there are too many."""
         self._items += 1
         if 2 * self._items > MAX_TRIPLES:
             self.counts["too_many_triples"] += 1
             raise Full
 
     def spend(self, cost: int) -> None:
-        """Ask for leave to read something.
-
-        Raises:
-            ReadApart: it costs too much for a reader that everything else waits for.
-            TooDear: it costs too much for any.
-        """
+        """Ask for leave to read something. Raises ReadApart: it costs too much for a reader that everything else waits for.
+        Raises TooDear: it costs too much for any."""
         self._cost += cost
         if self._cost > self._most:
             if self._holds_up:
@@ -160,12 +149,10 @@ class Gathered:
             raise TooDear(f"the scripts of the page cost more than {MAX_COST} steps")
 
     def blank(self) -> str:
-        """A blank node that is not used yet."""
         self._made += 1
         return f"_:b{self._made}"
 
     def blank_of(self, name: str) -> str:
-        """The blank node that a page calls so."""
         node = self._blank.get(name)
         if node is None:
             node = self._blank[name] = self.blank()

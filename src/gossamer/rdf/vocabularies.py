@@ -226,8 +226,6 @@ OrderedCollection Collection
 
 
 def _read(vocabulary: str, terms: str) -> dict[str, tuple[str, ...]]:
-    """The implications of a table above."""
-
     def iri(name: str) -> str:
         prefix, colon, local = name.partition(":")
         return PREFIXES[prefix] + local if colon else vocabulary + name

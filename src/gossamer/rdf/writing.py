@@ -35,7 +35,6 @@ def quads(triples: Iterable[Triple], graph: str = "", left_out: Counter[str] | N
     """Triples as pyoxigraph has them.
 
     Args:
-        triples: of one page.
         graph: URL of the page, which names the graph that they are in; in the default graph without.
         left_out: counts those with a name that is no IRI, which no format can hold.
     """
@@ -62,7 +61,6 @@ def used_prefixes(rows: Iterable[oxigraph.Quad], known: Mapping[str, str] = PREF
     """Those prefixes by which names in some quads begin: forty lines of others would hide a short graph.
 
     Args:
-        rows: the quads.
         known: prefix -> IRI, which ends in a hash or a slash.
     """
     begun: set[str] = set()
@@ -82,8 +80,6 @@ def serialized(triples: Iterable[Triple], form: str, graph: str, left_out: Count
     """Triples in one of :data:`FORMATS`.
 
     Args:
-        triples: of one page.
-        form: the name of the format.
         graph: URL of the page, which formats with graphs name.
         left_out: as for :func:`quads`.
     """

@@ -191,15 +191,7 @@ class FoundChanges(msgspec.Struct, frozen=True):
 @contextmanager
 def changes_of(directory: Path, choice: ChangeChoice) -> Iterator[FoundChanges]:
     """The changes of a crawl, which may be at work, the oldest first.
-
-    Args:
-        directory: the crawl's.
-        choice: which ones.
-
-    Raises:
-        CrawlDirectoryError: the tables are damaged.
-        OSError: there is no room to look at them.
-    """
+    Raises CrawlDirectoryError: the tables are damaged. Raises OSError: there is no room to look at them."""
     convert(directory)
     conditions: list[str] = ["true"]
     values: list[object] = []
@@ -252,9 +244,8 @@ def difference(
     """How two versions of a document differ.
 
     Args:
-        directory: the crawl's.
-        text: the URL.
-        at: digits of two times, the earlier one first; None for the last version and the newest one before whose text is another.
+        at: digits of two times, the earlier one first; None for the last version and the newest one before whose text is
+            another.
         of_source: compare the documents as they are in place of what they say to readers.
         context: lines that are shown around each difference.
 
@@ -291,7 +282,6 @@ def _last_two(directory: Path, text: str, of_source: bool) -> tuple[ArchivedView
 
 
 def _times(directory: Path, url: str, last: str) -> list[str]:
-    """The times of all versions before one, the newest first."""
     digits = "".join(letter for letter in last[:19] if letter.isdigit())
     captures = ArchiveReader(crawl_directory(str(directory))).captures(url)
     found = dict.fromkeys(one.timestamp for one in reversed(captures))

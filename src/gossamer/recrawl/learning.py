@@ -81,7 +81,6 @@ def is_unplanned(ledger: LedgerReader) -> bool:
 
 
 def unplanned_visits(ledger: LedgerReader) -> int:
-    """Visits that no schedule has seen."""
     counters = ledger.counters()
     return counters.get("visits", 0) - counters.get(SEEN, 0)
 
@@ -145,7 +144,6 @@ def usual(group: Group) -> Belief:
 
 
 def prior(group: Group, host: str, kind: str) -> Belief:
-    """What is believed of a page of this host and kind before its own visits."""
     key = _KIND + kind.encode()
     return prior_of(_kept(group, host, key), prior_of(_kept(group, None, key), usual(group)))
 
@@ -161,7 +159,6 @@ def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownP
 
     Args:
         group: in which the visit is kept.
-        host: of the page.
         before: what was known of the page.
         page: what is known with this visit; it has one visit more than before.
 

@@ -49,10 +49,7 @@ from gossamer.values.visit import Location, Visit
 
 def forget_known(directory: Path, ledgers: Sequence[RocksLedger], target: DeletionTarget, hosts: Sequence[str]) -> int:
     """Take what is known of a target's pages out of the schedule; see `forget` of :class:`~gossamer.engine.subjects.Subject`.
-
-    Raises:
-        CrawlDirectoryError: it could not be written.
-    """
+    Raises CrawlDirectoryError: it could not be written."""
     for ledger in ledgers:
         if not ledger.counters().get(KNOWN):
             continue
@@ -85,16 +82,7 @@ _kept_price = msgspec.msgpack.Decoder(Price)
 
 def adopt(taker: RocksLedger, giver: RocksLedger, agent: str, arcs: Sequence[Arc]) -> None:
     """Let a schedule have the hosts of some stretches of the circle, whose entries were copied into its ledger.
-
-    Args:
-        taker: open, at rest.
-        giver: likewise.
-        agent: the taker's name.
-        arcs: the stretches.
-
-    Raises:
-        CrawlDirectoryError: it could not be written.
-    """
+    Raises CrawlDirectoryError: it could not be written."""
     if giver.counters().get(KNOWN):
         taker.spaces.open(SCHEDULE)
         for hosts in _in_parts(taker, arcs):
@@ -175,7 +163,6 @@ class _Scheduling:
         return getattr(self._group, name)
 
     def tried(self, visit: Visit) -> None:
-        """Add a request to the counters, whatever becomes of its task."""
         self._group.tried(visit)
         self._group.count(SEEN)
 
@@ -242,7 +229,6 @@ class RevisitLedger(LedgerFront):
 
     @contextmanager
     def group(self) -> Iterator[Group]:
-        """Open a group of the ledger; its visits leave times."""
         with self.behind.group() as group:
             scheduling = _Scheduling(group, self)
             yield cast(Group, scheduling)

@@ -105,7 +105,6 @@ class IntervalRules:
     Args:
         rules: each as `MIN..MAX: EXPRESSION`; the first that is true of a URL holds.
         min_by_host: seconds by host or pattern of hosts, as `*.example.org`.
-        max_by_host: likewise.
 
     Raises:
         SettingError: a rule or a host cannot be read, or a rule asks for more than the URL.
@@ -124,11 +123,9 @@ class IntervalRules:
         return f"<IntervalRules, {len(self._rules)} for pages>"
 
     def within(self, url: str, host: str, least: float, most: float) -> tuple[float, float]:
-        """The bounds of a page, where these are the crawl's."""
         return self.of_page(url, host).within(*self.of_host(host).within(least, most))
 
     def of_host(self, host: str) -> Bounds:
-        """The bounds of a host, in its canonical form."""
         least, most = self._least.get(host), self._most.get(host)
         return _NONE if least is most is None else Bounds(least, most)
 
@@ -152,11 +149,7 @@ def _table(name: str, seconds: Mapping[str, float] | None) -> HostTable[float]:
 
 
 def _rule(text: str) -> tuple[Expression, Bounds]:
-    """A rule as a person writes it.
-
-    Raises:
-        SettingError: it cannot be read; says what is wrong with it.
-    """
+    """A rule as a person writes it. Raises SettingError: it cannot be read; says what is wrong with it."""
     times, colon, source = text.partition(":")
     least, dots, most = times.partition("..")
     if not colon or not source.strip() or not times.strip():
@@ -228,7 +221,6 @@ class FixedInterval(Provider[FixedIntervalSheet]):
     is_priced = False
 
     def interval(self, page: KnownPage, outlook: Outlook) -> float:
-        """Seconds to the next visit: as the setting says."""
         return self.sheet.every
 
 
@@ -244,7 +236,6 @@ class Proportional(Provider[ProportionalSheet]):
     is_priced = False
 
     def interval(self, page: KnownPage, outlook: Outlook) -> float:
-        """Seconds in which so many changes are expected."""
         return max(1 / (outlook.belief.rate * self.sheet.visits), _LEAST)
 
 

@@ -103,12 +103,8 @@ def weight_of(level: int) -> float:
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
-    """Keeps the known pages and the times of their next visits. Contracts: `revisiting.Revisits`,
-    `revisiting.KnownPages`.
-
-    Raises:
-        SettingError: bounds of hosts or pages cannot be read.
-    """
+    """Keeps the known pages and the times of their next visits. Contracts: `revisiting.Revisits`, `revisiting.KnownPages`.
+    Raises SettingError: bounds of hosts or pages cannot be read."""
 
     ledger: Uses[Ledger]
     """In whose groups pages are queued."""
@@ -133,7 +129,6 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self._bounds = _bounds(self.sheet)
 
     async def start(self) -> None:
-        """Go on with what the ledger has."""
         self.open()
 
     def open(self) -> None:
@@ -185,13 +180,12 @@ class RevisitSchedule(Provider[RevisitSheet]):
 
         Args:
             group: in which what was said is kept.
-            host: of the page.
-            url: of the page.
             said: how often the page changes, or when it changed.
             now: wall time, in seconds since the epoch.
 
         Returns:
-            Whether it is news that the page changed: it is known, and was neither visited since nor said to have changed then.
+            Whether it is news that the page changed: it is known, and was neither visited since nor said to have changed
+                then.
         """
         page = self.kept(group, host, url)
         if page is None or page.is_gone:

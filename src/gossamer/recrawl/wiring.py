@@ -47,21 +47,13 @@ _HOW = ("recrawl_rate", "min_interval", "max_interval", "interval")
 
 def wire(builder: Builder) -> None:
     """Do what the options say of known pages. A wiring that has a schedule keeps it unless told otherwise.
-
-    Raises:
-        UsageError: the options do not fit.
-        WiringError: the wiring lacks a unit.
-    """
+    Raises UsageError: the options do not fit. Raises WiringError: the wiring lacks a unit."""
     builder.wiring = _wired(builder.wiring, builder.options, part_of(builder.options, RecrawlOptions))
 
 
 def _wired(wiring: Wiring, options: CrawlOptions, told: RecrawlOptions) -> Wiring:
-    """A copy of a wiring that does what the options say of known pages.
-
-    Raises:
-        UsageError: the options do not fit.
-        WiringError: the wiring has no frontier or no commit, or something bears a name that is needed here.
-    """
+    """A copy of a wiring that does what the options say of known pages. Raises UsageError: the options do not fit. Raises
+    WiringError: the wiring has no frontier or no commit, or something bears a name that is needed here."""
     has_schedule = SCHEDULE in wiring.providers and wiring.providers[SCHEDULE].use == "revisits"
     if not told.recrawl and not has_schedule:
         if given := [name for name in _HOW if getattr(told, name) not in (None, ())]:
@@ -124,7 +116,6 @@ def _policy(told: str) -> tuple[ProviderPlan, float | None]:
 
 
 def _time(name: str, told: str) -> float:
-    """Seconds, as a person says them."""
     try:
         seconds = sheet.parse(told, "s")
     except ValueError as error:
@@ -170,7 +161,6 @@ def _share(told: str) -> float:
 
 
 def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
-    """The wiring with ledger, schedule, policy, and the stage that compares."""
     frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
     if frontier is None:
         raise WiringError(f"{wiring.source}: no component uses 'frontier', so that nothing can be visited again")
@@ -221,7 +211,6 @@ class ComparedTexts(Provider[TextsSheet]):
     """Computes fingerprints of new and archived pages. Contract: `revisiting.PageTexts`."""
 
     def of_visit(self, visit: Visit) -> int:
-        """That of a page that was just fetched."""
         return Document(visit, choice=self.sheet.text).fingerprint if visit.media_type in HTML_TYPES else 0
 
     def of_known(self, url: str, page: KnownPage) -> int:

@@ -16,7 +16,6 @@ from gossamer.simweb.site import SimWeb
 
 
 def main() -> int:
-    """Serve until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServerJob, dec_hook=_path)
     run_loop(_serve(job))

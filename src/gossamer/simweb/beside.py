@@ -57,11 +57,7 @@ def processes(count: int, job: ServerJob) -> Iterator[list[subprocess.Popen[byte
 
 
 def port_of(process: subprocess.Popen[bytes]) -> int:
-    """The port for HTTP of a process that was started; blocks until it serves.
-
-    Raises:
-        OSError: it did not come up.
-    """
+    """The port for HTTP of a process that was started; blocks until it serves. Raises OSError: it did not come up."""
     assert process.stdout is not None
     said = process.stdout.readline().strip()
     if not said.isdigit():

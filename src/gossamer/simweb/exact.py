@@ -47,7 +47,6 @@ def powers(width: int, triples: int = 0) -> KnownSite:
     Widths 1 to 5 are table 7's sites, of 2, 7, 40, 341 and 3,906 pages (it prints 8 for 7).
 
     Args:
-        width: children of a page.
         triples: how many each page says, by turns in RDFa, JSON-LD and microdata; table 7 has 0 to 3.
     """
     pages: dict[str, str] = {}

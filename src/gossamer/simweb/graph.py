@@ -176,7 +176,6 @@ class WebGraph:
         return np.asarray(self.bases[pairs[..., 0]] + pairs[..., 1], dtype=np.int64)
 
     def links_of(self, page: int) -> list[int]:
-        """Return the pages that a page links to, in the order in which it shows them."""
         content = int(self.content[page])
         if self.kinds[page] == PageKind.REDIRECT:
             return [content]

@@ -179,19 +179,16 @@ class SimHosts:
         return low
 
     def size(self, rank: int) -> int:
-        """Return how many pages a host has."""
         known = self._cache.get(rank)
         return known.size if known else self.base(rank + 1) - self.base(rank)
 
     def domain(self, rank: int) -> str:
-        """Return the registered domain of a host."""
         if rank >= self.spec.hosts:
             return f"mirror{rank - self.spec.hosts}.sim"
         number = rank // 8 * DOMAINS_PER_BLOCK + PORTFOLIO[rank % 8]
         return f"{WORDS[number % len(WORDS)]}{number}.sim"
 
     def name(self, rank: int) -> str:
-        """Return the name of a host."""
         label = LABELS[rank % 8] if rank < self.spec.hosts else "www"
         return f"{label}.{self.domain(rank)}"
 

@@ -66,12 +66,10 @@ def clean(value: str) -> str:
 
 
 def before(flags: str, host: str, address: str) -> bytes:
-    """Return what stands in a line between its figures and the target."""
     return f"\t{flags}\t{clean(host)}\t{address}\t".encode("utf-8", "replace")
 
 
 def behind(agent: str) -> bytes:
-    """Return what stands in a line behind the target."""
     return f"\t{clean(agent)}\n".encode("utf-8", "replace")
 
 
@@ -134,7 +132,6 @@ class RequestLog:
                 data = data[os.write(self._file, data) :]
 
     def close(self) -> None:
-        """Write what has gathered and close the file; closing twice does no harm."""
         if self._file >= 0:
             self.flush()
             os.close(self._file)

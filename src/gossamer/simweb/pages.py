@@ -167,7 +167,6 @@ class Pages:
         return [seed * factor >> EXTERNAL_SHIFT & EXTERNAL_BLOCKS - 1 for factor in self.multipliers[:count]]
 
     def links(self, host: SimHost, index: int) -> PageLinks:
-        """Return the links of a page with content of its own."""
         bits = self.bits(host, index)
         local, external = self.choice(host, bits)
         group = size_class(host.log_size)

@@ -168,7 +168,6 @@ class Connection(asyncio.Protocol):
             self._note(job, answer.status, max(0, sent - len(answer.whole) + answer.size), "a")
 
     def close(self) -> None:
-        """Close the connection now, with whatever is on its way."""
         self._transport.abort()
 
     def pause_writing(self) -> None:
@@ -256,7 +255,6 @@ class Connection(asyncio.Protocol):
         self._answer(ServedRequest(self._arrived, method, host, target, fields, close), fields)
 
     def _remember(self, block: bytes, fields: Fields) -> None:
-        """Make a route for requests with these header fields, if they ask for nothing out of the ordinary."""
         when = fields.conditions
         odd = fields.close or fields.body or when.if_none_match or when.if_modified_since or self._shared.delayed
         door = self._shared.web.door(fields.host, self._scheme)

@@ -37,7 +37,6 @@ class Replay:
         """Nothing is opened yet.
 
         Args:
-            index: open.
             port: on the loopback interface; 0 lets the system choose.
             timing: wait before each answer as long as it took when it was recorded.
             authority_pem: certificate and key that vouch for all hosts; None: some are made.

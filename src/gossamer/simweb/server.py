@@ -122,7 +122,6 @@ async def _listen(
 
 
 async def _listen_dns(stack: contextlib.AsyncExitStack, web: SimWeb, options: ServeOptions) -> int:
-    """Start the name server; return its port."""
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_datagram_endpoint(
         lambda: NameServer(web.hosts, options.every_address),

@@ -250,7 +250,6 @@ class SimWeb:
         return False
 
     def _extra(self, door: Door, role: Role, target: str, moment: int) -> SiteAnswer:
-        """Answer for anything but a page."""
         host = door.host
         prefix = door.realm.prefix(host.rank).decode()
         if role is Role.ROBOTS:

@@ -145,7 +145,6 @@ class Pool:
         return b"<p>" + b"".join(parts) + b"</p>\n"
 
     def paragraph(self, bits: int) -> bytes:
-        """Return a paragraph chosen by `bits` (10 of them are used)."""
         return self._unrolled[bits & PARAGRAPHS - 1]
 
     def paragraphs(self, bits: int, count: int) -> list[bytes]:
@@ -165,5 +164,4 @@ class Pool:
 
 @cache
 def pool(language: str, charset: str) -> Pool:
-    """Return the pool of a language in a charset; the first call makes it, in some 20 ms."""
     return Pool(language, charset)

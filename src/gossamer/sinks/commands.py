@@ -41,7 +41,6 @@ def check_sinks(file: Path, directory: Path | None) -> Iterator[SinkVerdict]:
     """Try every mapping of a file.
 
     Args:
-        file: the sinks.
         directory: the crawl whose rows are tried; None for connections and columns alone.
 
     Raises:
@@ -61,10 +60,7 @@ def _one_line(error: Exception) -> str:
 
 def _posted(name: str, sink: SinkSpec) -> Iterator[SinkVerdict]:
     """Send a delivery without rows for each mapping; a receiver that knows trials does nothing with it.
-
-    Raises:
-        UsageError: there is no secret.
-    """
+    Raises UsageError: there is no secret."""
     for at, table in enumerate(sink.tables):
         with contextlib.closing(WebhookSink(Path(), "", name, sink, at)) as webhook:
             problem = ""
@@ -77,11 +73,7 @@ def _posted(name: str, sink: SinkSpec) -> Iterator[SinkVerdict]:
 
 def _tried(name: str, sink: SinkSpec, directory: Path | None) -> Iterator[SinkVerdict]:
     """Try the mappings of a database over one connection.
-
-    Raises:
-        OSError: the database does not answer, or refuses.
-        UsageError: there is no driver, or no password.
-    """
+    Raises OSError: the database does not answer, or refuses. Raises UsageError: there is no driver, or no password."""
     with contextlib.closing(connect_sink(sink)) as driver:
         for table in sink.tables:
             rows, problem = 0, ""

@@ -319,11 +319,7 @@ def _first_line(error: object) -> str:
 
 def connect_sink(spec: SinkSpec) -> SinkDriver:
     """A connection to the database of a sink.
-
-    Raises:
-        UsageError: there is no driver, or no password.
-        OSError: the database does not answer, or refuses.
-    """
+    Raises UsageError: there is no driver, or no password. Raises OSError: the database does not answer, or refuses."""
     if spec.scheme == "sqlite":
         return SqliteDriver(spec)
     if spec.scheme in ("postgresql", "postgres"):

@@ -52,10 +52,7 @@ class SinkSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def read(self) -> str:
         """The password.
-
-        Raises:
-            UsageError: it is not there, or others may read its file; the password itself is never told.
-        """
+        Raises UsageError: it is not there, or others may read its file; the password itself is never told."""
         if self.env:
             if self.env not in os.environ:
                 raise UsageError(f"the password is to come from the variable {self.env}, which is not set")
@@ -110,7 +107,6 @@ class SinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_webhook(self) -> bool:
-        """Whether rows are posted to a URL."""
         return self.scheme in ("http", "https")
 
 
@@ -122,10 +118,7 @@ class SinkFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
     """The sinks of a file, checked as far as the file alone tells.
-
-    Raises:
-        UsageError: it cannot be read, or names what is not there; a line for each thing, without a password.
-    """
+    Raises UsageError: it cannot be read, or names what is not there; a line for each thing, without a password."""
     try:
         plain = tomllib.loads(written(path.read_bytes()))
     except OSError as error:
@@ -268,8 +261,6 @@ def row_maker(
     """What makes the values for a mapping's columns of a row of the crawl.
 
     Args:
-        table: the mapping.
-        crawl: the crawl's id.
         columns: what the values of the crawl's rows are.
         instant: makes what is handed on of an instant with its zone.
     """

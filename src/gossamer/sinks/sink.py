@@ -54,18 +54,7 @@ class DatabaseSink:
 
     def __init__(self, directory: Path, crawl: str, name: str, spec: SinkSpec, at: int) -> None:
         """Connect.
-
-        Args:
-            directory: the crawl directory.
-            crawl: the crawl's id.
-            name: of the sink.
-            spec: the sink.
-            at: which of its tables.
-
-        Raises:
-            UsageError: there is no driver, or no password.
-            OSError: the database does not answer, or refuses.
-        """
+        Raises UsageError: there is no driver, or no password. Raises OSError: the database does not answer, or refuses."""
         self._to = spec.tables[at]
         self.table = self._to.source
         self.columns = columns_of(self._to)
@@ -247,8 +236,6 @@ def sink_follower(directory: Path, name: str, sleep: Callable[[float], None] = t
     """The follower of one sink of a crawl.
 
     Args:
-        directory: the crawl directory.
-        name: of the sink.
         sleep: waits for so many seconds.
 
     Raises:
@@ -306,18 +293,7 @@ class WebhookSink:
 
     def __init__(self, directory: Path, crawl: str, name: str, spec: SinkSpec, at: int) -> None:
         """Read how far it is; nothing is sent.
-
-        Args:
-            directory: the crawl directory.
-            crawl: the crawl's id.
-            name: of the sink.
-            spec: the sink.
-            at: which of its tables.
-
-        Raises:
-            UsageError: the secret is not there.
-            CrawlDirectoryError: the mark cannot be read.
-        """
+        Raises UsageError: the secret is not there. Raises CrawlDirectoryError: the mark cannot be read."""
         self._to = spec.tables[at]
         self.table = self._to.source
         self.columns = _columns_of(self._to)
@@ -370,11 +346,7 @@ class WebhookSink:
         return rows, newest
 
     def send(self, delivery: Delivery) -> None:
-        """Post one delivery.
-
-        Raises:
-            OSError: it was not taken; says why.
-        """
+        """Post one delivery. Raises OSError: it was not taken; says why."""
         body = msgspec.json.encode(delivery, enc_hook=str)
         status, reason, said = self._posting.post(body, {"Content-Type": "application/json", **self._signature(body)})
         if not 200 <= status < 300:

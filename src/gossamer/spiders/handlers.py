@@ -84,7 +84,6 @@ class Gathering:
             self.add(thing, depth)
 
     def handled(self, *errors: Raised) -> Handled:
-        """Return everything that was taken so far."""
         return Handled(tuple(self._found), tuple(self._items), tuple(self._orders), errors)
 
 
@@ -158,7 +157,6 @@ class HandlerTable:
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels that have a handler."""
         return frozenset(filter(None, self._pages))
 
     def codes(self) -> dict[CodeType, HandlerPlan]:
@@ -174,11 +172,8 @@ class HandlerTable:
         run: Place | None,
         deadline: float | None,
     ) -> None:
-        """Register a handler of pages.
-
-        Raises:
-            UsageError: the function is not a handler, or another handler has the same pages; names the user's file and line.
-        """
+        """Register a handler of pages. Raises UsageError: the function is not a handler, or another handler has the same pages;
+        names the user's file and line."""
         plan = self._plan(function, label, url, mime, run, deadline)
         those = self._pages.setdefault(label or "", [])
         _put(those, plan, f"pages {_meant(plan)}")
@@ -205,7 +200,6 @@ class HandlerTable:
         return next((one for one in self._failed if one.label in (None, label)), None)
 
     def named(self, name: str) -> HandlerPlan | None:
-        """The handler of this name."""
         return next((one for one in self.all() if one.name == name), None)
 
     def _plan(

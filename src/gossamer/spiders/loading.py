@@ -54,10 +54,7 @@ _is_loading: ContextVar[bool] = ContextVar("_is_loading", default=False)
 
 def end_loading(spider: object, options: Mapping[str, Any]) -> None:
     """End the loading of a file, if one is being loaded. Called when a spider is to be run.
-
-    Raises:
-        SpiderLoaded: a file is being loaded.
-    """
+    Raises SpiderLoaded: a file is being loaded."""
     if _is_loading.get():
         raise SpiderLoaded(spider, options)
 
@@ -74,7 +71,6 @@ def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
     """Return the spider of a file, and the options with which the file would run it.
 
     Args:
-        file: a Python file.
         name: of the variable that holds the spider, where the file has several.
 
     Raises:

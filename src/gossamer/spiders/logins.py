@@ -66,7 +66,6 @@ class Session:
         Neither ledger nor archive has the token, and a later run asks for a new one.
 
         Args:
-            token: as the server gave it.
             seconds: for which the token is valid; the log-in runs again before they have passed. 0 if it does not expire.
 
         Raises:
@@ -147,8 +146,6 @@ class LogInTable:
         """Register a log-in; one that is defined again replaces the earlier one.
 
         Args:
-            function: takes a session.
-            url: of the log-in.
             deadline: seconds that it may take.
             place: file and line where the user asks for it; that of the function, where empty.
             issuer: the host that issues tokens for it, if it is another one.
@@ -222,7 +219,6 @@ class Entrances:
         """Run the log-in again because a page shows that it is logged out, unless it has run since the page was requested.
 
         Args:
-            url: of the page.
             asked: when, in seconds since the epoch.
             session: that asked for it.
         """

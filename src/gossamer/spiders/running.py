@@ -170,11 +170,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
     # -- running one
 
     async def handle(self, document: Document) -> Handled:
-        """See the contract.
-
-        Raises:
-            ComponentFailed: too many handlers hang, so no more can run.
-        """
+        """See the contract. Raises ComponentFailed: too many handlers hang, so no more can run."""
         visit = document.visit
         if self._is_refused(visit):
             self.metrics.count("refused_sessions")
@@ -243,11 +239,7 @@ class AbsentSpider(SpiderHandlers):
     table = HandlerTable(60.0)
 
     async def start(self) -> None:
-        """Refuse to start, and name the command that goes on with the crawl.
-
-        Raises:
-            UsageError: always.
-        """
+        """Refuse to start, and name the command that goes on with the crawl. Raises UsageError: always."""
         name = shown_file(self.sheet.file) if self.sheet.file else "a program"
         how = f"gossamer run {name} --resume -o DIR" if self.sheet.file else "its spider.run(resume=True, output=DIR)"
         raise UsageError(f"this crawl has handlers of its own, in {name}; go on with {how}")
@@ -275,7 +267,6 @@ async def in_loop(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
 
 
 def gather(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
-    """Run a handler in the calling thread."""
     _take(plan.function(page), gathering)
 
 

@@ -54,10 +54,7 @@ NO_SESSIONS = Sessions(0)
 
 def sessions_of(given: int | Sessions) -> Sessions:
     """Return the settings of the sessions that a program asks for.
-
-    Raises:
-        UsageError: the number of sessions is not in its bounds, or a status code is not valid.
-    """
+    Raises UsageError: the number of sessions is not in its bounds, or a status code is not valid."""
     plan = given if isinstance(given, Sessions) else Sessions(given)
     count: object = plan.count
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_SESSIONS:
@@ -98,7 +95,6 @@ class SessionPool:
 
     @property
     def count(self) -> int:
-        """Number of sessions in turn; 0 if none are kept."""
         return self._plan.count
 
     @property
@@ -150,7 +146,6 @@ class SessionPool:
         """Retire a session, unless the one that asked then is retired already, or the limit is reached.
 
         Args:
-            session: its name.
             asked: when it sent the request whose answer shows that it is refused, in seconds since the epoch.
         """
         member = self._members.get(session)

@@ -46,12 +46,8 @@ class Threads:
         return f"<Threads at most {self._most}, {len(self.left_behind)} left behind>"
 
     async def run(self, work: Callable[[], Any], deadline: float) -> Any:
-        """Return the result of `work`; raises its exception.
-
-        Raises:
-            Hanging: it took longer than `deadline` seconds; its thread is left behind.
-            TooManyHang: this has happened too often.
-        """
+        """Return the result of `work`; raises its exception. Raises Hanging: it took longer than `deadline` seconds; its thread
+        is left behind. Raises TooManyHang: this has happened too often."""
         async with self._places:
             self.left_behind = [thread for thread in self.left_behind if thread.is_alive()]
             if len(self.left_behind) >= self._most:
@@ -96,7 +92,6 @@ class _Worker(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Work until there is nothing more to come."""
         while (job := self.jobs.get()) is not None:
             work, future = job
             try:
@@ -159,13 +154,11 @@ class LoopWatch:
         return f"<LoopWatch over {len(self._codes)} handlers>"
 
     def start(self) -> None:
-        """Begin to watch. Call it on the loop that is watched."""
         loop, thread = asyncio.get_running_loop(), threading.get_ident()
         self._beat(loop)
         threading.Thread(target=self._look, args=(loop, thread), name="gossamer watch", daemon=True).start()
 
     def stop(self) -> None:
-        """End the watch. Call it on the loop."""
         self._ended.set()
         if self._timer is not None:
             self._timer.cancel()

@@ -87,10 +87,7 @@ def with_spider(wiring: Wiring, file: str) -> Wiring:
 
 def with_log_ins(wiring: Wiring) -> Wiring:
     """A copy of a wiring with a spider, in which its log-ins come before the pages that the module for http fetches.
-
-    Raises:
-        WiringError: it has no component that fetches.
-    """
+    Raises WiringError: it has no component that fetches."""
     if LOG_INS in wiring.providers:
         return wiring
     if (rotating := wiring.providers.get(SESSIONS)) is not None:  # it comes behind who asks, whoever was there first
@@ -105,10 +102,7 @@ def with_log_ins(wiring: Wiring) -> Wiring:
 
 def with_sessions(wiring: Wiring) -> Wiring:
     """A copy of a wiring with a spider, and its log-ins where it has some, in which each page is asked for by a session.
-
-    Raises:
-        WiringError: it has no component that fetches.
-    """
+    Raises WiringError: it has no component that fetches."""
     if SESSIONS in wiring.providers:
         return wiring
     behind = keeper = _module_for_http(wiring)
@@ -148,7 +142,6 @@ def asked_of(seeds: Iterable[str | Request], wiring: Wiring) -> dict[str, list[R
 
     Args:
         seeds: they were read as URLs already.
-        wiring: of the crawl, complete.
 
     Raises:
         UsageError: a request cannot be kept.

@@ -37,7 +37,6 @@ class FakeClock:
         return f"<FakeClock {self._passed:g} s on, {len(self._sleepers)} asleep>"
 
     def now(self) -> float:
-        """Return the seconds since the epoch."""
         return self._now + self._passed
 
     def monotonic(self) -> float:

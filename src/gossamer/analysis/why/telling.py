@@ -54,12 +54,8 @@ from gossamer.values.url import host_of
 
 
 def story_of(directory: Path, text: str) -> Story:
-    """The story of a URL of a crawl, which may be at work.
-
-    Raises:
-        UsageError: it is no URL, or there is no crawl.
-        CrawlDirectoryError: the crawl's ledger is missing or damaged.
-    """
+    """The story of a URL of a crawl, which may be at work. Raises UsageError: it is no URL, or there is no crawl. Raises
+    CrawlDirectoryError: the crawl's ledger is missing or damaged."""
     url = url_asked(text)
     check_is_crawl(directory)
     graph = plan(completed(read_wiring(directory)), catalog())
@@ -73,7 +69,6 @@ def story_of(directory: Path, text: str) -> Story:
 
 
 def _deleted(gone: Deleted) -> str:
-    """The words for a URL of which nothing is left."""
     what = "it" if gone.kind == "url" else "its host"
     after = "may be fetched again when a page links there" if gone.forget else "is never fetched again"
     return f"{what} was deleted from this crawl at {gone.at}, and {after}"

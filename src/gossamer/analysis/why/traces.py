@@ -192,7 +192,6 @@ class Tables:
         """The targets of a URL that was answered with a redirect: each in turn, up to one that came before.
 
         Args:
-            url: canonical.
             record: where the archive keeps the answer: a redirect to its own URL is in no link table.
         """
         chain = [url]
@@ -292,7 +291,6 @@ class _Looked(Provider[NoSettings]):
         return {f"learnt:{what}": 1 for what in self.known.learnt}
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        """Facts that a watcher has learnt of the URL's host."""
         return [self.known.learnt.get(what) if host == host_of(self.known.url) else None for host in hosts]
 
 

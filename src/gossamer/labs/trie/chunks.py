@@ -105,7 +105,6 @@ class ChunkFiles:
         return len(self._starts) - 1
 
     def read(self, number: int) -> bytes:
-        """The bytes of a chunk; none for one that was never written."""
         return os.pread(self._data, self._lengths[number], self._starts[number])
 
     def write(self, number: int, data: bytes) -> None:
@@ -157,7 +156,6 @@ class ChunkFiles:
         return sum(path.stat().st_size for path in self.home.iterdir())
 
     def close(self) -> None:
-        """Close the file; what was not committed is left behind."""
         os.close(self._data)
 
 
@@ -205,7 +203,6 @@ class UrlKeys:
 
 
 def url_of(key: str) -> str:
-    """The URL of a key."""
     name, _, rest = key.partition(" ")
     ends, slash, path = rest.partition("/")
     scheme, _, port = ends.partition(":")
@@ -273,11 +270,7 @@ def encode(owner: Node) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Node]:
-    """The children of an owner.
-
-    Raises:
-        ValueError: these bytes are no chunk.
-    """
+    """The children of an owner. Raises ValueError: these bytes are no chunk."""
     top: dict[str, Node] = {}
     open_: list[tuple[dict[str, Node], int]] = []
     try:
@@ -314,8 +307,7 @@ def stubs(kids: Iterable[Node]) -> Iterator[Node]:
 
 def divisions(owner: Node) -> list[Node]:
     """Nodes below an owner that are to own chunks of their own, so that none has more than :data:`CHUNK_NODES`: deeper ones
-    first.
-    """
+    first."""
     found: list[Node] = []
     sizes: dict[int, int] = {}
     order: list[Node] = []

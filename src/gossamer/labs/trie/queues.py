@@ -45,7 +45,6 @@ class _Branch:
         self.below: dict[str, _Branch] = {}
 
     def put(self, task: Task) -> None:
-        """Let a task wait at its place."""
         here = self
         for segment in segments_of(task.url):
             here = here.below.setdefault(segment, _Branch())
@@ -110,7 +109,6 @@ class TrieQueues(Provider[TrieQueuesSheet]):
         return len(self.behind) + self._waiting
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        """Hosts that the caller now holds."""
         return self.behind.admit(now, most)
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
@@ -131,7 +129,6 @@ class TrieQueues(Provider[TrieQueuesSheet]):
         return taken
 
     def put_back(self, task: Task) -> None:
-        """This popped task is not in flight after all."""
         window = self._windows.get(task.host)
         if window is None:
             self.behind.put_back(task)
@@ -150,15 +147,12 @@ class TrieQueues(Provider[TrieQueuesSheet]):
         self.behind.rest(host, until)
 
     def next_rest(self) -> float:
-        """When the next resting host may be admitted."""
         return self.behind.next_rest()
 
     def next_due(self) -> float:
-        """When the next task for later is due."""
         return self.behind.next_due()
 
     def wake(self, now: float) -> int:
-        """Queue tasks that are due."""
         return self.behind.wake(now)
 
 
@@ -207,7 +201,6 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
         super().abandon()
 
     def has(self, url: str) -> bool:
-        """Whether the trie holds a URL."""
         return self.trie.holds(self._keys.of(url))
 
     def add(self, urls: Iterable[str]) -> None:
@@ -219,7 +212,6 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
         self.trie.checkpoint(log)
 
     def drop(self, host: str) -> int:
-        """Forget a host or domain."""
         return sum(map(self.trie.forget, prefixes_of(host)))
 
     # -- what a set of fingerprints cannot say
@@ -243,11 +235,7 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
 
 
 class TrieTurns:
-    """What waits in a trie.
-
-    Args:
-        trie: its marks are changed.
-    """
+    """What waits in a trie."""
 
     def __init__(self, trie: DiskTrie) -> None:
         self._trie = trie

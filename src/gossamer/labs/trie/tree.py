@@ -19,7 +19,6 @@ class DiskTrie:
     Args:
         home: its directory, made where there is none.
         cache: chunks that stay in memory though nothing in them has changed.
-        sync: checkpoints survive a power cut.
     """
 
     def __init__(self, home: Path, cache: int = 1_000, *, sync: bool = False) -> None:
@@ -152,8 +151,7 @@ class DiskTrie:
 
     def _walk(self, prefix: str) -> Iterator[tuple[int, str, Node]]:
         """All nodes whose keys have a prefix: the chunk that each owns, or -1, its key, itself. One chunk after the other is
-        read.
-        """
+        read."""
         owners = [""]
         while owners:
             self.trim()
@@ -209,8 +207,7 @@ class DiskTrie:
 
     def trim(self) -> None:
         """Give back the chunks that were not used longest, as far as nothing in them has changed. Not within a walk that
-        changes.
-        """
+        changes."""
         most = self._cache + len(self._changed)
         # An eighth more is let in, so that looking for the oldest is not paid for at each look-up.
         if len(self._loaded) <= most + most // 8:
@@ -245,7 +242,6 @@ class DiskTrie:
         self.trim()
 
     def close(self) -> None:
-        """Close the files; what changed since the last checkpoint is left to the log."""
         self.files.close()
 
 

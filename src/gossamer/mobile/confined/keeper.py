@@ -105,7 +105,6 @@ FromProcess = WallsStand | WantedPage | MadeBatch | GaveUp
 
 @contextlib.contextmanager
 def frames_of(pipe: socket.socket, longest: int) -> Iterator[Frames]:
-    """A pipe's messages in both directions, each as a frame of MessagePack."""
     with pipe.makefile("rb") as reader, pipe.makefile("wb") as writer:
         yield Frames(reader, writer, longest)
 
@@ -183,7 +182,6 @@ class CrawlerKeeper:
 
         Args:
             crawler: its bytes; empty, to learn which walls hold.
-            limits: of its process.
             processors: names that the owner allows.
             command: starts another program in the place of the process.
             cuts: of each batch that an earlier run made, after how many answers.
@@ -289,7 +287,6 @@ class CrawlerKeeper:
         return end
 
     def _ended(self, process: "subprocess.Popen[bytes]", end: ConfinedEnd) -> ConfinedEnd:
-        """End the process; the end, with what it has cost."""
         _kill(process.pid)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
@@ -316,7 +313,6 @@ def _wait(process: int, seconds: float) -> bool:
 
 
 def _said(status: int) -> tuple[FailureReason, str] | None:
-    """The reason for the end of a process, by its status."""
     if status == -signal.SIGXCPU:
         return "cpu", "it took more processor time than a crawler may have"
     if status == -signal.SIGKILL:
@@ -340,7 +336,6 @@ def _given(response: Response) -> GivenPage:
 
 
 def walls_here(limits: ProcessLimits | None = None) -> Walls:
-    """The walls that a crawler's process has on this machine, by starting one."""
     keeper = CrawlerKeeper(b"", msgspec.structs.replace(limits or ProcessLimits(), is_weak=True))
     end = keeper.run(lambda task: Response(Outcome.BLOCKED), lambda batch: None)
     return (

@@ -63,10 +63,8 @@ class AwayCrawler:
         Args:
             record: where its journey stands.
             crawler: as the record has it in bytes.
-            link: to its runtime.
             clock: home's, by which the lease runs.
             lease: seconds without any word after which it is lost.
-            take: commits a batch.
         """
         self.record = record
         self.crawler = crawler
@@ -78,7 +76,6 @@ class AwayCrawler:
         self._pause = FIRST_PAUSE
 
     async def travel(self) -> CrawlerEnd:
-        """Bring it home. Returns when that is done, or will not be."""
         is_sent = False
         while True:
             if self._clock.steady() > self.record.ends:
@@ -131,7 +128,6 @@ class AwayCrawler:
                 raise
 
     async def cancel(self) -> None:
-        """Let the runtime forget it, if it hears that."""
         try:
             await self._link.cancel(self.record.id)
         except (RuntimeUnavailable, RuntimeRefused):
@@ -214,8 +210,6 @@ def check_batch(batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerReco
     """Refuse a batch that its crawler cannot have made.
 
     Args:
-        batch: as it was unpacked.
-        crawler: as it was sent.
         record: where its journey stands.
         size: bytes of the batch, unpacked.
 
@@ -292,10 +286,6 @@ def visits_of(
     """The visits of a checked batch: of relevant documents, and of irrelevant ones and errors where rows were asked for.
 
     Args:
-        batch: checked.
-        crawler: as it was sent.
-        record: of its journey.
-        known: what home knows.
         now: seconds since the epoch: when it came. When the document was read, only the runtime could say.
     """
     firsts: dict[str, BroughtPage] = {}

@@ -81,7 +81,6 @@ class LentUrls(Provider[LentSheet]):
         """Set when the crawl hands out nothing more."""
 
     async def start(self) -> None:
-        """Go on with what an earlier process has lent."""
         self.ledger.spaces.open(LENT)
         self.ledger.spaces.open(CRAWLERS)
         self.ended = asyncio.Event()
@@ -114,11 +113,9 @@ class LentUrls(Provider[LentSheet]):
     # -- the ledger in front, and the manager
 
     def runtime_of(self, host: str) -> str:
-        """The address of a host's runtime; empty where there is none, or the host was recalled."""
         return "" if host in self._recalled else self._runtimes.get(host) or ""
 
     def lends(self, host: str) -> bool:
-        """Whether URLs of this host are for crawlers."""
         return bool(self.runtime_of(host))
 
     def lend(self, tasks: Sequence[Task], group: Group) -> None:
@@ -138,7 +135,6 @@ class LentUrls(Provider[LentSheet]):
             put_lent(LentTask(task, crawler, is_done=True), group)
 
     def of_host(self, host: str) -> Iterator[LentTask]:
-        """The lent URLs of a host."""
         for _, value in self.ledger.spaces.scan(LENT, host):
             yield _lent_task(value)
 
@@ -194,7 +190,6 @@ def put_lent(one: LentTask, group: Group) -> None:
 
 
 def drop_lent(one: LentTask, group: Group) -> None:
-    """Stage that it is not lent any more, if it is."""
     host, key = one.task.host, _key(one.task.identity, one.crawler)
     if group.get(LENT, host, key) is not None:
         group.delete(LENT, host, key)
@@ -265,8 +260,6 @@ class _Lending:
 
 
 class LendingLedger(LedgerFront):
-    """Passes everything on to the ledger except tasks of lent hosts, which it gives to the lender. Contract: `ledger.Ledger`."""
-
     lent: Uses[Lender]
 
     @contextmanager
@@ -308,7 +301,6 @@ class CrawlerRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_heard(self) -> bool:
-        """Whether anything came of it."""
         return self.next > 0
 
 
@@ -322,7 +314,6 @@ class CrawlerBook:
         self._ledger = ledger
 
     def away(self) -> list[CrawlerRecord]:
-        """All crawlers that are on their way."""
         return [_record(value) for _, value in self._ledger.spaces.scan(CRAWLERS, None, _CRAWLER)]
 
     def put(self, record: CrawlerRecord, group: Group) -> bool:
@@ -348,16 +339,13 @@ class CrawlerBook:
         return int.from_bytes(self._ledger.spaces.get(CRAWLERS, None, _WALKED + host.encode()[:500]) or b"")
 
     def has_walked(self, host: str, pages: int, group: Group) -> None:
-        """Stage that number."""
         group.put(CRAWLERS, None, _WALKED + host.encode()[:500], pages.to_bytes(8))
 
     def hosts_walked(self) -> Iterator[str]:
-        """The hosts of which that is kept."""
         for key, _ in self._ledger.spaces.scan(CRAWLERS, None, _WALKED):
             yield key.removeprefix(_WALKED).decode("utf-8", "replace")
 
     def forget_walked(self, host: str, group: Group) -> None:
-        """Stage that it is not kept any more."""
         group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
 
 

@@ -45,10 +45,7 @@ class RuntimeLinks(Protocol):
 
     def link(self, address: str, host: str) -> RuntimeLink:
         """The link to the runtime at an address; `host` is one that it is asked for.
-
-        Raises:
-            UsageError: there can be no runtime.
-        """
+        Raises UsageError: there can be no runtime."""
         ...
 
 
@@ -85,10 +82,7 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
 
     async def start(self) -> None:
         """Refuse what can never be reached before anything is sent.
-
-        Raises:
-            UsageError: a key is not known, or an address is none.
-        """
+        Raises UsageError: a key is not known, or an address is none."""
         for address in self.sheet.addresses:
             self.link(address, "")
 
@@ -188,7 +182,6 @@ class HomeRuntime:
         return journey.standing()
 
     async def close(self) -> None:
-        """End all crawlers, and wait until their threads have."""
         for journey in self._journeys.values():
             journey.cancel()
             await journey.ended()

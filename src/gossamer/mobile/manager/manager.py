@@ -89,13 +89,11 @@ class Crawlers(Producer[CrawlersSheet]):
 
     @property
     def book(self) -> CrawlerBook:
-        """Outbox and inbox."""
         return CrawlerBook(self.ledger)
 
     # -- life
 
     async def produce(self) -> AsyncIterator[Visit]:
-        """Visits of what comes home, until the crawl ends."""
         self._failed = asyncio.get_running_loop().create_future()
         self._begin()
         sending = self._watched(self._keep_sending())
@@ -117,7 +115,6 @@ class Crawlers(Producer[CrawlersSheet]):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin(self) -> None:
-        """Go on with the crawlers that are away."""
         self._ids = VisitIds(self.clock.now())
         self.lent.knower = self._knower
         for record in self.book.away():
@@ -175,7 +172,6 @@ class Crawlers(Producer[CrawlersSheet]):
                 self._make(runtime, hosts[start : start + size])
 
     def _make(self, runtime: str, hosts: Sequence[str]) -> None:
-        """Crawlers for the URLs of these hosts that wait."""
         waiting = [one for host in hosts for one in self.lent.of_host(host) if not one.crawler]
         if not waiting:
             self.lent.waiting.difference_update(hosts)
@@ -233,7 +229,6 @@ class Crawlers(Producer[CrawlersSheet]):
         self._journeys[record.id] = self._watched(self._travel(away))
 
     async def _travel(self, away: AwayCrawler) -> None:
-        """One journey to its end."""
         end = await away.travel()
         self.lent.pages -= away.record.share - min(away.record.pages, away.record.share)
         del self._away[away.record.id]
@@ -253,10 +248,7 @@ class Crawlers(Producer[CrawlersSheet]):
         self, crawler: MobileCrawler, record: CrawlerRecord, batch: CrawlerBatch, size: int
     ) -> CrawlerRecord:
         """Commit a batch: its documents as visits, then the rest of it.
-
-        Raises:
-            BatchRefused: nothing of it is committed.
-        """
+        Raises BatchRefused: nothing of it is committed."""
         check_batch(batch, crawler, record, size)
         known = KnownAtHome(lambda url, host: self.lent.task_of(url, host, record.id), self.contents.first)
         visits = list(self._wanted(visits_of(batch, crawler, record, known, self.clock.now())))

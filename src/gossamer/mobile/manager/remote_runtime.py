@@ -108,10 +108,7 @@ class RemoteRuntime:
         self, method: str, path: str, *, body: bytes | None = None, wait: float = 0.0, most: int = _MAX_TOLD
     ) -> tuple[int, bytes]:
         """Status and body of an answer that is no refusal.
-
-        Raises:
-            RuntimeUnavailable, RuntimeRefused: as the contract says.
-        """
+        Raises RuntimeUnavailable, RuntimeRefused: as the contract says."""
         if self._multi is None:
             self._multi = pycurl.AsyncCurlMulti()
         curl, answer = pycurl.Curl(), bytearray()
@@ -160,10 +157,7 @@ class RemoteRuntime:
 
 def checked_runtime_url(url: str, pin: str) -> str:
     """The URL of a runtime without a slash at its end.
-
-    Raises:
-        UsageError: no crawler may be sent there; says what to write.
-    """
+    Raises UsageError: no crawler may be sent there; says what to write."""
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  # one that is no number raises

@@ -75,13 +75,7 @@ class Settling:
         self._choosers = choosers
 
     def settle(self, record: CrawlerRecord, crawler: MobileCrawler, batch: CrawlerBatch) -> None:
-        """Commit the rest of a batch whose documents are committed.
-
-        Args:
-            record: moved on behind the batch.
-            crawler: as it was sent.
-            batch: checked.
-        """
+        """Commit the rest of a batch whose documents are committed."""
         with self._ledger.group() as group:
             self._queue(crawler, batch, group)
             if batch.summary is None:
@@ -160,9 +154,7 @@ def crawler_for(
     """The crawler that goes after these tasks, of one runtime's hosts.
 
     Args:
-        template: of the crawl.
         tasks: at most `MAX_SEEDS`; their hosts are those that it is granted.
-        identity: of its journey.
         pages: how many it may visit; None where the crawl has no limit.
     """
     hosts = sorted({task.host for task in tasks})
@@ -317,7 +309,6 @@ class CrawlersSheet(Sheet, frozen=True):
     ] = 2
 
     def template(self) -> CrawlerTemplate:
-        """The settings that all crawlers have in common."""
         return CrawlerTemplate(
             scope=self.scope,
             seeds=self.seeds,

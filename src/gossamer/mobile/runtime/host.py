@@ -79,12 +79,9 @@ class RuntimeHost:
         """Open nothing yet.
 
         Args:
-            sheet: the owner's.
-            sources: opened by the same sheet.
             folder: of the crawlers; nothing else uses it.
-            diary: is told what happens.
-            installed: the processors of the sheet.
-            limits: of processes, where they differ from those of the sheet: which walls are put up, and whether weak ones do.
+            limits: of processes, where they differ from those of the sheet: which walls are put up, and whether weak ones
+                do.
         """
         self._sheet = sheet
         self._sources = sources
@@ -107,11 +104,7 @@ class RuntimeHost:
         self.shelf = ResultShelf(folder, sheet.disk)
 
     async def __aenter__(self) -> "RuntimeHost":
-        """Take up the crawlers that are kept.
-
-        Raises:
-            OSError: the folder cannot be used.
-        """
+        """Take up the crawlers that are kept. Raises OSError: the folder cannot be used."""
         self._loop = asyncio.get_running_loop()
         for folder, note in await asyncio.to_thread(lambda: list(kept_journeys(self._root))):
             journey = HostedJourney(folder, note, self.shelf, self._sheet.limits.kept, self._changed)
@@ -134,7 +127,6 @@ class RuntimeHost:
         await self._announced()
 
     def link(self, sender: str) -> "HostedLink":
-        """The runtime as one sender sees it."""
         return HostedLink(self, sender)
 
     def notes(self) -> list[tuple[JourneyNote, bool]]:
@@ -171,12 +163,8 @@ class RuntimeHost:
         return journey
 
     async def take(self, sender: str, identity: str, crawler: bytes) -> HostedJourney:
-        """Take a crawler, or know it again.
-
-        Raises:
-            RuntimeRefused: it cannot run here, or another has its identity.
-            RuntimeUnavailable: too many are here, or the disk is full.
-        """
+        """Take a crawler, or know it again. Raises RuntimeRefused: it cannot run here, or another has its identity. Raises
+        RuntimeUnavailable: too many are here, or the disk is full."""
         checked_identity(identity)
         digest = await asyncio.to_thread(lambda: hashlib.sha256(crawler).hexdigest())
         async with self._arriving:  # one at a time: a crawler takes some hundred megabytes while it is read
@@ -213,10 +201,7 @@ class RuntimeHost:
 
     async def _make_room(self, sender: str) -> None:
         """Forget what this sender is done with, where too many of its crawlers are here.
-
-        Raises:
-            RuntimeUnavailable: it is done with too few.
-        """
+        Raises RuntimeUnavailable: it is done with too few."""
         theirs = [one for one in self._journeys.values() if one.sender == sender]
         if sum(not one.is_done for one in theirs) >= self._sheet.waiting:
             raise RuntimeUnavailable(f"{self._sheet.waiting} crawlers of {sender} are here; take their results first")
@@ -300,7 +285,6 @@ class RuntimeHost:
         )
 
     async def _watched(self) -> None:
-        """Look at the clocks, again and again."""
         while True:
             await asyncio.sleep(_LOOK)
             now = time.monotonic()

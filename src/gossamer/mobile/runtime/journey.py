@@ -86,17 +86,14 @@ class HostedJourney:
 
     @property
     def identity(self) -> str:
-        """As its sender calls it."""
         return self._note.identity
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes that were sent."""
         return self._note.crawler
 
     @property
     def has_ended(self) -> bool:
-        """It makes no more batches."""
         return self._note.has_ended
 
     @property
@@ -106,16 +103,13 @@ class HostedJourney:
 
     @property
     def waited(self) -> float:
-        """Seconds that it has waited for room since it was started."""
         return self._waited
 
     def copied(self) -> JourneyNote:
-        """The note as it is now."""
         with self._changed:
             return msgspec.structs.replace(self._note, digests=[], cuts=[], sizes=list(self._note.sizes))
 
     def standing(self) -> CrawlerStanding:
-        """Its standing, as its sender is told."""
         note = self._note
         state = note.state
         if not note.has_ended:
@@ -139,11 +133,7 @@ class HostedJourney:
     # -- what its sender says
 
     def acknowledge(self, sequence: int) -> None:
-        """Forget batches up to this one. Writes to the disk.
-
-        Raises:
-            OSError: nothing is forgotten.
-        """
+        """Forget batches up to this one. Writes to the disk. Raises OSError: nothing is forgotten."""
         with self._changed:
             self._forget(min(sequence + 1, len(self._note.sizes)))
             self._changed.notify_all()
@@ -188,7 +178,6 @@ class HostedJourney:
 
         Args:
             pages: makes its source, of a function that rests.
-            limits: of its process.
             allowed: names of processors that it may use.
 
         Raises:
@@ -274,7 +263,6 @@ class HostedJourney:
             self._notify()
 
     def _kept(self, sequence: int, made: MadeBatch, digest: str) -> bool:
-        """Whether there was room for it."""
         note, length = self._note, len(made.frame)
         # The first one always fits, however small the share is.
         if (note.kept and note.kept + length > self._most_kept) or not self._shelf.has_room(length):

@@ -41,10 +41,7 @@ class OwnCertificate(msgspec.Struct, frozen=True):
 
 def own_certificate(folder: Path) -> OwnCertificate:
     """The certificate in a folder; made, where there is none.
-
-    Raises:
-        UsageError: it cannot be read or made, or others can read it.
-    """
+    Raises UsageError: it cannot be read or made, or others can read it."""
     path = folder / _CERTIFICATE_FILE
     try:
         if not path.exists():
@@ -65,7 +62,6 @@ def own_certificate(folder: Path) -> OwnCertificate:
 
 
 def pin_of(certificate: x509.Certificate) -> str:
-    """The fingerprint of a certificate's key."""
     public = certificate.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -133,20 +129,13 @@ class Senders:
 
     @property
     def names(self) -> list[str]:
-        """All of them.
-
-        Raises:
-            UsageError: the file cannot be read.
-        """
+        """All of them. Raises UsageError: the file cannot be read."""
         self._refresh()
         return list(self._known.senders)
 
     def admit(self, name: str) -> str:
         """Give a sender a new key; the old one does not open any more.
-
-        Raises:
-            UsageError: the name is none, or the file cannot be written.
-        """
+        Raises UsageError: the name is none, or the file cannot be written."""
         if _NAME.fullmatch(name) is None:
             raise UsageError(f"{name!r} cannot be the name of a sender; write letters, digits, `.`, `_` and `-`")
         self._refresh()
@@ -156,10 +145,7 @@ class Senders:
 
     def dismiss(self, name: str) -> None:
         """Let a sender's key open nothing any more.
-
-        Raises:
-            UsageError: there is no such sender, or the file cannot be written.
-        """
+        Raises UsageError: there is no such sender, or the file cannot be written."""
         self._refresh()
         if name not in self._known.senders:
             known = ", ".join(self._known.senders) or "none"

@@ -76,10 +76,7 @@ class RuntimeAddress(msgspec.Struct, frozen=True):
 
 def read_listening(text: str, *, tls: bool = False) -> RuntimeAddress:
     """Where to listen, as a person wrote it: `HOST:PORT`. Others than loopback addresses always have TLS.
-
-    Raises:
-        UsageError: it is no address.
-    """
+    Raises UsageError: it is no address."""
     name, _, port = text.rpartition(":")
     name = name.strip("[]")
     if not name or not (port.isascii() and port.isdigit() and int(port) < 65_536):
@@ -89,10 +86,7 @@ def read_listening(text: str, *, tls: bool = False) -> RuntimeAddress:
 
 def state_folder(text: str = "") -> Path:
     """Where a runtime keeps keys, crawlers and results: a folder of the user's own.
-
-    Raises:
-        UsageError: it cannot be made, or others can write to it.
-    """
+    Raises UsageError: it cannot be made, or others can write to it."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     folder = Path(text) if text else Path(state) / "gossamer" / "runtime"
     try:
@@ -107,10 +101,7 @@ def state_folder(text: str = "") -> Path:
 
 def checked_walls(limits: ProcessLimits) -> Walls:
     """The walls of crawlers on this machine.
-
-    Raises:
-        UsageError: they have a gap, and `--weak-isolation` was not given.
-    """
+    Raises UsageError: they have a gap, and `--weak-isolation` was not given."""
     walls = walls_here(limits)
     if not (walls.is_whole or limits.is_weak):
         raise UsageError(
@@ -122,11 +113,7 @@ def checked_walls(limits: ProcessLimits) -> Walls:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold a state folder: no other runtime uses it.
-
-    Raises:
-        CrawlDirectoryError: another one does.
-    """
+    """Hold a state folder: no other runtime uses it. Raises CrawlDirectoryError: another one does."""
     number = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -139,7 +126,6 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a runtime uses a folder."""
     try:
         with held(folder):
             return False
@@ -160,7 +146,6 @@ def serve(
     """Serve until a signal says that it is enough.
 
     Args:
-        sheet: the owner's.
         listening: where.
         folder: of the runtime's own; `state_folder` made it.
         tell: gets the description of the runtime once it listens.
@@ -261,7 +246,6 @@ class SenderGuard(Guard):
         self._live[scope[SENDER]] -= 1
 
     def _turned_away(self, address: str) -> Response:
-        """The answer to a wrong key from an address."""
         began, count = self._wrong.pop(address, (self._now(), 0))
         if self._now() - began >= MINUTE:
             began, count = self._now(), 0

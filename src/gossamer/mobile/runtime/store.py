@@ -66,12 +66,10 @@ class JourneyNote(msgspec.Struct, omit_defaults=True):
 
     @property
     def has_ended(self) -> bool:
-        """It makes no more batches."""
         return self.state in ("finished", "failed")
 
     @property
     def kept(self) -> int:
-        """Bytes of frames that are kept."""
         return sum(self.sizes[self.acknowledged :])
 
 
@@ -82,11 +80,7 @@ class JourneyFolder:
         self.path = path
 
     def create(self, note: JourneyNote, crawler: bytes) -> None:
-        """Keep a crawler that was not kept yet.
-
-        Raises:
-            OSError: there is no room, or no right.
-        """
+        """Keep a crawler that was not kept yet. Raises OSError: there is no room, or no right."""
         fresh = self.path.with_name(f"{self.path.name}.new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700, parents=True)
@@ -100,11 +94,7 @@ class JourneyFolder:
             raise
 
     def write_note(self, note: JourneyNote) -> None:
-        """Replace the note.
-
-        Raises:
-            OSError: as `create`; the old note stands.
-        """
+        """Replace the note. Raises OSError: as `create`; the old note stands."""
         fresh = self.path / f"{_NOTE}.new"
         _write(fresh, msgspec.json.encode(note))
         fresh.replace(self.path / _NOTE)
@@ -112,10 +102,7 @@ class JourneyFolder:
 
     def write_batch(self, sequence: int, frame: bytes) -> None:
         """Keep a frame, of which the note does not tell yet.
-
-        Raises:
-            OSError: as `create`; what was written is taken away.
-        """
+        Raises OSError: as `create`; what was written is taken away."""
         path = self.path / _BATCH.format(sequence)
         try:
             _write(path, frame)
@@ -124,15 +111,10 @@ class JourneyFolder:
             raise
 
     def crawler(self) -> bytes:
-        """The bytes as they were sent.
-
-        Raises:
-            OSError: they cannot be read.
-        """
+        """The bytes as they were sent. Raises OSError: they cannot be read."""
         return (self.path / _CRAWLER).read_bytes()
 
     def batch(self, sequence: int) -> bytes | None:
-        """A frame; None where it is not kept."""
         try:
             return (self.path / _BATCH.format(sequence)).read_bytes()
         except FileNotFoundError:
@@ -153,17 +135,13 @@ class JourneyFolder:
 
 
 def folder_of(root: Path, sender: str, identity: str) -> JourneyFolder:
-    """Where the crawler of a sender is, or would be."""
     name = hashlib.sha256(f"{sender}\0{identity}".encode()).hexdigest()[:32]
     return JourneyFolder(root / name)
 
 
 def kept_journeys(root: Path) -> Iterator[tuple[JourneyFolder, JourneyNote]]:
     """Every crawler of a folder; one without a note that can be read is deleted, since its sender was promised nothing.
-
-    Raises:
-        OSError: the folder cannot be read.
-    """
+    Raises OSError: the folder cannot be read."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in sorted(root.iterdir()):
         folder = JourneyFolder(path)
@@ -312,11 +290,7 @@ def write_standing(folder: Path, standing: HostStanding, host: "RuntimeHost") ->
 
 
 def read_standing(folder: Path) -> HostStanding:
-    """The last one.
-
-    Raises:
-        UsageError: no runtime has run there, or its file is damaged.
-    """
+    """The last one. Raises UsageError: no runtime has run there, or its file is damaged."""
     try:
         return msgspec.json.decode((folder / _FILE).read_bytes(), type=HostStanding)
     except OSError:

@@ -87,7 +87,6 @@ def reach(runtime: Runtime, seeds: tuple[str, ...] = (), urls: int = 100_000) ->
     """Walk all that can be reached from the home pages, the sitemaps that robots.txt names, and `seeds`.
 
     Args:
-        runtime: open.
         seeds: further URLs to start from, as a sender's crawler may have them.
         urls: URLs that are looked at, at most.
 

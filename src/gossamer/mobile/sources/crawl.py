@@ -98,7 +98,6 @@ class Runtime:
         """Open what the sheet names.
 
         Args:
-            sheet: checked.
             clock: for robots.txt, limits and the rate.
             rest: waits this many seconds between two requests to a local server.
 
@@ -169,7 +168,6 @@ class Runtime:
 
 
 def _stored(place: Path, limit: int) -> PageSource:
-    """A crawl, a WARC file, or a folder of them."""
     if (place / WARC_DIRECTORY).is_dir():
         return CrawlSource(ArchiveSource(crawl_directory(str(place))), limit=limit)
     if place.is_file():
@@ -250,7 +248,6 @@ class CrawlSource:
         """Open nothing.
 
         Args:
-            archived: answers out of the archive.
             limit: bytes of a document; a longer one is cut.
         """
         self._archived = archived
@@ -266,10 +263,7 @@ class CrawlSource:
 
 class WarcSource:
     """Records of WARC or ARC files. Contract: :class:`~gossamer.mobile.contract.PageSource`.
-
-    Raises:
-        UsageError: a file cannot be read.
-    """
+    Raises UsageError: a file cannot be read."""
 
     def __init__(self, files: Sequence[Path], *, limit: int, cache: Path | None = None) -> None:
         self._limit = limit
@@ -305,7 +299,6 @@ class WarcSource:
 
 
 def _cut(response: Response, limit: int) -> Response:
-    """The answer with a document of at most this many bytes."""
     if response.outcome not in DOCUMENTS or len(response.document) <= limit:
         return response
     whole = response.document

@@ -348,7 +348,6 @@ def _below(target: str, root: Path) -> str | None:
 
 
 def media_type(name: str) -> str:
-    """The media type of a file by its name."""
     ending = posixpath.splitext(name)[1].lower()
     return _TYPES.get(ending) or _KNOWN_TYPES.get(ending) or _UNKNOWN_TYPE
 

@@ -100,7 +100,6 @@ class GatedPages:
             robots: may be shared: what it has learned of a site is asked for once a day.
             clock: for robots.txt and the limit of time.
             refusals: a URL for which one of them holds is refused.
-            limits: of this crawler.
             rest: waits this many seconds.
         """
         self._sites = sites

@@ -55,7 +55,6 @@ class ServedHost(msgspec.Struct, frozen=True):
 
     @property
     def home(self) -> str:
-        """The URL of its home page."""
         return f"{self.scheme or 'https'}://{self.host}/"
 
 
@@ -114,23 +113,14 @@ class OwnerSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rules for some senders, by name."""
 
     def rules(self, sender: str) -> SenderRules:
-        """The rights of a sender."""
         return self.senders.get(sender, SenderRules())
 
     def hosts(self) -> tuple[ServedHost, ...]:
-        """The hosts that are served, in order.
-
-        Raises:
-            UsageError: an entry cannot be read.
-        """
+        """The hosts that are served, in order. Raises UsageError: an entry cannot be read."""
         return tuple(_host(name, place) for name, place in self.serve.items())
 
     def refusals(self) -> tuple[Expression, ...]:
-        """The expressions of `refuse`, compiled.
-
-        Raises:
-            UsageError: one cannot be read.
-        """
+        """The expressions of `refuse`, compiled. Raises UsageError: one cannot be read."""
         found: list[Expression] = []
         for source in self.refuse:
             try:
@@ -168,10 +158,7 @@ def read_sheet(path: Path | None, serve: Sequence[str] = ()) -> OwnerSheet:
 
 def parse_sheet(text: str, source: str = "runtime.toml") -> OwnerSheet:
     """The sheet that a text in TOML describes; `source` is what messages call the text.
-
-    Raises:
-        UsageError: it describes none; one line with the place.
-    """
+    Raises UsageError: it describes none; one line with the place."""
     try:
         plain = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -198,7 +185,6 @@ def _text(path: Path) -> str:
 
 
 def _with_numbers(plain: dict[str, Any], source: str) -> dict[str, Any]:
-    """The same with `10m` and `1GB` as numbers."""
     read = dict(plain)
     if isinstance(plain.get("limits"), dict):
         read["limits"] = dict(plain["limits"])
@@ -214,7 +200,6 @@ def _with_numbers(plain: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def _told(message: str) -> str:
-    """The message of msgspec, for the author of a file."""
     reason, _, where = message.partition(" - at `$")
     place = where.rstrip("`").lstrip(".")
     if match := _UNKNOWN.fullmatch(reason):

@@ -39,12 +39,8 @@ class BadQuestion(UsageError):
 
 
 def answer_sparql(asked: StoreQuestion, caller: Caller) -> None:
-    """Send the name of a form, and then the answer in that form.
-
-    Raises:
-        BadQuestion: it is no SPARQL query, or its answer has not the form that was wished for.
-        CrawlDirectoryError: the store cannot be read.
-    """
+    """Send the name of a form, and then the answer in that form. Raises BadQuestion: it is no SPARQL query, or its answer has
+    not the form that was wished for. Raises CrawlDirectoryError: the store cannot be read."""
     try:
         _answer(oxigraph.Store.read_only(asked.store), asked.question, caller)
     except (OSError, RuntimeError) as error:  # the library raises a RuntimeError where files of the store are damaged

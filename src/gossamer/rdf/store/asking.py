@@ -31,7 +31,6 @@ def current_copy(directory: Path, patience: float) -> Iterator[Path]:
     """A copy of the store with all that the crawl has committed, for commands and the server. A deleted store is made again.
 
     Args:
-        directory: the crawl directory.
         patience: seconds to wait for the process of a running crawl.
 
     Raises:
@@ -78,7 +77,6 @@ async def ask(
 
     Args:
         store: a copy of a store, which nobody writes.
-        question: what is asked.
         limits: what it may take.
         take: gets the answer, piece by piece.
         begin: is told the form of the answer before its first piece.
@@ -167,11 +165,7 @@ def answer_triples(question: TripleQuestion, caller: Caller) -> bytes:
 
 
 def answer(question: TripleQuestion) -> TripleAnswer:
-    """The answer.
-
-    Raises:
-        GossamerError: it cannot be answered, or wants more than it may have.
-    """
+    """The answer. Raises GossamerError: it cannot be answered, or wants more than it may have."""
     directory = Path(question.directory)
     ends = time.monotonic() + question.seconds - _LAST
     beginning = _Beginning(question.rows)

@@ -63,11 +63,7 @@ class RefusedUpdate(UnfedEndpoint):
 
 
 def check_endpoint(url: str) -> str:
-    """The URL of an endpoint, if it is one that updates may be sent to.
-
-    Raises:
-        UsageError: it is not; says why.
-    """
+    """The URL of an endpoint, if it is one that updates may be sent to. Raises UsageError: it is not; says why."""
     shown = "".join(character if character.isprintable() else "?" for character in url)
     try:
         parts = urlsplit(url)
@@ -105,7 +101,6 @@ class Updates:
         """Name it.
 
         Args:
-            url: of the endpoint.
             rest: waits a little; True when the crawl has ended, and without waiting from then on.
             sleep: waits for so many seconds.
             patience: seconds until a server that says nothing counts as gone.
@@ -118,16 +113,11 @@ class Updates:
         self._sleep = sleep
 
     def close(self) -> None:
-        """Let go of the connection. Safe to call twice."""
         self._posting.close()
 
     def send(self, update: str) -> None:
-        """Have an update done.
-
-        Raises:
-            RefusedUpdate: the server does not take this one.
-            UnfedEndpoint: it takes none, or did not answer until the end.
-        """
+        """Have an update done. Raises RefusedUpdate: the server does not take this one. Raises UnfedEndpoint: it takes none, or
+        did not answer until the end."""
         pause, tries_left = 1, _LAST_TRIES
         while True:
             said = self._tried(update)
@@ -143,11 +133,7 @@ class Updates:
 
     def _tried(self, update: str) -> str | None:
         """None where it was done; otherwise why not, where a later try may do.
-
-        Raises:
-            RefusedUpdate: the server does not take this one.
-            UnfedEndpoint: it takes none.
-        """
+        Raises RefusedUpdate: the server does not take this one. Raises UnfedEndpoint: it takes none."""
         fields = {"Content-Type": "application/sparql-update; charset=utf-8", **_authorization()}
         try:
             status, reason, body = self._posting.post(update.encode("utf-8", "replace"), fields)
@@ -204,10 +190,7 @@ class EndpointNote(msgspec.Struct, frozen=True):
 
 def register_endpoint(directory: Path, url: str) -> None:
     """Let a store elsewhere follow a crawl from now on; does nothing where it does.
-
-    Raises:
-        OSError: it cannot be noted.
-    """
+    Raises OSError: it cannot be noted."""
     folder = directory / ENDPOINTS / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _NOTE).write_bytes(msgspec.json.encode(EndpointNote(url)))
@@ -217,7 +200,6 @@ def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleSt
     """The stores elsewhere that follow a crawl.
 
     Args:
-        directory: the crawl directory.
         rest: waits a little; True when the crawl has ended.
 
     Raises:
@@ -241,7 +223,6 @@ class RemoteTripleStore:
 
         Args:
             folder: where the notes of its feeding lie.
-            updates: the way to it.
         """
         self._folder = folder
         self._updates = updates
@@ -261,16 +242,12 @@ class RemoteTripleStore:
 
     def notes(self) -> GraphNotes:
         """The notes of its feeding.
-
-        Raises:
-            CrawlDirectoryError: another version of the program wrote them, or they are damaged.
-        """
+        Raises CrawlDirectoryError: another version of the program wrote them, or they are damaged."""
         if self._notes is None:
             self._notes = GraphNotes(self._folder / NOTES)
         return self._notes
 
     def close(self) -> None:
-        """Let go of notes and connection. Safe to call twice."""
         self._updates.close()
         if self._notes is not None:
             self._notes.close()

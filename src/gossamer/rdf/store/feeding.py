@@ -51,7 +51,6 @@ def snapshot(directory: Path, feed: Callable[[TripleStore], None], patience: flo
     """A copy of the store that has everything committed by now; it is removed at the end.
 
     Args:
-        directory: the crawl directory.
         feed: gives the store what it has not taken.
         patience: seconds to wait for the process that feeds the store.
 

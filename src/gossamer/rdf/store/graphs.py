@@ -85,7 +85,6 @@ def lines(triples: Iterable[Triple], place: str = "") -> Iterator[str]:
     """Triples as lines of N-Triples, or of N-Quads.
 
     Args:
-        triples: of one page.
         place: the graph, as it stands in the line: `<IRI>` and a space; nothing for N-Triples.
 
     Raises:
@@ -143,10 +142,7 @@ _WITH_GRAPHS = frozenset({"nquads", "jsonld"})
 
 def write_graph(quads: Iterable[oxigraph.Quad], form: str, out: TextIO) -> Counter[str]:
     """Write quads in one of the forms; returns what the form cannot hold, by reason.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    Raises OSError: it cannot be written."""
     left_out: Counter[str] = Counter()
     if form == "rdfxml":
         quads = _nameable(quads, left_out)

@@ -40,10 +40,7 @@ class GraphNotes:
 
     def __init__(self, path: Path) -> None:
         """Open or begin them.
-
-        Raises:
-            CrawlDirectoryError: another version of the program wrote them, or they are damaged.
-        """
+        Raises CrawlDirectoryError: another version of the program wrote them, or they are damaged."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         try:
@@ -64,11 +61,9 @@ class GraphNotes:
         return f"<GraphNotes {self._path}>"
 
     def close(self) -> None:
-        """Let go of the file."""
         self._database.close()
 
     def get(self, name: str) -> str:
-        """A note; empty where there is none."""
         row = self._database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
@@ -76,7 +71,6 @@ class GraphNotes:
         self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
 
     def mark(self, table: str) -> FeedMark:
-        """How far the feed of a table was taken."""
         text = self.get(f"mark:{table}")
         return msgspec.json.decode(text, type=FeedMark) if text else FeedMark()
 
@@ -91,7 +85,6 @@ class GraphNotes:
         return found
 
     def urls(self) -> Iterator[str]:
-        """The pages that have a graph."""
         for (url,) in self._database.execute("SELECT url FROM graphs"):
             yield url
 
@@ -99,8 +92,6 @@ class GraphNotes:
         """Note how far a feed was taken, and what became of graphs: all of it or nothing.
 
         Args:
-            table: whose feed it is.
-            mark: how far.
             put: URL of a page -> the visit that its graph is of by now.
             gone: pages that have no graph any more.
         """
@@ -156,19 +147,12 @@ class GraphStore(Protocol):
         ...
 
     def drop(self, urls: Sequence[str]) -> None:
-        """Let the graphs of pages go.
-
-        Raises:
-            OSError: it could not be done; it comes again.
-        """
+        """Let the graphs of pages go. Raises OSError: it could not be done; it comes again."""
         ...
 
     def empty(self, urls: Iterable[str]) -> None:
         """Let everything of this crawl go: the graphs of these pages.
-
-        Raises:
-            OSError: it could not be done; it comes again.
-        """
+        Raises OSError: it could not be done; it comes again."""
         ...
 
 

@@ -72,10 +72,7 @@ def wanted(method: str, query_string: str, content_type: str, body: str, accept:
     """What a request asks for.
 
     Args:
-        method: of HTTP.
         query_string: behind the `?` of its target.
-        content_type: of its body.
-        body: of a POST.
         accept: its field of that name.
 
     Raises:
@@ -140,11 +137,7 @@ def preferred(accept: str) -> list[str]:
 
 
 def description(endpoint: str) -> Iterable[oxigraph.Quad]:
-    """What the service says of itself, in the vocabulary of SPARQL 1.1 Service Description.
-
-    Args:
-        endpoint: its URL.
-    """
+    """What the service says of itself, in the vocabulary of SPARQL 1.1 Service Description."""
     service, dataset = oxigraph.BlankNode("service"), oxigraph.BlankNode("dataset")
 
     def say(subject: oxigraph.BlankNode, predicate: str, value: str | oxigraph.BlankNode) -> oxigraph.Quad:
@@ -164,7 +157,6 @@ def description(endpoint: str) -> Iterable[oxigraph.Quad]:
 
 
 def description_form(accept: str) -> str:
-    """The form in which a client wants the description."""
     return next((form for form in preferred(accept) if form in GRAPH_TYPES), "turtle")
 
 
@@ -245,8 +237,6 @@ def page(query: str, shown: Shown | None = None, error: str = "") -> str:
 
     Args:
         query: what was asked; an example stands in the form where it is empty.
-        shown: the answer.
-        error: why there is none.
     """
     told = f'<p class="error">{escape(error)}</p>' if error else ""
     return (

@@ -40,7 +40,6 @@ class CleanText:
         """Nothing is held back but what is half of a character."""
 
     def finish(self) -> None:
-        """End with the end of a line."""
         self._write(self._decode(b"", final=True))
         if not self._is_line_ended:
             self._out.write("\n")

@@ -53,7 +53,6 @@ def serve(directory: Path, port: int, limits: QuestionLimits, tell: Callable[[st
     """Answer questions to the triples of a crawl until a signal says that it is enough.
 
     Args:
-        directory: the crawl directory.
         port: on loopback; 0 for a free one.
         limits: what a question may take.
         tell: gets the address with its token, once it listens.
@@ -81,11 +80,7 @@ class Copies:
 
     @contextlib.asynccontextmanager
     async def one(self) -> AsyncIterator[Path]:
-        """A copy that stays for as long as it is used.
-
-        Raises:
-            GossamerError: there is none.
-        """
+        """A copy that stays for as long as it is used. Raises GossamerError: there is none."""
         async with self._renewing:
             copy = self._current
             if copy is None or time.monotonic() - copy.made > RENEWED:
@@ -99,7 +94,6 @@ class Copies:
             copy.leave()
 
     def close(self) -> None:
-        """Let go of the newest."""
         copy, self._current = self._current, None
         if copy is not None:
             copy.leave()
@@ -154,7 +148,6 @@ class SparqlEndpoint:
         self._places = AT_ONCE
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return

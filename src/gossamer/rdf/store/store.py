@@ -49,7 +49,6 @@ class TripleStore:
     """The store of one crawl directory, open for writing; a context manager. Contract: `consumers.GraphStore`."""
 
     def __init__(self, directory: Path) -> None:
-        """Name it. It is opened when something is written or copied."""
         self._place = directory / TRIPLES
         self._opened: oxigraph.Store | None = None
         self._notes: GraphNotes | None = None
@@ -82,10 +81,7 @@ class TripleStore:
 
     def notes(self) -> GraphNotes:
         """The notes of its feeding, which say that nothing was taken where there is no store that they belong to.
-
-        Raises:
-            CrawlDirectoryError: another version of the program wrote them, or they are damaged.
-        """
+        Raises CrawlDirectoryError: another version of the program wrote them, or they are damaged."""
         if self._notes is None:
             has_store = (self._place / STORE / "CURRENT").exists()
             if not has_store:
@@ -108,10 +104,7 @@ class TripleStore:
 
     def open(self) -> oxigraph.Store:
         """The store itself.
-
-        Raises:
-            CrawlDirectoryError: another program has it open, or it is damaged or of another version.
-        """
+        Raises CrawlDirectoryError: another program has it open, or it is damaged or of another version."""
         if self._opened is None:
             notes = self.notes()
             opened = opened_store(self._place / STORE, oxigraph.Store)
@@ -180,11 +173,7 @@ class TripleStore:
 
     def copy_to(self, target: Path) -> None:
         """Make a copy that others can read. In the same file system it costs links, not bytes.
-
-        Raises:
-            CrawlDirectoryError: the store is damaged.
-            OSError: it cannot be made.
-        """
+        Raises CrawlDirectoryError: the store is damaged. Raises OSError: it cannot be made."""
         with _sound(self._place / STORE):
             self.open().backup(target)
 
@@ -214,10 +203,7 @@ def opened_store(path: Path, how: type[oxigraph.Store]) -> oxigraph.Store:
 @contextlib.contextmanager
 def _sound(path: Path) -> Iterator[None]:
     """Say in one line that the files of a store are damaged. The library raises a bare RuntimeError for it, at any use.
-
-    Raises:
-        CrawlDirectoryError: they are.
-    """
+    Raises CrawlDirectoryError: they are."""
     try:
         yield
     except RuntimeError as error:

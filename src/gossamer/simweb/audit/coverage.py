@@ -230,11 +230,7 @@ class StatedTriples(msgspec.Struct, frozen=True):
 
 def read_triples(path: Path) -> Iterator[tuple[str, str, str]]:
     """Read graph, predicate and object of the lines of a CSV file.
-
-    Raises:
-        LogError: it has no such columns, or is no CSV.
-        OSError: it cannot be read.
-    """
+    Raises LogError: it has no such columns, or is no CSV. Raises OSError: it cannot be read."""
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
         if not set(COLUMNS) <= set(lines.fieldnames or ()):
@@ -250,8 +246,6 @@ def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tup
     """Compare triples with what the pages state that the trace says were answered.
 
     Args:
-        trace: of the crawl.
-        graph: of its web.
         triples: URL of the page, predicate, and text.
     """
     count = graph.web.spec.statements

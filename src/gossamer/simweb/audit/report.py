@@ -109,12 +109,10 @@ def judge(trace: RequestTrace, options: AuditOptions) -> Audit:
 
 
 def to_json(verdict: Audit) -> str:
-    """Return an audit as one line of JSON."""
     return msgspec.json.encode(verdict).decode()
 
 
 def to_text(verdict: Audit) -> str:
-    """Return an audit as a page to read."""
     return "\n".join(_lines(verdict)) + "\n"
 
 
@@ -232,7 +230,6 @@ _CURVES: Final = (
 
 
 def to_svg(verdict: Audit) -> str:
-    """Return the picture of an audit as a complete SVG document."""
     agent = escape((verdict.agents[0] or "(no user agent)")[:60])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">',

@@ -97,7 +97,6 @@ class HostileWeb:
 
     @property
     def healthy(self) -> str:
-        """The URL of the page beside them that answers as it should."""
         return f"http://{NAME}:{self.port}{HEALTHY}"
 
     async def __aenter__(self) -> Self:
