@@ -81,6 +81,7 @@ class Transfer:
         "_proxy",
         "_quick",
         "_sent",
+        "_session_pool",
         "_stopped",
         "_valve",
         "_wanted",
@@ -113,6 +114,7 @@ class Transfer:
         self._fields: tuple[str, ...] = ()
         self._names_target = False
         self._is_single = False
+        self._session_pool: pycurl.CurlShare | None = None
         self.clear()
 
     def clear(self) -> None:
@@ -196,6 +198,12 @@ class Transfer:
                 elif self._proxy is not None and self._proxy.user:
                     curl.unsetopt(pycurl.PROXYUSERPWD)
             self._endpoint, self._proxy = (address, port), proxy
+        if url.startswith("https"):
+            pool = self.shared.session_pool_of(authority_of(url))
+            if pool is not self._session_pool:
+                curl.unsetopt(pycurl.SHARE)
+                curl.setopt(pycurl.SHARE, pool)
+                self._session_pool = pool
         if self._fields != fields or self._sent is not None:
             # A cookie goes back octet by octet as it came; fields have one character for each.
             own = [field if field.isascii() else field.encode("latin-1") for field in fields]

@@ -11,7 +11,7 @@ import pytest
 from gossamer.engine.errors import SettingError
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.http_options import HttpSheet
-from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 
@@ -93,5 +93,21 @@ def test_a_server_that_does_not_speak_tls(run: Any, fetching: Any) -> None:
             async with fetching(web) as module:
                 response = await module.fetch(Task("https://a.test/", host="a.test"))
                 assert response.outcome is Outcome.TLS_FAILED, response.error
+
+    run(body())
+
+
+def test_a_server_goes_on_with_its_session_however_many_others_were_asked_meanwhile(
+    run: Any, fetching: Any, certificate: Path
+) -> None:
+    async def body() -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        hosts = [f"h{n}.test" for n in range(100)]  # four times as many as libcurl remembers by itself
+        pages = {"/": FakePage("page", close=True)}
+        async with FakeWeb(pages, tls=context) as web, fetching(web, HttpSheet(verify=False)) as module:
+            for host in (*hosts, *hosts):
+                assert (await module.fetch(Task(f"https://{host}/", host=host))).outcome is Outcome.OK
+        assert context.session_stats()["hits"] == len(hosts)
 
     run(body())
