@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 #: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape.
 MAX_TAGS = 150_000
 
+#: A page with more `<` is dear, parsed or not: finding its links takes 3 us a tag at the worst, and everything else waits.
+MAX_HERE = 100_000
+
+#: References (`&amp;`) that cost as much as a tag.
+REFERENCES = 8
+
 #: Up to this many `<` cost the parser 0.13 s at the very worst, so nothing more is looked at.
 TRUSTED_TAGS = 8_000
 
@@ -65,7 +71,12 @@ _NOT_NESTED = frozenset(
 )
 
 
-def suspicion(markup: bytes, skim: Skim | None = None) -> str:
+def tags_of(markup: bytes) -> int:
+    """How many `<` a page has; 0 for a small page, since no tag is shorter than three bytes."""
+    return markup.count(b"<") if len(markup) > 3 * TRUSTED_TAGS else 0
+
+
+def suspicion(markup: bytes, skim: Skim | None = None, count: int | None = None) -> str:
     """Why a page must not be parsed in this process; empty if it may.
 
     The reasons: `too_many_tags`, `too_deep`, `too_many_attributes`.
@@ -73,9 +84,9 @@ def suspicion(markup: bytes, skim: Skim | None = None) -> str:
     Args:
         markup: well-formed UTF-8.
         skim: the page, skimmed, if it is already.
+        count: what :func:`tags_of` says of it, if that is known.
     """
-    # No tag is shorter than three bytes, so there is nothing to count on a small page.
-    count = markup.count(b"<") if len(markup) > 3 * TRUSTED_TAGS else 0
+    count = tags_of(markup) if count is None else count
     if count > MAX_TAGS:
         return "too_many_tags"
     skim = skim or Skim(markup)
@@ -251,9 +262,22 @@ class Document:
         return Skim(self.markup)
 
     @cached_property
+    def _tags(self) -> int:
+        return tags_of(self.markup)
+
+    @property
+    def is_dear(self) -> bool:
+        """Reading it would hold up everything else, by the number of its tags and references."""
+        markup = self.markup
+        return self._tags > MAX_HERE or (
+            len(markup) > REFERENCES * MAX_HERE and self._tags + markup.count(b"&") // REFERENCES > MAX_HERE
+        )
+
+    @cached_property
     def trouble(self) -> str:
         """The reason why there is no tree: `parse_skipped` if the tree would cost too much (faults 54, 55); else empty."""
-        return "parse_skipped" if suspicion(self.markup, self.skim) else ""
+        is_skipped = self._tags > MAX_TAGS or suspicion(self.markup, self.skim, self._tags)
+        return "parse_skipped" if is_skipped else ""
 
     @cached_property
     def tree(self) -> "LexborHTMLParser":

@@ -138,8 +138,8 @@ _SHARE = 1 / 16
 _LEAST_BUFFER = 1024
 
 
-#: Groups of key exchange that are offered, the cheapest first. OpenSSL by itself also makes a key that withstands quantum computers,
-#: which is a tenth of a handshake, for pages that anyone may read.
+#: Groups of key exchange that are offered, the cheapest first. OpenSSL by itself also makes a key that withstands quantum
+#: computers, which is a tenth of a handshake, for pages that anyone may read.
 _GROUPS = "X25519:P-256:P-384:P-521"
 
 #: Pools of TLS sessions. libcurl remembers those of 25 servers in each, and a crawl takes turns among more: a handshake that goes

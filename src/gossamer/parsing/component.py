@@ -321,7 +321,7 @@ class Process(Filter[ProcessSheet]):
         share = _SHARE_OF_XHTML if document.mime == XHTML else 1
         if len(document.response.document) * share > self.sheet.apart:
             return bool(processors)
-        return document.mime in HTML_TYPES and bool(document.trouble)
+        return document.mime in HTML_TYPES and (document.is_dear or bool(document.trouble))
 
     async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
         """A page that may cost too much: its tree is built where that can be killed, and done without where it had to be. Where

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.documents.document import MAX_DEPTH, MAX_TAGS, Document
+from gossamer.documents.document import MAX_DEPTH, MAX_HERE, MAX_TAGS, REFERENCES, Document
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
@@ -320,6 +320,22 @@ def test_a_parser_process_that_has_grown_reads_no_further_document(run: Run, rea
     first, grown, fresh = run(read(treed))
     assert first == grown != fresh
     assert len(set(run(read(remembering)))) == 1  # its state would end with its process
+
+
+@pytest.mark.parametrize(
+    ("page", "apart"),
+    [
+        (b"<br>" * (MAX_HERE + 10) + b"<a href=x>", 1),
+        (b"<a href='?" + b"&a" * REFERENCES * MAX_HERE + b"'>" + b"<a href=x>" * 10, 1),
+        (b"<br>" * (MAX_HERE - 10) + b"<a href=x>", 0),
+    ],
+)
+def test_a_page_of_so_many_tags_or_references_that_others_would_wait_is_read_apart(
+    run: Run, page: bytes, apart: int
+) -> None:
+    (done,), stage = run(processed([visit(body=page)]))
+    assert (done.found[-1], done.trouble) == (Found("x"), "")
+    assert stage.metrics.counters["read_apart"] == apart
 
 
 def test_a_large_document_is_read_apart(run: Run) -> None:
