@@ -23,3 +23,19 @@ def test_a_crawl_is_measured_and_written_down(name: str, tmp_path: Path) -> None
         total = parts.pop("all, as the kernel counts")
         assert sum(parts.values()) == pytest.approx(total, rel=0.01)
         assert abs(parts["not accounted for"]) < 0.05 * total
+
+
+def test_pages_of_today_are_crawled_over_tls_and_priced(tmp_path: Path) -> None:
+    kept = tmp_path / "figures.json"
+    asked = ["today", "--count", "100", "--hosts", "4", "--no-peers", "--profile", "archive", "--json", str(kept)]
+    done = CliRunner().invoke(commands, ["bench", *asked])
+    assert done.exit_code == 0, done.output
+    crawlers, stages = json.loads(kept.read_bytes())["tables"]
+    [row] = crawlers["rows"]
+    figures = dict(zip(crawlers["columns"], row, strict=True))
+    dollars = float(figures["$ a billion pages at 0.0944 $ a vCPU hour"].replace(",", ""))
+    assert dollars == pytest.approx(float(figures["ms CPU a page"]) * 1e6 / 3600 * 0.0944, rel=0.01)
+    assert 100 <= int(figures["pages"]) < 200
+    assert {"start: before the profile", "tables, index and parsers: processes of their own"} <= {
+        row[0] for row in stages["rows"]
+    }

@@ -10,5 +10,9 @@ BENCHES = {
         "gossamer.bench.peers:run",
         "a crawl beside Scrapy, Crawlee and wget: same site and links in one run (needs nginx)",
     ),
+    "today": (
+        "gossamer.bench.today:run",
+        "pages as they are today, over TLS with a handshake for each, beside the same peers; dollars a billion pages",
+    ),
     "pages": ("gossamer.bench.pages:run", "a whole crawl by its parts: where each microsecond of a page goes"),
 }

@@ -1,10 +1,11 @@
 """Scrapy and Crawlee doing the same work as our crawls: run by the Python of an environment of their own.
 
-Started as a script: `CRAWLER LIVE SCOPE TAKES CA SEED...`. CRAWLER is `scrapy`, `parsel` or `soup` (of Crawlee's), LIVE the
-requests in flight for a host. It follows the links whose URLs begin with SCOPE, or, where SCOPE is `hosts`, those to the
-hosts of the seeds; TAKES is `digest`, for the digest of each body, or `item`, for title and number of links. CA is a file of
-certificates to trust, or empty: then each page gets a connection of its own. It prints one line of JSON. Crawlee's queue is
-the one in memory, the fastest that it has. It imports nothing of ours: the environment has only the crawler.
+Started as a script with one argument in JSON. `crawler` is `scrapy`, `parsel` or `soup` (of Crawlee's); `seeds` where it
+begins; `scope` how the URLs begin that it follows, or else the hosts of the seeds; `takes` is `digest`, for the digest of
+each body, or `item`, for title and number of links; `per_host` and `live` the requests in flight for a host and in all;
+`pages` how many it fetches, 0 for all; `today` whether it asks for robots.txt and trusts any certificate. It prints one line
+of JSON. Crawlee's queue is the one in memory, the fastest that it has. It imports nothing of ours: the environment has only
+the crawler.
 """
 
 import asyncio
@@ -17,15 +18,16 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-crawler, live, scope, takes, trusted, *seeds = sys.argv[1:]
-per_host = int(live)
+job = json.loads(sys.argv[1])
+crawler, seeds, scope, takes, today = (job[name] for name in ("crawler", "seeds", "scope", "takes", "today"))
+per_host, live, pages = job["per_host"], job["live"], job["pages"]
 hosts = {urlsplit(seed).netloc for seed in seeds}
 totals = {"pages": 0, "bytes": 0, "fetched": 0}
 
 
 def follows(url: str) -> bool:
     """Whether a link is followed."""
-    return urlsplit(url).netloc in hosts if scope == "hosts" else url.startswith(scope)
+    return urlsplit(url).netloc in hosts if not scope else url.startswith(scope)
 
 
 def count(body: bytes, *, is_page: bool) -> None:
@@ -47,8 +49,8 @@ def by_scrapy() -> None:
         start_urls = seeds
         handle_httpstatus_all = True
         links = LinkExtractor(
-            allow=[] if scope == "hosts" else [re.escape(scope)],
-            allow_domains=list(hosts) if scope == "hosts" else [],
+            allow=[re.escape(scope)] if scope else [],
+            allow_domains=[] if scope else list(hosts),
             tags=("a", "area", "iframe", "frame"),
             attrs=("href", "src"),
             deny_extensions=[],
@@ -66,16 +68,17 @@ def by_scrapy() -> None:
             else:
                 urls = [link.url for link in self.links.extract_links(response)]
             for url in urls:
-                yield scrapy.Request(url, headers={"Connection": "close"} if trusted else {})
+                yield scrapy.Request(url)
 
     process = CrawlerProcess(
         settings={
-            "CONCURRENT_REQUESTS": max(16, per_host),
+            "CONCURRENT_REQUESTS": live,
             "CONCURRENT_REQUESTS_PER_DOMAIN": per_host,
             "DOWNLOAD_DELAY": 0,
-            "ROBOTSTXT_OBEY": bool(trusted),
+            "ROBOTSTXT_OBEY": today,
             "COOKIES_ENABLED": False,
             "RETRY_ENABLED": False,
+            "CLOSESPIDER_PAGECOUNT": pages,
             "LOG_LEVEL": "ERROR",
             "TELNETCONSOLE_ENABLED": False,
             "AUTOTHROTTLE_ENABLED": False,
@@ -86,29 +89,23 @@ def by_scrapy() -> None:
 
 
 def by_crawlee() -> None:
-    from crawlee import ConcurrencySettings
-    from crawlee.crawlers import BeautifulSoupCrawler, ParselCrawler
-    from crawlee.http_clients import HttpxHttpClient
+    from crawlee import ConcurrencySettings, crawlers
+    from crawlee.http_clients import ImpitHttpClient
     from crawlee.storage_clients import MemoryStorageClient
 
-    more: dict[str, Any] = {}
-    if trusted:
-        import ssl
-
-        more["http_client"] = HttpxHttpClient(verify=ssl.create_default_context(cafile=trusted))
-        more["additional_http_error_status_codes"] = ()
-    kind = ParselCrawler if crawler == "parsel" else BeautifulSoupCrawler
-    run = kind(
-        concurrency_settings=ConcurrencySettings(desired_concurrency=per_host, max_concurrency=max(16, per_host)),
+    # A name is imported when it is asked for, and not every environment has what the other one needs.
+    run = getattr(crawlers, "ParselCrawler" if crawler == "parsel" else "BeautifulSoupCrawler")(
+        concurrency_settings=ConcurrencySettings(desired_concurrency=live, max_concurrency=live),
+        http_client=ImpitHttpClient(verify=not today),
+        max_requests_per_crawl=pages or None,
         storage_client=MemoryStorageClient(),
         max_request_retries=0,
         use_session_pool=False,
         retry_on_blocked=False,
         ignore_http_error_status_codes=range(400, 600),
-        respect_robots_txt_file=bool(trusted),
+        respect_robots_txt_file=today,
         request_handler_timeout=timedelta(seconds=60),
         configure_logging=False,
-        **more,
     )
     logging.disable(logging.CRITICAL)
 

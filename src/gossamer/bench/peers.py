@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from gossamer.bench.harness import AT_ONCE, BenchedCrawl, measured, nginx, pages_option, repeats_option, site_option
-from gossamer.bench.report import BenchReport, FigureTable
+from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
 from gossamer.engine.files import scratch
 from gossamer.simweb import SimWeb, WebSpec
@@ -65,12 +66,23 @@ def gossamer(seed: str, folder: Path, profile: str) -> BenchedCrawl:
     return measured(command, folder, processes.environment())
 
 
-def other(seed: str, folder: Path, name: str, takes: str = "digest") -> BenchedCrawl:
-    """Scrapy or Crawlee, following the same links; it archives nothing."""
+def other(
+    seed: str, folder: Path, name: str, takes: str = "digest", job: Mapping[str, Any] | None = None
+) -> BenchedCrawl:
+    """Scrapy or Crawlee, following the same links; it archives nothing.
+
+    Args:
+        seed: the site.
+        folder: of the run.
+        name: of :data:`OTHERS`.
+        takes: what it makes of a page: its digest, or an item.
+        job: what else :mod:`gossamer.bench.other_crawlers` is told.
+    """
     package, own = OTHERS[name]
+    asked = {"crawler": name, "seeds": [seed], "scope": seed, "takes": takes, "pages": 0, "today": False}
+    asked |= {"per_host": PER_HOST, "live": PER_HOST, **(job or {})}
     script = str(Path(__file__).with_name("other_crawlers.py"))
-    command = [str(environment(own, package)), script, name, str(PER_HOST), seed, takes, "", seed]
-    return measured(command, folder)
+    return measured([str(environment(own, package)), script, msgspec.json.encode(asked).decode()], folder)
 
 
 def wget(seed: str, folder: Path) -> BenchedCrawl:
@@ -172,10 +184,24 @@ def run(sites: Sequence[Path] = (), repeats: int = 3, pages: int = 2_000, profil
     return report
 
 
-def compare(report: BenchReport, title: str, runs: Mapping[str, Sequence[BenchedCrawl]]) -> FigureTable:
-    """A table of crawlers, beside Scrapy."""
+def compare(
+    report: BenchReport, title: str, runs: Mapping[str, Sequence[BenchedCrawl]], price: float | None = None
+) -> None:
+    """A table of crawlers, beside Scrapy where it ran, with what a billion pages cost if the price of a vCPU hour is told."""
+    dollars = () if price is None else (f"$ a billion pages at {price:g} $ a vCPU hour",)
     table = report.table(
-        title, "crawler", "pages", "MB", "ms CPU a page", "pages a CPU second", "pages/s", "peak MB", "times scrapy"
+        title,
+        *(
+            "crawler",
+            "pages",
+            "MB",
+            "ms CPU a page",
+            "pages a CPU second",
+            "pages/s",
+            "peak MB",
+            "times scrapy",
+            *dollars,
+        ),
     )
     for name, done in runs.items():
         cost = statistics.median(one.cpu_each for one in done)
@@ -183,9 +209,9 @@ def compare(report: BenchReport, title: str, runs: Mapping[str, Sequence[Benched
             *(name, done[0].pages, f"{done[0].bytes / 1e6:.1f}", f"{cost:.2f}", f"{1000 / cost:.0f}"),
             f"{statistics.median(one.pace for one in done):.0f}",
             f"{max(one.peak for one in done) / 1e6:.0f}",
-            f"{times(runs['scrapy'], done):.1f}",
+            f"{times(runs['scrapy'], done):.1f}" if "scrapy" in runs else "",
+            *(() if price is None else (f"{cost * 1e6 / 3600 * price:,.0f}",)),
         )
-    return table
 
 
 @contextmanager

@@ -56,6 +56,7 @@ def bench(ctx: click.Context) -> None:
     shows the options of one.
 
     \b
+    gossamer bench today
     gossamer bench pages
     gossamer bench peers --site /usr/share/doc/python3.11/html
     """

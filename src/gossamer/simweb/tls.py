@@ -11,6 +11,7 @@ import datetime
 import ipaddress
 import ssl
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -71,21 +72,24 @@ class Authority:
             known = self._contexts[name] = self.fixed_context(name)
         return known
 
-    def fixed_context(self, name: str, age: datetime.timedelta = _DAY) -> ssl.SSLContext:
-        """Return a context whose certificate is for `name`, whoever is asked for, and was made `age` ago."""
+    def fixed_context(
+        self, name: str, age: datetime.timedelta = _DAY, addresses: Collection[str] = ("127.0.0.1",)
+    ) -> ssl.SSLContext:
+        """Return a context whose certificate is for `name`, whoever is asked for, and was made `age` ago; one for `localhost`, and
+        one for several addresses, is for these too."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         # The ssl module loads certificates from files only.
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "host.pem"
-            path.write_bytes(self._host_pem(name, age))
+            path.write_bytes(self._host_pem(name, age, addresses))
             context.load_cert_chain(path)
         return context
 
-    def _host_pem(self, name: str, age: datetime.timedelta) -> bytes:
+    def _host_pem(self, name: str, age: datetime.timedelta, addresses: Collection[str]) -> bytes:
         """Return certificate and key for a host name or an address."""
         alternatives: list[x509.GeneralName] = [x509.DNSName(name)]
-        if name == "localhost":
-            alternatives.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+        if name == "localhost" or len(addresses) > 1:
+            alternatives += (x509.IPAddress(ipaddress.ip_address(address)) for address in addresses)
         builder = _builder(name, self._certificate.subject, age).public_key(self._host_key.public_key())
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
