@@ -90,18 +90,17 @@ def configured(command: F) -> F:
     return click.option("--config", metavar="FILE", help=text)(command)
 
 
+def begun(command: F) -> F:
+    """The options by which a crawl begins, each of a file."""
+    text = "Use this wiring; see gossamer topology --format toml."
+    command = configured(click.option("--wiring", "wiring_name", metavar="FILE", help=text)(command))
+    text = "Read seeds from a file, one a line; - is standard input."
+    return crawl_options(click.option("--seeds", "seed_files", multiple=True, metavar="FILE", help=text)(command))
+
+
 @click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("seed", nargs=-1)
-@crawl_options
-@click.option(
-    "--seeds",
-    "seed_files",
-    multiple=True,
-    metavar="FILE",
-    help="Read seeds from a file, one a line; - is standard input.",
-)
-@configured
-@click.option("--wiring", "wiring_name", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
+@begun
 @in_browser
 @told
 def crawl(

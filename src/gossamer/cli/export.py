@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.output import tell_damage
+from gossamer.cli.output import instant, raw_cells, tell_damage
 from gossamer.cli.saying import tell, tell_plain
 from gossamer.query.contract import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS, WORDS_FORMS
 from gossamer.values.errors import UsageError
@@ -52,11 +52,7 @@ _PATIENCE = 300.0
         "Markdown is a folder of files, or JSON lines if FILE ends in .jsonl; chunks are Parquet if it ends in .parquet."
     ),
 )
-@click.option(
-    "--raw",
-    is_flag=True,
-    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
-)
+@raw_cells
 @click.option("--images", is_flag=True, help="Keep images in Markdown, as links to them.")
 @click.option(
     "--chunk-words",
@@ -172,7 +168,6 @@ def _markdown(place: Path, target: Path, images: bool) -> int:
 
 
 def _chunks(place: Path, output: str | None, words: int, overlap: int, since: str | None) -> int:
-    from gossamer.cli.output import instant
     from gossamer.words.exporting import write_chunks
 
     begun = instant("--since", since)
@@ -211,19 +206,17 @@ def _all_of(database: "Database", table: str) -> str:
 
 
 def _rows(database: "Database", form: str, table: str, output: str | None, raw: bool) -> None:
-    from gossamer.query import printing
+    from gossamer.query.printing import write_rows
 
     answer = database.ask(_URLS if form == "urls" else _all_of(database, table))
     with contextlib.ExitStack() as stack:
         out = sys.stdout
         if output is not None:
             out = stack.enter_context(Path(output).open("w", encoding="utf-8", newline=""))
-        if form == "csv":
-            printing.write_csv(answer.columns, answer, out, types=answer.types, raw=raw)
-        elif form == "jsonl":
-            printing.write_jsonl(answer.columns, answer, out)
-        else:
+        if form == "urls":
             out.writelines(f"{url}\n" for (url,) in answer)
+        else:
+            write_rows(form, answer.columns, answer, out, types=answer.types, raw=raw)
         out.flush()
 
 

@@ -1,11 +1,16 @@
-"""Instants as people write them on the command line: a day, a day with a time, or how long ago."""
+"""Answers of commands: the options that say in which form and where, and instants as people write them.
+
+Place in the flow: `query`, `report`, `export`, `changes`, `sparql` and their like write through here.
+"""
 
 import contextlib
 import datetime
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+import click
 
 from gossamer.cli.saying import tell
 from gossamer.engine import sheet
@@ -54,7 +59,21 @@ def _ago(option: str, text: str) -> datetime.datetime:
         ) from None
 
 
-# Where a command writes its answer, and what it says of tables that it could not read: for `query` and `report` alike.
+F = TypeVar("F", bound=Callable[..., Any])
+
+to_file = click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+
+raw_cells = click.option(
+    "--raw",
+    is_flag=True,
+    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
+)
+
+
+def in_form(forms: Sequence[str], text: str) -> Callable[[F], F]:
+    """The option for the form of an answer; a table unless told."""
+    choice = click.Choice(forms)
+    return click.option("-f", "--format", "form", type=choice, default="table", show_default=True, help=text)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""`gossamer report`: ready-made questions to a crawl, for the terminal, a spreadsheet, a browser or a build."""
+"""Questions to a crawl: `gossamer query` in SQL, `gossamer report` ready-made, `gossamer rank` for PageRank."""
 
 import datetime
 import re
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from gossamer.cli.output import opened, tell_damage
+from gossamer.cli.output import in_form, opened, raw_cells, tell_damage, to_file
 from gossamer.cli.saying import tell
 from gossamer.values.errors import UsageError
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from gossamer.query.database import Database
     from gossamer.query.reports import MadeReport
 
-
-# `gossamer query`: SQL over the tables of a crawl, while it runs and after.
 
 #: An empty answer would look like a page without links.
 _NO_LINKS = (
@@ -30,21 +28,9 @@ _NO_LINKS = (
 @click.command(name="query")
 @click.argument("directory", metavar="DIR")
 @click.argument("sql", metavar="SQL")
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "jsonl", "parquet"]),
-    default="table",
-    show_default=True,
-    help="Write the answer in this format.",
-)
-@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
-@click.option(
-    "--raw",
-    is_flag=True,
-    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
-)
+@in_form(("table", "csv", "jsonl", "parquet"), "Write the answer in this format.")
+@to_file
+@raw_cells
 def query(directory: str, sql: str, form: str, output: str | None, raw: bool) -> int:
     """Ask the tables of the crawl in DIR one question in SQL (DuckDB's), also while it runs.
 
@@ -60,6 +46,7 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
     """
     from gossamer.query.convert import convert
     from gossamer.query.database import Database
+    from gossamer.query.printing import write_rows
     from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
@@ -69,24 +56,13 @@ def query(directory: str, sql: str, form: str, output: str | None, raw: bool) ->
         if form == "parquet":
             _parquet(database, question, output)
         else:
-            _text(database, question, form, output, raw)
+            answer = database.ask(question)
+            with opened(output) as out:
+                write_rows(form, answer.columns, answer, out, types=answer.types, raw=raw)
         damaged = database.damage_to(question)
         if not damaged and "links" in database.without_rows and re.search(r"\blinks(_all)?\b", question, re.IGNORECASE):
             tell(_NO_LINKS)
         return tell_damage(damaged)
-
-
-def _text(database: "Database", question: str, form: str, output: str | None, raw: bool) -> None:
-    from gossamer.query import printing
-
-    answer = database.ask(question)
-    with opened(output) as out:
-        if form == "csv":
-            printing.write_csv(answer.columns, answer, out, types=answer.types, raw=raw)
-        elif form == "jsonl":
-            printing.write_jsonl(answer.columns, answer, out)
-        else:
-            printing.write_table(answer.columns, answer, out)
 
 
 def _parquet(database: "Database", question: str, output: str | None) -> None:
@@ -117,16 +93,11 @@ IN_A_PAGE = 200
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "jsonl", "html"]),
-    default="table",
-    show_default=True,
-    help="Write the report in this format; CSV and JSON lines hold the whole of its first table.",
+@in_form(
+    ("table", "csv", "jsonl", "html"),
+    "Write the report in this format; CSV and JSON lines hold the whole of its first table.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+@to_file
 @click.option(
     "--limit",
     type=click.IntRange(0),
@@ -189,30 +160,28 @@ def _check(fail_on: Sequence[str], troubles: Sequence[str]) -> None:
 
 
 def _write(made: "Sequence[MadeReport]", form: str, directory: str, out: TextIO) -> None:
-    from gossamer.query import printing
+    from gossamer.query.printing import write_rows
 
     if form == "html":
         from gossamer.query.report_html import page_of
 
         when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
         out.write(page_of(made, Path(directory).name or directory, when))
-    elif form == "csv":
+    elif form in ("csv", "jsonl"):
         first = made[0].sections[0]
-        printing.write_csv(first.columns, first.rows, out, types=first.types)
-    elif form == "jsonl":
-        printing.write_jsonl(made[0].sections[0].columns, made[0].sections[0].rows, out)
+        write_rows(form, first.columns, first.rows, out, types=first.types)
     else:
         for report_ in made:
             _as_text(report_, out)
 
 
 def _as_text(made: "MadeReport", out: TextIO) -> None:
-    from gossamer.query import printing
+    from gossamer.query.printing import write_table
 
     for section in made.sections:
         out.write(f"{section.title}\n\n")
         if section.rows:
-            printing.write_table(section.columns, section.rows, out)
+            write_table(section.columns, section.rows, out)
             if "anchor" in section.columns and not any(row[section.columns.index("anchor")] for row in section.rows):
                 out.write("\nThe texts of links are missing: a crawl with --analysis full keeps them.\n")
         else:

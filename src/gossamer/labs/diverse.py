@@ -1,5 +1,16 @@
 """Queues by pages with a diversity threshold (Ridgway 2010, sections 5.1.2 and 5.2.2; row R3), in front of other task
 queues.
+
+So many tasks make a *page*. When a page begins, it is counted how many tasks each host has, a share of the page at most, the
+*diversity threshold*; then the hosts are laid out evenly (:func:`spread`), and admitted in that order, each for one task at a time.
+What is too much for a page steps back to a later one. The seed writes pages out as files; here tasks stay where they lie, so that
+order within a host and what a kill leaves are those of the queues behind.
+
+A host that politeness lets wait keeps nobody waiting: those behind it on the page come first. Where all hosts of a page wait, the
+next page is laid behind it.
+
+Against the default (docs/benchmarks.md): politeness already keeps a host from being asked too often. A page adds fairness where
+there is no delay that would do it, as on hosts of one's own.
 """
 
 from collections import Counter, deque
@@ -8,14 +19,13 @@ from typing import Annotated
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.engine.unit import Provider
-from gossamer.storage.ledger.contract import Ledger, TaskQueues
+from gossamer.storage.ledger.contract import Ledger
+from gossamer.storage.ledger.providers import QueuesFront
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import Task
 
-# An even order of hosts (Ridgway 2010, section 5.1.2): the more tasks a host has on a page, the more regular its places.
-#
-# Place in the flow: :mod:`gossamer.labs.diverse` lays out each of its pages with it. Pure code, nearly linear in the page.
+# An even order of hosts (Ridgway 2010, section 5.1.2): the more tasks a host has on a page, the more regular its places. Pure code,
+# nearly linear in the page.
 
 
 def spread(counts: Mapping[str, int]) -> list[str]:
@@ -95,20 +105,6 @@ class _FreePlaces:
         self._next[place] = place + self._step
 
 
-# Queues by pages with a diversity threshold (Ridgway 2010, sections 5.1.2 and 5.2.2; row R3), in front of other task queues.
-#
-# So many tasks make a *page*. When a page begins, it is counted how many tasks each host has, a share of the page at most, the
-# *diversity threshold*; then the hosts are laid out evenly (:mod:`gossamer.labs.diverse`), and admitted in that order, each for
-# one task at a time. What is too much for a page steps back to a later one. The seed writes pages out as files; here tasks
-# stay where they lie, so that order within a host and what a kill leaves are those of the queues behind.
-#
-# A host that politeness lets wait keeps nobody waiting: those behind it on the page come first. Where all hosts of a page wait, the
-# next page is laid behind it.
-#
-# Against the default (docs/benchmarks.md): politeness already keeps a host from being asked too often. A page adds fairness where
-# there is no delay that would do it, as on hosts of one's own.
-
-
 #: The threshold of the first page, where it is tuned.
 AT_FIRST = 0.1
 
@@ -134,13 +130,11 @@ class DiverseQueuesSheet(Sheet, frozen=True):
     ) = None
 
 
-class DiverseQueues(Provider[DiverseQueuesSheet]):
+class DiverseQueues(QueuesFront[DiverseQueuesSheet]):
     """Spreads hosts evenly: no host gets more than its share of a page (a run of tasks). Contract: `ledger.TaskQueues`, for any
     `behind` that keeps it."""
 
-    behind: Uses[TaskQueues]
     ledger: Uses[Ledger]
-    keeps_state = True
 
     def __init__(self, sheet: DiverseQueuesSheet | None = None) -> None:
         super().__init__(sheet)
@@ -162,9 +156,6 @@ class DiverseQueues(Provider[DiverseQueuesSheet]):
     def threshold(self) -> float:
         """Share of a page that a host may have now."""
         return self._tuned if self.sheet.threshold is None else self.sheet.threshold
-
-    def __len__(self) -> int:
-        return len(self.behind)
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
         names = self._next_places(most) or self._places_behind(most)
@@ -203,14 +194,8 @@ class DiverseQueues(Provider[DiverseQueuesSheet]):
         self._forget(host)
         self.behind.rest(host, until)
 
-    def next_rest(self) -> float:
-        return self.behind.next_rest()
-
     def next_due(self) -> float:
         return 0.0 if len(self._known) > len(self._granted) else self.behind.next_due()
-
-    def wake(self, now: float) -> int:
-        return self.behind.wake(now)
 
     # -- the page
 

@@ -12,12 +12,11 @@ from xxhash import xxh3_64_digest
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings
-from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import LEVELS
 from gossamer.storage.contract import Space
-from gossamer.storage.ledger.contract import Group, TaskQueues
+from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.providers import LedgerFront
+from gossamer.storage.ledger.providers import LedgerFront, QueuesFront
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.relations import task_of
 from gossamer.values.task import Task, with_level
@@ -289,13 +288,11 @@ class OpicLedger(LedgerFront):
 # dropped.
 
 
-class OpicQueues(Provider[NoSettings]):
+class OpicQueues(QueuesFront[NoSettings]):
     """Hands out each page once from the queues behind it, ordered by OPIC cash. Contract: `ledger.TaskQueues`."""
 
-    behind: Uses[TaskQueues]
     ledger: Uses[OpicLedger]
     store: Uses[RocksLedger]
-    keeps_state = True
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
@@ -304,12 +301,9 @@ class OpicQueues(Provider[NoSettings]):
     async def stop(self) -> None:
         self._end_copies()
 
-    def __len__(self) -> int:
-        return len(self.behind)
-
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
         self._end_copies()
-        return self.behind.admit(now, most)
+        return super().admit(now, most)
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
         """Up to `most` tasks of a held host whose pages are neither in flight nor visited. None: the host is held no more."""
@@ -341,18 +335,6 @@ class OpicQueues(Provider[NoSettings]):
                 for task in dropped:
                     group.dropped(task)
 
-    def put_back(self, task: Task) -> None:
-        self.behind.put_back(task)
-
-    def rest(self, host: str, until: float) -> None:
-        self.behind.rest(host, until)
-
-    def next_rest(self) -> float:
-        return self.behind.next_rest()
-
-    def next_due(self) -> float:
-        return self.behind.next_due()
-
     def wake(self, now: float) -> int:
         self._end_copies()
-        return self.behind.wake(now)
+        return super().wake(now)

@@ -26,6 +26,21 @@ CELL = 100
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+def write_rows(
+    form: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    out: TextIO,
+    *,
+    types: Sequence[str] = (),
+    raw: bool = False,
+) -> int:
+    """Write rows as `csv`, `jsonl` or a table; returns how many there were."""
+    if form == "csv":
+        return write_csv(columns, rows, out, types=types, raw=raw)
+    return (write_jsonl if form == "jsonl" else write_table)(columns, rows, out)
+
+
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> int:
     """Columns side by side; returns the number of rows."""
     remaining = iter(rows)

@@ -4,16 +4,17 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gossamer.analysis.inspecting import Inspecting
 from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
 from gossamer.cli.options import options_named, read_options
+from gossamer.cli.output import opened, raw_cells, to_file
 from gossamer.cli.saying import say_bytes, tell, tell_plain
 from gossamer.crawls.identity import token_of, user_agent
 from gossamer.crawls.machine import loop_factory
@@ -23,6 +24,9 @@ from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import StructuredData
 from gossamer.rdf.writing import FORMATS, serialized
 from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.rdf.store.asking import QuestionLimits
 
 # `gossamer rdf`: the triples of one page.
 #
@@ -124,6 +128,14 @@ def _warn(data: StructuredData) -> None:
 
 # `gossamer sparql`: SPARQL over the triples of a crawl, while it runs and after.
 
+
+def _limited(command: Callable[..., Any]) -> Callable[..., Any]:
+    text = "Let a query use at most this much memory."
+    command = click.option("--memory", metavar="SIZE", default="1GB", show_default=True, help=text)(command)
+    text = "Stop a query after this long."
+    return click.option("--timeout", metavar="TIME", default="60s", show_default=True, help=text)(command)
+
+
 #: The forms, as `gossamer.rdf.store.questions` has them, which help must not import.
 FORMS = ("table", "csv", "tsv", "json", "xml", "turtle", "nquads", "jsonld", "rdfxml")
 
@@ -139,16 +151,9 @@ FORMS = ("table", "csv", "tsv", "json", "xml", "turtle", "nquads", "jsonld", "rd
     help="Write the answer in this format. Default: table; for CONSTRUCT and DESCRIBE, which allow turtle, nquads, "
     "jsonld and rdfxml, it is turtle.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
-@click.option("--timeout", metavar="TIME", default="60s", show_default=True, help="Stop a query after this long.")
-@click.option(
-    "--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query use at most this much memory."
-)
-@click.option(
-    "--raw",
-    is_flag=True,
-    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
-)
+@to_file
+@_limited
+@raw_cells
 def sparql(
     directory: str, query: str, form: str | None, output: str | None, timeout: str, memory: str, raw: bool
 ) -> int:
@@ -166,25 +171,21 @@ def sparql(
     gossamer sparql crawl "SELECT ?page ?name { GRAPH ?page { ?x a schema:Product; schema:name ?name } }" -f csv
     gossamer sparql crawl "DESCRIBE <https://example.org/#me>"
     """
-    from gossamer.rdf.store.asking import QuestionLimits
     from gossamer.rdf.store.questions import question_in
     from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
-    limits = QuestionLimits(
-        seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes"))
-    )
+    limits = _limits(timeout, memory)
     question = question_in(form or "", sys.stdin.read() if query == "-" else query, raw=raw)
-    if output is None:
-        _answer(place, question, limits, sys.stdout.buffer)
-        return 0
-    try:
-        file = Path(output).open("wb")  # noqa: SIM115  # closed below
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}") from None
-    with file:
-        _answer(place, question, limits, file)
+    with opened(output) as out:
+        _answer(place, question, limits, out.buffer)
     return 0
+
+
+def _limits(timeout: str, memory: str) -> "QuestionLimits":
+    from gossamer.rdf.store.asking import QuestionLimits
+
+    return QuestionLimits(quantity("--timeout", timeout, "s"), int(quantity("--memory", memory, "bytes")))
 
 
 def quantity(option: str, text: str, unit: str) -> float:
@@ -215,10 +216,7 @@ def _answer(place: Path, question: Any, limits: Any, out: Any) -> None:
 @click.command(name="serve-sparql")
 @click.argument("directory", metavar="DIR")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen at this port; default: a free one.")
-@click.option("--timeout", metavar="TIME", default="60s", show_default=True, help="Stop a query after this long.")
-@click.option(
-    "--memory", metavar="SIZE", default="1GB", show_default=True, help="Let a query use at most this much memory."
-)
+@_limited
 def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     """Serve the triples of the crawl in DIR by the SPARQL 1.1 protocol, also while it runs, until it is stopped.
 
@@ -226,15 +224,12 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     time, and anybody who knows it can ask. In a browser the address shows a form.
     """
     from gossamer.query.contract import check_triples
-    from gossamer.rdf.store.asking import QuestionLimits
     from gossamer.rdf.store.serving import serve
     from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
     check_triples(place)
-    limits = QuestionLimits(
-        seconds=quantity("--timeout", timeout, "s"), memory=int(quantity("--memory", memory, "bytes"))
-    )
+    limits = _limits(timeout, memory)
     signal.signal(signal.SIGTERM, _stop)
     try:
         serve(place, port, limits, lambda url: print(url, flush=True))

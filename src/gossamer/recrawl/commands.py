@@ -12,12 +12,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from gossamer.cli.output import digits_of, instant, opened, tell_damage
+from gossamer.cli.output import digits_of, in_form, instant, opened, tell_damage, to_file
 from gossamer.cli.saying import tell
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.archived import ArchivedView, view_archived
 from gossamer.query.convert import convert
 from gossamer.query.database import Database, Rows
+from gossamer.query.printing import shown, write_rows
 from gossamer.storage.tables.manifest import Damage
 from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.errors import UsageError
@@ -44,16 +45,8 @@ _PLAIN = "\x1b[0m"
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Show only changes of this kind (repeatable)."
 )
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "jsonl"]),
-    default="table",
-    show_default=True,
-    help="Write the list in this format; CSV and JSON lines hold all of it.",
-)
-@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+@in_form(("table", "csv", "jsonl"), "Write the list in this format; CSV and JSON lines hold all of it.")
+@to_file
 @click.option(
     "--limit",
     type=click.IntRange(0),
@@ -77,10 +70,6 @@ def changes(
     gossamer changes mycrawl --since 1d
     gossamer changes mycrawl --host example.org --kind gone --kind back -f csv -o changes.csv
     """
-    from gossamer.query import printing
-    from gossamer.recrawl.commands import ChangeChoice, changes_of
-    from gossamer.storage.tables.places import crawl_directory
-
     place = crawl_directory(directory)
     asked = instant("--since", since)
     newest = (limit or None) if limit is not None else SHOWN if form == "table" else None
@@ -91,12 +80,8 @@ def changes(
         newest=newest,
     )
     with changes_of(place, choice) as found, opened(output) as out:
-        if form == "csv":
-            printing.write_csv(found.rows.columns, found.rows, out, types=found.rows.types)
-        elif form == "jsonl":
-            printing.write_jsonl(found.rows.columns, found.rows, out)
-        else:
-            count = printing.write_table(found.rows.columns, found.rows, out)
+        count = write_rows(form, found.rows.columns, found.rows, out, types=found.rows.types)
+        if form == "table":
             _tell(directory, count, newest)
         return tell_damage(found.damaged)
 
@@ -136,16 +121,11 @@ def diff(directory: str, url: str, at: tuple[str, str] | None, of_source: bool, 
     gossamer diff mycrawl https://example.org/prices
     gossamer diff mycrawl https://example.org/prices --at 20260301 20260308
     """
-    from gossamer.recrawl.commands import difference
-    from gossamer.storage.tables.places import crawl_directory
-
     times = None if at is None else (digits_of("--at", at[0]), digits_of("--at", at[1]))
     _print(difference(crawl_directory(directory), url, times, of_source=of_source, context=context))
 
 
 def _print(found: "VersionDifference") -> None:
-    from gossamer.query.printing import shown
-
     is_coloured = sys.stdout.isatty()
     print(f"--- {shown(found.url)}\t{found.before}")
     print(f"+++ {shown(found.url)}\t{found.after}")
@@ -158,12 +138,7 @@ def _print(found: "VersionDifference") -> None:
         tell("a version is very large; only its beginning was compared")
 
 
-# What visits of known pages found changed, in the order in which it was found.
-#
-# Place in the flow: `gossamer changes` asks here; the table `changes` (:data:`gossamer.query.views.DERIVED`) says what a
-# change is.
-
-#: The columns that a person wants to read; the table has more.
+#: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.views.DERIVED`) has more.
 _COLUMNS = ("fetched_at", "change", "similarity", "bytes_before", "bytes", "status", "url", "title")
 
 
@@ -211,11 +186,6 @@ def changes_of(directory: Path, choice: ChangeChoice) -> Iterator[FoundChanges]:
         yield FoundChanges(database.ask(question, values), database.damage_to(question))
 
 
-# How the text of a page differs between two of its stored versions, as people read differences.
-#
-# Place in the flow: `gossamer diff` asks here. Documents come out of the archive as `gossamer cat` finds them.
-
-
 #: Lines of both versions together that are compared line by line, between the lines at which they begin and end alike. The time
 #: that this takes can grow with the square of their number, and a page can be made for that.
 COMPARED_LINES = 4_000
@@ -241,7 +211,7 @@ class VersionDifference(msgspec.Struct, frozen=True):
 def difference(
     directory: Path, text: str, at: tuple[str, str] | None = None, *, of_source: bool = False, context: int = 3
 ) -> VersionDifference:
-    """How two versions of a document differ.
+    """How two versions of a document differ, out of the archive as `gossamer cat` finds them.
 
     Args:
         at: digits of two times, the earlier one first; None for the last version and the newest one before whose text is

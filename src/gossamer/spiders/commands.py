@@ -10,12 +10,11 @@ from typing import Any
 import click
 import msgspec
 
-from gossamer.cli.crawl import EPILOG, configured, run_job, told
+from gossamer.cli.crawl import EPILOG, begun, run_job, told
 from gossamer.cli.fetch import OPTIONS, fetched, read
 from gossamer.cli.options import (
     OptionsInGroups,
     config_seeds,
-    crawl_options,
     options_named,
     read_options,
     read_seed_files,
@@ -34,16 +33,7 @@ from gossamer.values.visit import Found, Item, Response, Visit
 @click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("file", metavar="FILE[:NAME]")
 @click.argument("seed", nargs=-1)
-@crawl_options
-@click.option(
-    "--seeds",
-    "seed_files",
-    multiple=True,
-    metavar="FILE",
-    help="Read seeds from a file, one a line; - is standard input.",
-)
-@configured
-@click.option("--wiring", "wiring", metavar="FILE", help="Use this wiring; see gossamer topology --format toml.")
+@begun
 @told
 def run(
     file: str,
@@ -51,7 +41,7 @@ def run(
     seed_files: tuple[str, ...],
     config: str | None,
     sets: tuple[str, ...],
-    wiring: str | None,
+    wiring_name: str | None,
     as_json: bool,
     quiet: bool,
     verbose: bool,
@@ -74,7 +64,7 @@ def run(
         spider, own = load(*parted(file))
         chosen = {**spider.chosen, **own}
         seeds = chosen.pop("seeds", spider.seeds)
-        plan = wiring or chosen.pop("wiring", "")
+        plan = wiring_name or chosen.pop("wiring", "")
         chosen.pop("wiring", None)
         if given["resume"]:
             chosen.pop("items", None)  # the crawl has its item files

@@ -16,14 +16,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.engine.unit import Provider
 from gossamer.labs.trie.chunks import Mark, Node, UrlKeys, prefixes_of, url_of
 from gossamer.labs.trie.tree import DiskTrie
-from gossamer.storage.ledger.contract import TaskQueues
+from gossamer.storage.ledger.providers import QueuesFront
 from gossamer.storage.seen.logged import LoggedSeen, LoggedSeenSheet
-from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import Task
 
 
@@ -91,12 +88,9 @@ class TrieQueuesSheet(Sheet, frozen=True):
     tasks: Annotated[int, setting("Hold at most about this many tasks of all hosts.", unit="tasks", ge=1)] = 50_000
 
 
-class TrieQueues(Provider[TrieQueuesSheet]):
+class TrieQueues(QueuesFront[TrieQueuesSheet]):
     """Hands out the tasks of a host by turns at every branch of its paths. Contract: `storage.ledger.contract.TaskQueues`, but for
     the order of tasks within a host."""
-
-    behind: Uses[TaskQueues]
-    keeps_state = True
 
     def __init__(self, sheet: TrieQueuesSheet | None = None) -> None:
         super().__init__(sheet)
@@ -107,9 +101,6 @@ class TrieQueues(Provider[TrieQueuesSheet]):
 
     def __len__(self) -> int:
         return len(self.behind) + self._waiting
-
-    def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        return self.behind.admit(now, most)
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
         """Up to `most` tasks of a held host. If there are none, the host is no longer held."""
@@ -146,20 +137,15 @@ class TrieQueues(Provider[TrieQueuesSheet]):
                 self.behind.put_back(task)
         self.behind.rest(host, until)
 
-    def next_rest(self) -> float:
-        return self.behind.next_rest()
-
-    def next_due(self) -> float:
-        return self.behind.next_due()
-
-    def wake(self, now: float) -> int:
-        return self.behind.wake(now)
-
 
 # The trie as the seen set of a crawl: exact, on the disk, by prefixes, and kept with the ledger's groups.
 #
 # Against the ledger's own (docs/benchmarks.md): hosts and domains can be counted, listed and forgotten, and URLs are told
 # apart by themselves, not by hashes. Filling and asking take several times as long.
+
+
+#: How lines of the log begin that name a host to be forgotten; no URL begins so.
+FORGET = "-"
 
 
 class TrieSeenSheet(LoggedSeenSheet, frozen=True):
@@ -211,10 +197,24 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
         """Write the chunks that have changed."""
         self.trie.checkpoint(log)
 
-    def drop(self, host: str) -> int:
-        return sum(map(self.trie.forget, prefixes_of(host)))
+    # -- what a set of fingerprints cannot do
 
-    # -- what a set of fingerprints cannot say
+    def replay(self, text: str) -> None:
+        if text.startswith(FORGET):
+            self._drop(text[1:])
+        else:
+            super().replay(text)
+
+    def forget(self, host: str) -> int:
+        """Forget a host or domain and what lies below it, as when it is handed to another agent; how many URLs those were."""
+        with self.ledger.group() as group:
+            self.log(f"{FORGET}{host}\n", group)
+            gone = self._drop(host)
+        self.since += 1
+        return gone
+
+    def _drop(self, host: str) -> int:
+        return sum(map(self.trie.forget, prefixes_of(host)))
 
     def under(self, host: str) -> Iterator[str]:
         """Every URL of a host or domain and what lies below it: `example.org` has those of `www.example.org`."""

@@ -6,13 +6,13 @@ sieve or a crawl of several agents does, so that no stage knows of it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import Spaces
-from gossamer.storage.ledger.contract import Depths, Group, Ledger, Links, Tallied
+from gossamer.storage.ledger.contract import Depths, Group, Ledger, Links, Tallied, TaskQueues
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.task import Family, SetAside, Task
@@ -138,6 +138,9 @@ class LedgerFrontier(Provider[NoSettings]):
         return len(due)
 
 
+S = TypeVar("S", bound=Sheet)
+
+
 class LedgerFront(Provider[NoSettings]):
     """A ledger in front of another: an heir changes what its groups do, all else is as behind it. Contract: `Ledger`."""
 
@@ -203,3 +206,34 @@ class LedgerFront(Provider[NoSettings]):
 
     def depth_of(self, urls: Sequence[str]) -> list[int | None]:
         return self.behind.depth_of(urls)
+
+
+class QueuesFront(Provider[S]):
+    """Task queues in front of others: an heir changes some calls, all others are as behind it. Contract: `TaskQueues`."""
+
+    behind: Uses[TaskQueues]
+    keeps_state = True
+
+    def __len__(self) -> int:
+        return len(self.behind)
+
+    def admit(self, now: float, most: int = 1_000) -> list[HostState]:
+        return self.behind.admit(now, most)
+
+    def pop(self, host: str, most: int = 1) -> list[Task]:
+        return self.behind.pop(host, most)
+
+    def put_back(self, task: Task) -> None:
+        self.behind.put_back(task)
+
+    def rest(self, host: str, until: float) -> None:
+        self.behind.rest(host, until)
+
+    def next_rest(self) -> float:
+        return self.behind.next_rest()
+
+    def next_due(self) -> float:
+        return self.behind.next_due()
+
+    def wake(self, now: float) -> int:
+        return self.behind.wake(now)

@@ -15,10 +15,9 @@ from typing import Annotated, Any, cast
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.storage.ledger.contract import Group, Ledger, TaskQueues
-from gossamer.storage.ledger.providers import LedgerFront
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.ledger.providers import LedgerFront, QueuesFront
 from gossamer.storage.seen.contract import TaskSieve
-from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import Task
 
 #: Seconds between two looks at a merge that the frontier waits for.
@@ -93,40 +92,18 @@ class SieveQueuesSheet(Sheet, frozen=True):
     ] = 10_000
 
 
-class SieveQueues(Provider[SieveQueuesSheet]):
+class SieveQueues(QueuesFront[SieveQueuesSheet]):
     """Hands out tasks of the ledger's queues, and fills these from the sieve. Contract: `TaskQueues`.
 
     It moves URLs from the sieve to the queues when the frontier looks for tasks that are due.
     """
 
-    behind: Uses[TaskQueues]
     ledger: Uses[Ledger]
     sieve: Uses[TaskSieve]
-    keeps_state = True
 
     def __len__(self) -> int:
         """Tasks that are not popped; of those in the sieve, all that may come out."""
         return len(self.behind) + len(self.sieve)
-
-    def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        """Hosts that the caller now holds."""
-        return self.behind.admit(now, most)
-
-    def pop(self, host: str, most: int = 1) -> list[Task]:
-        """Up to `most` tasks of a held host, now in flight."""
-        return self.behind.pop(host, most)
-
-    def put_back(self, task: Task) -> None:
-        """This popped task is not in flight after all."""
-        self.behind.put_back(task)
-
-    def rest(self, host: str, until: float) -> None:
-        """Hold this host no more before `until`."""
-        self.behind.rest(host, until)
-
-    def next_rest(self) -> float:
-        """When the next resting host may be admitted."""
-        return self.behind.next_rest()
 
     def next_due(self) -> float:
         """When there may be more to queue: now where something came out, soon where the frontier runs dry."""

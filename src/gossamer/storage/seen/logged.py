@@ -21,9 +21,6 @@ from gossamer.values.errors import CrawlDirectoryError
 
 _OPEN = "it is part of the set that is open"
 
-#: How lines of a log begin that name a host to be forgotten; no URL begins so.
-FORGET = "-"
-
 
 class LoggedSeenSheet(Sheet, frozen=True):
     """Settings that such sets have in common."""
@@ -69,7 +66,8 @@ class LoggedSeen(Provider[S]):
         self._log = -1
         self._number = 0
         self._end = 0
-        self._since = 0
+        self.since = 0
+        """Lines of the log."""
 
     # -- what heirs say
 
@@ -88,14 +86,6 @@ class LoggedSeen(Provider[S]):
     @abstractmethod
     def write(self, log: int) -> None:
         """Write the files; the log with this number goes on from them."""
-
-    def drop(self, host: str) -> int:
-        """Forget a host or domain; returns how many URLs those were.
-
-        Raises:
-            NotImplementedError: the set cannot forget.
-        """
-        raise NotImplementedError
 
     # -- life
 
@@ -128,7 +118,7 @@ class LoggedSeen(Provider[S]):
         """Write the files and close them."""
         if self._log >= 0:
             self._settle()
-            if self._since:
+            if self.since:
                 self._begin_anew()
             self.abandon()
 
@@ -160,12 +150,12 @@ class LoggedSeen(Provider[S]):
 
     def _replay(self, lines: Iterator[str]) -> None:
         for line in lines:
-            text = line.rstrip("\n")
-            if text.startswith(FORGET):
-                self.drop(text[1:])
-            else:
-                self.add((text.replace("\t", "\n"),))
-            self._since += 1
+            self.replay(line.rstrip("\n"))
+            self.since += 1
+
+    def replay(self, text: str) -> None:
+        """Do again what a line of the log says."""
+        self.add((text.replace("\t", "\n"),))
 
     # -- the contract
 
@@ -183,17 +173,8 @@ class LoggedSeen(Provider[S]):
         with self.ledger.group() as group:
             return self._offered(urls, group)
 
-    def forget(self, host: str) -> int:
-        """Forget a host or domain and what lies below it, as when it is handed to another agent; how many URLs those were."""
-        with self.ledger.group() as group:
-            self._stand_in(group)
-            self._write_log(f"{FORGET}{host}\n", group)
-            gone = self.drop(host)
-        self._since += 1
-        return gone
-
     def _offered(self, urls: Sequence[str], group: Group) -> list[str]:
-        self._stand_in(group)
+        self._follow(group)
         new = []
         for url in urls:
             if url not in self._staged and not self.has(url):
@@ -201,15 +182,17 @@ class LoggedSeen(Provider[S]):
                 new.append(url)
         if new:
             # A request's identity has a line break of its own; no URL has a tab.
-            self._write_log("".join(url.replace("\n", "\t") + "\n" for url in new), group)
+            self.log("".join(url.replace("\n", "\t") + "\n" for url in new), group)
         return new
 
-    def _stand_in(self, group: Group) -> None:
+    def _follow(self, group: Group) -> None:
         if group is not self._group:
             self._settle()
             self._group = group
 
-    def _write_log(self, text: str, group: Group) -> None:
+    def log(self, text: str, group: Group) -> None:
+        """Write lines that count if the group is kept."""
+        self._follow(group)
         data = text.encode()
         if os.pwrite(self._log, data, self._end) < len(data):
             raise OSError(28, "no space left on device", str(self._path))
@@ -225,8 +208,8 @@ class LoggedSeen(Provider[S]):
         self._staged.clear()
         if self._committed >= self._end:
             self.add(staged)
-            self._since += len(staged)
-            if self._since >= self.sheet.gathered:
+            self.since += len(staged)
+            if self.since >= self.sheet.gathered:
                 self._begin_anew()
         else:
             self._end = self._committed
@@ -241,4 +224,4 @@ class LoggedSeen(Provider[S]):
         os.close(self._log)
         self._open_log()
         old.unlink(missing_ok=True)
-        self._since = 0
+        self.since = 0
