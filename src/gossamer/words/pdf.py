@@ -8,6 +8,7 @@ Promises: no password is tried; what is damaged, locked or endless is named and 
 
 import asyncio
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +19,7 @@ from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import Worker, WorkerFailed
 
 #: Pages that are read, characters and links that are kept, and characters of one page.
-MAX_PAGES, MAX_CHARACTERS, MAX_LINKS, MAX_PAGE_CHARACTERS = 2_000, 2_000_000, 10_000, 200_000
+MAX_PAGES, MAX_CHARACTERS, MAX_LINKS, MAX_PAGE_CHARACTERS = 5_000, 8_000_000, 10_000, 200_000
 
 #: Bytes of a document that is read: it has its table at its end, so all of it is needed, and a worker takes no longer frames.
 MAX_BYTES = 60 << 20
@@ -28,8 +29,9 @@ DEADLINE = 60.0
 _USE = Use("gossamer.words.pdf:read_apart", memory=1 << 30)
 
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
-# What PDFium writes for a hyphen at the end of a line.
+# What PDFium writes for a hyphen at the end of a line, and for nothing.
 _HYPHENS = str.maketrans({"\ufffe": "-", "\x02": "-", "\0": None, "\r": None})
+_PARTED, _COMPOUND = re.compile("(?<!\\w)(\\w++)[\ufffe\x02](\\w++)"), re.compile(r"(?<!\w)\w++-\w++")
 
 
 class PdfText(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -83,7 +85,7 @@ def read_pdf(content: bytes) -> PdfText:
         try:
             page = document[at]
             text = page.get_textpage()
-            texts.append(str(text.get_text_bounded()[: min(MAX_PAGE_CHARACTERS, left)]).translate(_HYPHENS))
+            texts.append(str(text.get_text_bounded()[: min(MAX_PAGE_CHARACTERS, left)]))
             links |= dict.fromkeys(_links(pdfium.raw, document, page, text))
         except pdfium.PdfiumError:
             trouble = trouble or "pdf_damaged"
@@ -97,11 +99,26 @@ def read_pdf(content: bytes) -> PdfText:
         title=_line(facts.get("Title", "")),
         author=_line(facts.get("Author", "")),
         created="-".join(part for part in date.groups() if part) if date else "",
-        texts=tuple(texts),
+        texts=tuple(_whole_words(texts)),
         links=tuple(links)[:MAX_LINKS],
         pages=number,
         trouble=trouble,
     )
+
+
+def _whole_words(texts: list[str]) -> Iterator[str]:
+    """Texts with the parts of words joined that the end of a line parts; a compound that stands elsewhere keeps its hyphen."""
+    compounds = {compound for text in texts for compound in _COMPOUND.findall(text)}
+
+    def joined(match: "re.Match[str]") -> str:
+        compound = f"{match[1]}-{match[2]}"
+        return (
+            compound
+            if compound in compounds or not match[2][0].isalpha() or match[2][0].isupper()
+            else match[1] + match[2]
+        )
+
+    return (_PARTED.sub(joined, text).translate(_HYPHENS) for text in texts)
 
 
 def _line(text: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gossamer.query.archive import ArchivedDocument
 
 #: Characters of the Markdown of one document that are kept; beyond are dumps.
-MAX_MARKDOWN = 2_000_000
+MAX_MARKDOWN = 8_000_000
 
 #: Troubles of documents, in words behind "it" or "they".
 TROUBLES = {

@@ -5,7 +5,7 @@ import random
 import pytest
 from tests.journeys.test_words import pdf
 
-from gossamer.words.pdf import PdfReading, read_pdf
+from gossamer.words.pdf import PdfReading, _whole_words, read_pdf
 
 WHOLE = pdf("Bridges of wood and stone", "http://a.test/x")
 
@@ -41,3 +41,9 @@ def test_a_process_that_is_late_is_killed_and_the_next_document_is_read() -> Non
     reading._deadline = 60.0
     assert not reading.read(WHOLE).trouble
     reading.close()
+
+
+def test_words_that_the_end_of_a_line_parts_are_whole() -> None:
+    texts = ["docu\x02ments and well\x02known", "a well-known T\x02Shirt, x\x021"]
+    assert list(_whole_words(texts)) == ["documents and well-known", "a well-known T-Shirt, x-1"]
+    assert list(_whole_words(["a" * 200_000 + "\x02" * 100_000])) == ["a" * 200_000 + "-" * 100_000]
