@@ -10,12 +10,17 @@ from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
 from gossamer.frontier.traps.template import LearntTemplates
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.feeds import FeedLinks
-from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet
-from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet, PatternFilter, PatternSheet
+from gossamer.parsing.filters import (
+    ConstraintFilter,
+    ConstraintSheet,
+    ExpressionFilter,
+    ExpressionSheet,
+    PatternFilter,
+    PatternSheet,
+)
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
-from gossamer.parsing.noise import NoiseFilter, NoiseSheet
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet, TextLinks
-from gossamer.parsing.scope import SchemeFilter, ScopeFilter, ScopeSheet
+from gossamer.parsing.scope import NoiseFilter, NoiseSheet, SchemeFilter, ScopeFilter, ScopeSheet
 from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.parsing.statistics import ImageStatistics, TagCounter, TagCounterSheet
 from gossamer.testing.parsing import check_gate_filter, check_processor, check_url_filter

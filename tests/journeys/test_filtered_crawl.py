@@ -12,7 +12,7 @@ from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.summary import Summary
 from gossamer.engine.errors import FlowError
 from gossamer.engine.sheet import build
-from gossamer.frontier.other_tasks import LAST
+from gossamer.frontier.termination import LAST
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

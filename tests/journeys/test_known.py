@@ -13,7 +13,7 @@ from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import read, write
-from gossamer.frontier.other_tasks import LAST
+from gossamer.frontier.termination import LAST
 from gossamer.frontier.traps.aliases import NEEDED
 from gossamer.frontier.traps.judging import WINDOW
 from gossamer.query.database import Database

@@ -15,7 +15,7 @@ from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
 from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
 from gossamer.engine.sheet import build
-from gossamer.frontier.other_tasks import LAST, SHARE
+from gossamer.frontier.termination import LAST, SHARE
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.errors import UsageError

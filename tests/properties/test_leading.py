@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
-from gossamer.frontier.stages import UrlSeen, UrlSeenSheet
+from gossamer.parsing.duplicates import UrlSeen, UrlSeenSheet
 from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.commit.queueing import Choosers, TaskQueueing
 from gossamer.storage.ledger.contract import Group, announced

@@ -16,7 +16,7 @@ import numpy as np
 from gossamer.bench.harness import pages_option
 from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.storage.seen.caches import SaturatingTable, SecondChance
-from gossamer.storage.seen.fingerprints import Recent
+from gossamer.storage.seen.runs import Recent
 from gossamer.values.hosts import Division
 from tools.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, crawl, owners, quality
 from tools.bench.plot import lines_svg, plots_option, series_of, write_plots

@@ -19,8 +19,7 @@ from typing import NamedTuple, Protocol
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.pace import PaceRules
-from gossamer.frontier.politeness.rate_slots import Share
-from gossamer.frontier.politeness.rules import GateRules
+from gossamer.frontier.politeness.rules import GateRules, Share
 from gossamer.frontier.politeness.schedule import Schedule
 from gossamer.values.hosts import registered_domain
 from gossamer.values.outcome import Outcome

@@ -21,7 +21,7 @@ from gossamer.crawls.directory import lost_ledgers
 from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.fetcher.cookies import COOKIES, forget_cookies
-from gossamer.frontier.politeness.blocklist import Blocklist
+from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.query.schema import tables_of
 from gossamer.query.table_rewrites import remove_rows
 from gossamer.storage.archive.files import DELETED as DELETED_RECORD

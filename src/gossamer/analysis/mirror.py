@@ -19,8 +19,7 @@ from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.parsing.html import MAX_WITHIN, PLACES, REFRESH
 from gossamer.parsing.links import JoinCache, LinksSheet, normaliser, resolve_links, with_queries
-from gossamer.parsing.other_links import css_places
-from gossamer.parsing.requisites import CANDIDATE, REQUISITES, waiting
+from gossamer.parsing.other_links import CANDIDATE, REQUISITES, css_places, waiting
 from gossamer.values.relations import CSS_URL
 from gossamer.values.url import endpoint_of, path_of, scheme_of
 from gossamer.values.visit import Found

@@ -39,17 +39,14 @@ LOOK = 0.5
 #: Where the modules of a part lie -> its name in the table. The longest that fits counts.
 PARTS = {
     "gossamer.fetcher": "fetch",
-    "gossamer.parsing.duplicates": "content seen",
+    "gossamer.parsing.duplicates": "content seen, URL seen",
     "gossamer.parsing": "process: parse and find links",
     "gossamer.documents.skim": "skim: head and links in the bytes",
     "gossamer.documents.charset": "charset",
     "gossamer.parsing.links": "links: resolve",
     "gossamer.parsing.filters": "filter",
     "gossamer.parsing.scope": "filter",
-    "gossamer.parsing.noise": "filter",
-    "gossamer.parsing.filter_expressions": "filter",
     "gossamer.expressions": "filter",
-    "gossamer.frontier.stages": "URL seen",
     "gossamer.frontier": "frontier",
     "gossamer.frontier.robots": "robots",
     "gossamer.frontier.politeness": "politeness",

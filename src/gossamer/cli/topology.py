@@ -15,7 +15,6 @@ from gossamer.documents.document import Document
 from gossamer.engine.errors import SettingError
 from gossamer.expressions.compiling import Expression, explain
 from gossamer.expressions.facts import READS, facts_of
-from gossamer.parsing.filter_expressions import split_gate
 from gossamer.values.body import MAX_READ
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.outcome import Outcome
@@ -160,6 +159,8 @@ def check_filter(
 
     Exit status: 0 all went well, 2 the expression or a URL cannot be read.
     """
+    from gossamer.parsing.filters import split_gate  # the stage and its engine, which help waits for in vain
+
     gate, source = split_gate(expression)
     try:
         tree = Expression(source, gate).tree

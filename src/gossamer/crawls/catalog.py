@@ -9,8 +9,8 @@ from gossamer.engine.subjects import shipped
 
 #: Name -> `module:Class`.
 COMPONENTS = {
-    "seeds": "gossamer.frontier.stages:Seeds",
-    "requested-seeds": "gossamer.frontier.stages:RequestedSeeds",
+    "seeds": "gossamer.frontier.component:Seeds",
+    "requested-seeds": "gossamer.frontier.component:RequestedSeeds",
     "frontier": "gossamer.frontier.component:Frontier",
     "fetch": "gossamer.fetcher.component:Fetch",
     "content-seen": "gossamer.parsing.duplicates:ContentSeen",
@@ -18,7 +18,7 @@ COMPONENTS = {
     "near-duplicates": "gossamer.parsing.duplicates:NearDuplicates",
     "links": "gossamer.parsing.links:LinkResolver",
     "filter": "gossamer.parsing.filters:Filtering",
-    "url-seen": "gossamer.frontier.stages:UrlSeen",
+    "url-seen": "gossamer.parsing.duplicates:UrlSeen",
     "commit": "gossamer.storage.commit.component:Commit",
     "copy-records": "gossamer.storage.commit.records:CopyRecords",
     "tally": "gossamer.storage.commit.records:Tally",
@@ -52,12 +52,12 @@ PROVIDERS = {
     "nofollow": "gossamer.parsing.filters:NofollowFilter",
     "scope": "gossamer.parsing.scope:ScopeFilter",
     "patterns": "gossamer.parsing.filters:PatternFilter",
-    "noise": "gossamer.parsing.noise:NoiseFilter",
+    "noise": "gossamer.parsing.scope:NoiseFilter",
     "template": "gossamer.frontier.traps.template:LearntTemplates",
     "traps": "gossamer.frontier.traps.provider:LearntTraps",
     "aliases": "gossamer.frontier.traps.aliases:HostAliases",
     "constraints": "gossamer.parsing.filters:ConstraintFilter",
-    "expressions": "gossamer.parsing.filter_expressions:ExpressionFilter",
+    "expressions": "gossamer.parsing.filters:ExpressionFilter",
     "warc": "gossamer.storage.archive.warc:WarcArchive",
     "no-archive": "gossamer.storage.archive.warc:NoArchive",
     "json-log": "gossamer.storage.logs:JsonLog",
@@ -83,9 +83,9 @@ PROVIDERS = {
     "ledger-fingerprints": "gossamer.storage.ledger.providers:LedgerFingerprints",
     "ledger-frontier": "gossamer.storage.ledger.providers:LedgerFrontier",
     "sieve": "gossamer.storage.seen.providers:LedgerSieve",
-    "sieve-hint": "gossamer.storage.seen.front:SieveHint",
-    "sieve-ledger": "gossamer.storage.seen.front:SieveLedger",
-    "sieve-queues": "gossamer.storage.seen.front:SieveQueues",
+    "sieve-hint": "gossamer.storage.seen.providers:SieveHint",
+    "sieve-ledger": "gossamer.storage.seen.providers:SieveLedger",
+    "sieve-queues": "gossamer.storage.seen.providers:SieveQueues",
     "sieve-seen": "gossamer.storage.seen.providers:SieveSeen",
 }
 

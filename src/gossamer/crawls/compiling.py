@@ -27,7 +27,7 @@ from gossamer.fetcher.proxies import absolute, addresses
 from gossamer.fetcher.secrets import fill
 from gossamer.frontier.politeness.retries import WAITS
 from gossamer.parsing.component import ProcessSheet
-from gossamer.parsing.filter_expressions import by_gate
+from gossamer.parsing.filters import by_gate
 from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.values.errors import UsageError
 from gossamer.values.url import place_of_site, scheme_of, site_of

@@ -31,7 +31,7 @@ from gossamer.expressions.contract import GATES
 from gossamer.fetcher.proxies import absolute, addresses
 from gossamer.frontier.limits import USUAL
 from gossamer.frontier.politeness.retries import WAITS
-from gossamer.parsing.filter_expressions import by_gate
+from gossamer.parsing.filters import by_gate
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 

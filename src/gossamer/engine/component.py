@@ -76,7 +76,10 @@ class Component(Unit[S]):
             raise TypeError(
                 f"{type(self).__name__} returned items but has {len(self.outs)} outputs: emit or send them by name instead"
             )
-        return self._flush() if any(out.pending for out in self.outs.values()) else None
+        for out in self.outs.values():
+            if out.pending:
+                return self._flush()
+        return None
 
     async def _flush(self) -> None:
         for out in self.outs.values():

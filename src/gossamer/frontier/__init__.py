@@ -2,12 +2,11 @@
 
 Place in the flow: it takes seeds, answers and commits in any order and hands out tasks (:mod:`component`). Tasks wait
 in the ledger's queues; the frontier chooses the tasks that go out (:mod:`dispatch`), keeps the hosts that take turns
-(:mod:`host_turns`), asks for names ahead of their hosts' turn (:mod:`lookups`), and knows when the crawl is at its end
-(:mod:`termination`, :mod:`limits`). :mod:`other_tasks` has the tasks that come from elsewhere than from links.
+and finds their addresses (:mod:`host_turns`), and knows when the crawl is at its end (:mod:`termination`, :mod:`limits`).
 
 :mod:`politeness` decides whether a host may be asked now, :mod:`robots` whether a URL may be asked for at all, and
-:mod:`traps` which parts of a host look like traps. :mod:`order` has the orders of a crawl, :mod:`stages` the stages for
-seeds and for new links, and :mod:`seams` the contracts of subjects that the frontier works with.
+:mod:`traps` which parts of a host look like traps. :mod:`order` has the orders of a crawl, and :mod:`seams` the contracts of
+subjects that the frontier works with.
 
 Promises: its inputs never block, so the ring cannot deadlock; a host has no more live requests than it is allowed;
 everything that it decides is plain code, tested without network or clock.

@@ -1,39 +1,42 @@
-"""The frontier's component takes seeds, answers and commits in any order, and hands out tasks when slots are free.
+"""The frontier's component takes seeds, answers and commits in any order, and hands out tasks when slots are free; and the stage
+in front of it, which turns URLs that a person typed into tasks.
 
-Place in the flow: the ring of the crawl closes here. Its inputs never block, so the ring cannot deadlock: tasks that they
-bring go to the ledger's queues on the disk. A *host* is free again when its answer has come, a *slot* only when the visit is
-committed.
+Place in the flow: the ring of the crawl closes here. The frontier's inputs never block, so the ring cannot deadlock: tasks that
+they bring go to the ledger's queues on the disk. A *host* is free again when its answer has come, a *slot* only when the visit
+is committed.
 
 A hand-out brings in what is due, chooses tasks host by host (:mod:`dispatch`), and writes the decisions in one group before
-anything goes out. :mod:`host_turns` lets hosts come and go, :mod:`lookups` finds their addresses, :mod:`termination` says
-whether the frontier hands out, waits or ends, :mod:`limits` counts, and :mod:`other_tasks` has tasks that come from
-elsewhere. Each of these parts sees the frontier itself, and asks it for providers and settings each time: they may be
-exchanged while a crawl runs.
+anything goes out. :mod:`host_turns` lets hosts come and go and finds their addresses, :mod:`termination` says whether the
+frontier hands out, waits or ends, and has the tasks that come from elsewhere than from links, and :mod:`limits` counts. Each of
+these parts sees the frontier itself, and asks it for providers and settings each time: they may be exchanged while a crawl runs.
 """
 
 import asyncio
 from collections.abc import Iterator, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from gossamer.engine.component import AsynchronousFilter
+from gossamer.engine.component import AsynchronousFilter, Producer
 from gossamer.engine.ends import In, Out, Uses, UsesMany
+from gossamer.engine.sheet import Sheet, setting
 from gossamer.expressions.contract import TaskFilter
 from gossamer.fetcher.contract import Resolver
 from gossamer.frontier.contract import Flights, Politeness, Traversal
 from gossamer.frontier.dispatch import Dispatch, Slots
-from gossamer.frontier.host_turns import CROWDED, HostTurns
+from gossamer.frontier.host_turns import CROWDED, HostTurns, Lookups
 from gossamer.frontier.limits import CrawlTotals, Failures, FrontierSheet, RetriesWaiting
-from gossamer.frontier.lookups import Lookups
-from gossamer.frontier.other_tasks import DepthReopening, TrapProbes
 from gossamer.frontier.robots.contract import RobotsGate
 from gossamer.frontier.seams import LentHosts, Revisits
-from gossamer.frontier.termination import Termination
+from gossamer.frontier.termination import DepthReopening, Termination, TrapProbes
+from gossamer.parsing.contract import Beginnings
 from gossamer.storage.ledger.contract import Ledger, TaskQueues, announced
 from gossamer.storage.seen.contract import SeenSet
+from gossamer.values.errors import UnreadableUrl
 from gossamer.values.outcome import ANSWERED, Outcome
+from gossamer.values.request_identity import Requested
 from gossamer.values.task import ANNOUNCED, ROBOTS, Answer, Arrived, Committed, Task, sooner, with_level
+from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import Visit
 
 #: Seconds within which the last page of a lively host came: some slots are kept for such hosts.
@@ -234,7 +237,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 # A page may name thousands of hosts: the others go on before more of them come in.
                 self._come_back()
                 until = None
-        self._dispatch.refuse_blocked()
+        if until is None:
+            self._dispatch.refuse_blocked()
         self._dispatch.batch.write(self.ledger, self.clock.steady())
         if until is not None:
             self.termination.wait(until, now)
@@ -249,7 +253,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.lookups.write()
         hands_out = not (self.termination.is_draining or self.termination.is_paused)
         self.turns.wake_due(known_pages=hands_out)
-        if hands_out:
+        if hands_out and self.reopening.is_under_way:
             # Where the limit of depth rose, links are announced again: they take the way of what is refused.
             for task in self.reopening.take(self.slots.free):
                 self.slots.end(task, Outcome.OK)
@@ -258,7 +262,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if not self.termination.is_draining and self.probes.step():
             self.turns.is_stirred = True
             self._come_back()  # a family may have a million URLs: they come in steps
-        self.turns.begin_round(self.slots.free_for_all)
+        self.turns.begin_round()
 
     def _come_back(self) -> None:
         """Hand out again when others had their turn."""
@@ -326,3 +330,49 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         """Hosts that have queued URLs, and that are being asked or may be asked within :data:`DUE`."""
         now, waits = self.clock.monotonic(), self.politeness.waits
         return (one.name for one in self.turns if one.is_held and not DUE < waits(one.name, now) < inf)
+
+
+# -- the stage in front
+
+_PLAIN = (None,)
+
+
+class SeedsSheet(Sheet, frozen=True):
+    """Settings of :class:`Seeds`."""
+
+    urls: Annotated[tuple[str, ...], setting("Start from these URLs.", restart="seeds are sent once")] = ()
+
+
+class Seeds(Producer[SeedsSheet]):
+    """Sends each seed once, in order."""
+
+    outbox: Out[Task]
+
+    unsent = 0
+    """Seeds that were not sent before the end; the next run sends them."""
+
+    def produce(self) -> Iterator[Task]:
+        """A task for each seed that is a URL; the others are counted as `unreadable`."""
+        self.unsent = len(self.sheet.urls)
+        for text in self.sheet.urls:
+            self.unsent -= 1
+            try:
+                url = canonical(text)
+            except UnreadableUrl:
+                self.metrics.count("unreadable")
+                continue
+            for request in self.requests(url):
+                yield Task(url=url, host=host_of(url), request=request)
+
+    def requests(self, url: str) -> Sequence[Requested | None]:
+        """The requests for a seed; None is a plain one."""
+        return _PLAIN
+
+
+class RequestedSeeds(Seeds):
+    """Sends each seed once, in order, as a request that a program has set up (method, handler, data)."""
+
+    asking: Uses[Beginnings]
+
+    def requests(self, url: str) -> Sequence[Requested | None]:
+        return self.asking.beginnings(url)

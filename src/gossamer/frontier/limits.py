@@ -220,10 +220,13 @@ class CrawlTotals:
             site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
         )
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is any limit."""
+        return self.rules != _NO_LIMITS
+
     def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
         """Whether one more request may begin; what is reached while there is work left is remembered."""
-        if self.rules == _NO_LIMITS:
-            return True
         elapsed, total = (
             _since(self._run_began, now, self.rules.max_time),
             _since(self._began, now, self.rules.total_time),

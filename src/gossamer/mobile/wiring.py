@@ -22,7 +22,7 @@ from gossamer.mobile.crawler import CrawlerRefused, check_crawler
 from gossamer.mobile.manager.remote_runtime import checked_runtime_url
 from gossamer.mobile.manager.settling import CrawlersSheet, crawler_for, runtime_key
 from gossamer.mobile.options import MobileOptions
-from gossamer.parsing.filter_expressions import by_gate
+from gossamer.parsing.filters import by_gate
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.task import Task

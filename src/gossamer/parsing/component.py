@@ -6,7 +6,7 @@ which every later stage judges like any other (design question 4).
 
 Nearly every page is read in place. A page that its parser could choke on, all documents of a processor named in `isolated`, and
 pages that a processor finds too dear, go to a parser process (:mod:`gossamer.parsing.isolation`), while other pages pass by.
-A page that was read in place when the process died goes there, too, when the crawl goes on (:mod:`gossamer.parsing.page_marks`).
+A page that was read in place when the process died goes there, too, when the crawl goes on.
 """
 
 import asyncio
@@ -37,8 +37,7 @@ from gossamer.parsing.findings import (
     with_target,
     without,
 )
-from gossamer.parsing.isolation import ParserFailed, Parsers, spec_of
-from gossamer.parsing.page_marks import MOST_STRIKES, ReadingMarks
+from gossamer.parsing.isolation import MOST_STRIKES, ParserFailed, Parsers, ReadingMarks, spec_of
 from gossamer.parsing.parser import ProcessorSpec
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.visit import HTML_TYPES, XHTML, Found, Visit, given_up

@@ -1,9 +1,10 @@
-"""Content-seen and near-duplicates: has a document with these bytes, or a page with nearly this text, been seen before?
+"""The stages that ask whether something was seen before: a document with these bytes, a page with nearly this text, or a URL.
 
 Place in the flow: content-seen stands before any processing (row M3). A duplicate goes on: it is archived as `revisit`, and its
 links are followed against its own URL (design question 3). Near-duplicates are looked for between process, which made
 fingerprints, and links (row S12), and only where a crawl asks for it: without fingerprints there is nothing to compare. Exact
-duplicates name their original already, and are left alone there.
+duplicates name their original already, and are left alone there. URL-seen stands behind the filter: it asks the seen set which
+links of a page may be new, and puts tasks for them into the visit; the check-and-put of the commit decides.
 """
 
 from typing import Annotated
@@ -13,8 +14,9 @@ import msgspec
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out, Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
-from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex
+from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex, SeenSet
 from gossamer.values.outcome import Outcome
+from gossamer.values.relations import keeps_depth, task_of
 from gossamer.values.visit import PART_DIGEST, Visit, sha1_base32
 
 
@@ -86,3 +88,32 @@ class NearDuplicates(Filter[NearDuplicatesSheet]):
             barred = {**visit.barred, "store": RULE}
             visit = msgspec.structs.replace(visit, found=(), links=(), new=(), items=(), discarded=RULE, barred=barred)
         return (visit,)
+
+
+class UrlSeenSheet(Sheet, frozen=True):
+    """Settings of :class:`UrlSeen`."""
+
+    again: Annotated[bool, setting("Make a task of every link, seen or not (for random walks).")] = False
+
+
+class UrlSeen(Filter[UrlSeenSheet]):
+    """Fills in `new`: a task for each link that may be new."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    seen: Uses[SeenSet]
+
+    def filter(self, visit: Visit) -> tuple[Visit]:
+        """One look-up for the whole page."""
+        if not visit.links:
+            return (visit,)
+        links = {link.url if link.request is None else link.identity: link for link in visit.links}
+        source = visit.task
+        relations = {link.relation for link in visit.links}
+        nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
+        unseen = links if self.sheet.again else self.seen.unseen(list(links), nearest)
+        found = [links[identity] for identity in unseen]
+        new = tuple(task_of(source, link.url, link.relation, link.request) for link in found)
+        self.metrics.counters["looked_up"] += len(links)
+        self.metrics.counters["new"] += len(new)
+        return (msgspec.structs.replace(visit, new=new),)

@@ -38,7 +38,7 @@ from gossamer.documents.skim import SPANNED, Skim, Span, Tag
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.parsing.contract import MAX_FOUND, FoundLinks
-from gossamer.parsing.requisites import candidates, link_type, requisites
+from gossamer.parsing.other_links import candidates, link_type, requisites
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.relations import BACKGROUNDS, LINK_TYPES
 from gossamer.values.url import canonical

@@ -7,7 +7,7 @@ so joins are remembered by directory.
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -189,9 +189,7 @@ def resolve_links(
         found, base, page_url if base == page_url else "", directory, table, cache.absolute, normalise, hostless
     )
     if redirects:  # perhaps back to where they began, which is another request once a cookie was set on the way
-        target = list(urls)
-        urls = iter(target)
-        found = [msgspec.structs.replace(found[0], request=led_back(found[0].request, target[0]))]
+        found = [msgspec.structs.replace(found[0], request=led_back(found[0].request, urls[0]))]
     links, rejected = _each_once(found, urls, limit, {page_url: -1} if redirects else {})
     cache.grown(len(table) - before if directory else 0)
     if redirects and not links and not rejected:
@@ -208,8 +206,9 @@ def _joined(
     absolute: dict[str, str],
     normalise: Normalise,
     hostless: frozenset[str],
-) -> Iterator[str]:
+) -> list[str]:
     """The URL of each link, or a marked refusal, in order. `own` is the URL of a fragment alone, where that is known."""
+    urls: list[str] = []
     for one in found:
         href = one.href
         url = table.get(href)
@@ -218,7 +217,7 @@ def _joined(
             # space before it has to stay: the parser drops it only at the very end.
             cut = href.find("#")
             if cut == 0 and own:
-                yield own
+                urls.append(own)
                 continue
             if cut > 0 and href[cut - 1] > " ":
                 href = href[:cut]
@@ -227,11 +226,12 @@ def _joined(
                 url = _met(href, base, directory, absolute, normalise, hostless)
                 if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
                     table[href] = url
-        yield url
+        urls.append(url)
+    return urls
 
 
 def _each_once(
-    found: Sequence[Found], urls: Iterator[str], limit: int, places: dict[str, int]
+    found: Sequence[Found], urls: Sequence[str], limit: int, places: dict[str, int]
 ) -> tuple[list[Link], dict[str, int]]:
     """The links, each at its first place, and how many each rule refused; `places` are those that are known before."""
     links: list[Link] = []

@@ -1,21 +1,36 @@
-"""Filters by where a link leads: scope around the seeds, and schemes that the crawl can fetch.
+"""Filters by where a link leads: scope around the seeds, schemes that the crawl can fetch, and a list of advertisers and trackers.
 
 Place in the flow: links ─► **filter** ─► URL-seen. Nearly all links of a page lead to its own host, so a page's host is
-judged once and its links by their beginning; only links that leave it are taken apart.
+judged once and its links by their beginning; only links that leave it are taken apart. The list costs a link one look-up by its
+host; a host is looked for among the names of the list once.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Literal
 
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
+from gossamer.expressions.patterns import any_of, glob
 from gossamer.parsing.filters import RememberedVerdicts
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import registered_domain
 from gossamer.values.relations import REDIRECTS, SITEMAPS, belongs, leads_beside
 from gossamer.values.task import Task
-from gossamer.values.url import are_plain, authority_of, canonical, host_of, is_machine, scheme_rule, site_of
+from gossamer.values.url import (
+    are_plain,
+    authority_of,
+    canonical,
+    host_of,
+    is_machine,
+    path_of,
+    scheme_of,
+    scheme_rule,
+    site_of,
+)
 from gossamer.values.visit import Link
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
@@ -160,3 +175,188 @@ class SchemeFilter(Provider[SchemeSheet]):
 
 def _starts(sheet: SchemeSheet) -> tuple[str, ...]:
     return tuple(f"{scheme.lower()}:" for scheme in sheet.schemes)
+
+
+# -- a list of advertisers and trackers: `--ads` (row S14)
+
+#: Bytes of the longest list: the largest that people share have some 10 MB, and take three times that in memory.
+MAX_BYTES = 16_000_000
+
+#: Hosts of which it is remembered what of them is on the list.
+HOSTS_OF_LIST = 16_384
+
+#: The one rule of this filter.
+RULE = "noise"
+
+#: Addresses in front of a name in hosts files: no server listens there.
+_NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::", "::1"))  # noqa: S104  (an address to compare with, not to listen at)
+
+#: Names that hosts files define for the machine itself.
+_OWN_NAMES = frozenset(
+    ("localhost", "localhost.localdomain", "local", "broadcasthost", "ip6-localhost", "ip6-loopback")
+)
+
+_DOMAIN = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
+
+
+class NoiseList:
+    """Domains and paths of a list, which comes in three forms that may be mixed:
+
+    ======================== ========================================================================
+    `ads.example`            a domain, and everything below it
+    `www.example/ads/`       the same, but only paths that begin so
+    `/*/adserver/**`         a path of any host, by glob: `*` within a segment, `**` across
+    `0.0.0.0 ads.example`    a line of a hosts file: the name alone, with `127.0.0.1`, `::` and `::1`, too
+    ======================== ========================================================================
+
+    `#` and `!` begin comments. Lines of other forms (rules of browsers' blockers) are passed over and counted.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.domains: dict[str, tuple[str, ...]] = {}
+        """Domain -> beginnings of paths; empty: all of them."""
+        self.exact: set[str] = set()
+        """Hosts alone, from hosts files."""
+        self.paths: list[str] = []
+        """Patterns of paths of any host."""
+        self.unread = 0
+        """Lines of other forms."""
+        for line in lines:
+            self._read(line.partition("#")[0].strip().lower())
+
+    def __len__(self) -> int:
+        return len(self.domains) + len(self.exact) + len(self.paths)
+
+    def _read(self, line: str) -> None:
+        if not line or line.startswith("!"):
+            return
+        if line.startswith("/") and " " not in line:
+            self.paths.append(line)
+            return
+        words = line.split()
+        if words[0] in _NOWHERE:
+            self.exact.update(word for word in words[1:] if word not in _OWN_NAMES and word not in _NOWHERE)
+            return
+        domain, slash, path = line.partition("/")
+        if not _DOMAIN.fullmatch(domain):
+            self.unread += 1
+        elif not slash:
+            self.domains[domain] = ()
+        elif self.domains.get(domain, ("",)) != ():
+            self.domains[domain] = (*self.domains.get(domain, ()), f"/{path}")
+
+    def paths_of(self, host: str) -> tuple[str, ...] | None:
+        """Beginnings of paths that are noise on this host: empty for all of them, None for none."""
+        if host in self.exact:
+            return ()
+        name, found = host, None
+        while name:
+            paths = self.domains.get(name)
+            if paths == ():
+                return ()
+            if paths is not None:
+                found = (*(found or ()), *paths)
+            name = name.partition(".")[2]
+        return found
+
+
+class NoiseSheet(Sheet, frozen=True):
+    """Settings of :class:`NoiseFilter`."""
+
+    drop: Annotated[bool, setting("Refuse links to hosts and URLs on the list; if off, let all links pass.")] = True
+    file: Annotated[str, setting("Use this list instead of the shipped one.", names="a file")] = ""
+
+
+class NoiseFilter(Provider[NoiseSheet]):
+    """Refuses links to advertisements and trackers (`noise`). Contract: `UrlFilter`.
+
+    The list of domains never refuses a page's links to its own host, so that an advertiser's own site can be crawled.
+
+    Raises:
+        SettingError: the list cannot be read.
+    """
+
+    def __init__(self, sheet: NoiseSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._take()
+        self.metrics.gauge("entries", lambda: len(self._list))
+        self.metrics.gauge("unread_lines", lambda: self._list.unread)
+
+    def changed(self, before: NoiseSheet) -> None:
+        """Take the new list, or keep the old one if the new one cannot be read."""
+        self._take()
+
+    def _take(self) -> None:
+        found = _read(self.sheet.file) if self.sheet.drop else NoiseList(())
+        patterns = any_of(f"list {self.sheet.file}", [glob(one, segments=True) for one in found.paths])
+        self._list = found
+        self._hosts: dict[str, tuple[str, ...] | None] = {}
+        self._of_path = None if patterns is None else patterns.search
+        self._of_url = RememberedVerdicts(self._judge)
+
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """`noise` for each link that is refused."""
+        if not len(self._list):
+            return [""] * len(links)
+        of_url = self._of_url
+        verdicts = [of_url[link.url] for link in links]
+        if not any(verdicts) or self._paths(source.url) is None:
+            return verdicts
+        # Who crawls an advertiser's own site wants it: the list of domains does not hold for its links to itself.
+        home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
+        return [
+            self._judge_path(link.url) if verdict and link.url.startswith(home) else verdict
+            for link, verdict in zip(links, verdicts, strict=True)
+        ]
+
+    def _judge(self, url: str) -> str:
+        paths = self._paths(url)
+        if paths is not None and (not paths or path_of(url).lower().startswith(paths)):
+            return RULE
+        return self._judge_path(url)
+
+    def _judge_path(self, url: str) -> str:
+        if self._of_path is None:
+            return ""
+        return RULE if self._of_path(path_of(url).partition("?")[0].lower()) is not None else ""
+
+    def _paths(self, url: str) -> tuple[str, ...] | None:
+        """Beginnings of paths that are noise on the host of a URL; empty for all of them, None for none."""
+        authority = authority_of(url)
+        try:
+            return self._hosts[authority]
+        except KeyError:
+            if len(self._hosts) >= HOSTS_OF_LIST:
+                self._hosts.clear()
+            paths = self._hosts[authority] = self._list.paths_of(host_of(url))
+            return paths
+
+
+@cache
+def _shipped() -> NoiseList:
+    """The list that ships, `data/noise.txt`; it never changes."""
+    text = Path(__file__).with_name("data").joinpath("noise.txt").read_text(encoding="utf-8")
+    return NoiseList(text.splitlines())
+
+
+def _read(file: str) -> NoiseList:
+    """The list of a file, or the shipped one.
+
+    Raises:
+        SettingError: it cannot be read, is too long, or holds nothing that could be used.
+    """
+    if not file:
+        return _shipped()
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SettingError(f"list of noise {file}: cannot be read: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise SettingError(f"list of noise {file}: more than {MAX_BYTES} bytes")
+    found = NoiseList(data.decode("utf-8-sig", "replace").splitlines())
+    if not len(found):
+        raise SettingError(
+            f"list of noise {file}: no domain, no path and no line of a hosts file in it; write one domain on each line"
+        )
+    return found

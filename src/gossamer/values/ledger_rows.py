@@ -35,7 +35,7 @@ class HostState(msgspec.Struct, frozen=True, array_like=True):
 
     host: str
     note: bytes = b""
-    """What politeness keeps (:mod:`gossamer.frontier.politeness.host_state`); nothing else reads it."""
+    """What politeness keeps (:mod:`gossamer.frontier.politeness.places`); nothing else reads it."""
     counters: dict[str, int] = {}
     """By name, as `pages`, `errors`, `bytes`."""
     first_seen: float = 0.0

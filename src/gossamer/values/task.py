@@ -106,7 +106,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> str:
-        return identity_of(self.url, self.mark)
+        return identity_of(self.url, self.mark) if self.mark else self.url
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):

@@ -5,6 +5,7 @@ A stage therefore may stand in another process, and the commit stays atomic.
 """
 
 from enum import StrEnum
+from functools import cached_property
 from typing import BinaryIO, Literal
 
 import msgspec
@@ -134,7 +135,7 @@ class Timings(msgspec.Struct, frozen=True, gc=False):
     total: float
 
 
-class Response(msgspec.Struct, frozen=True):
+class Response(msgspec.Struct, frozen=True, dict=True):
     """The result of one request, successful or not. Everything in it was written by a stranger."""
 
     outcome: Outcome
@@ -201,12 +202,12 @@ class Response(msgspec.Struct, frozen=True):
         """A new stream over all of the document, from byte 0, without content coding."""
         return bodies.reader(self.document)
 
-    @property
+    @cached_property
     def mime(self) -> str:
         """The media type that the server claims, in lower case without parameters; empty where it claims none."""
         return mimes.essence(self.content_type)
 
-    @property
+    @cached_property
     def content_type(self) -> str:
         """The media type that the server claims, with its parameters: what all `Content-Type` fields come to by the rules of
         the Fetch standard. Empty where no field holds one."""

@@ -14,8 +14,7 @@ from gossamer.expressions.contract import Predicate
 from gossamer.expressions.facts import gates_of
 from gossamer.expressions.predicates import SHIPPED, words_of
 from gossamer.expressions.syntax import MAX_NESTING, ExpressionError, parse
-from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet, by_gate
-from gossamer.parsing.filters import DomainConstraint
+from gossamer.parsing.filters import DomainConstraint, ExpressionFilter, ExpressionSheet, by_gate
 from gossamer.testing.storage import visit
 from gossamer.values.task import Task
 from gossamer.values.visit import Link

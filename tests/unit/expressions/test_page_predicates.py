@@ -16,7 +16,7 @@ from gossamer.expressions.facts import facts_of, keep_document
 from gossamer.expressions.patterns import compile_words
 from gossamer.expressions.predicates import SHIPPED
 from gossamer.expressions.syntax import ExpressionError
-from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet
+from gossamer.parsing.filters import ExpressionFilter, ExpressionSheet
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Link, Visit
 

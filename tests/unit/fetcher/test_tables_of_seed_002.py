@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.documents.document import Document
 from gossamer.fetcher.http_options import HttpSheet
-from gossamer.parsing.filter_expressions import ExpressionFilter, ExpressionSheet
+from gossamer.parsing.filters import ExpressionFilter, ExpressionSheet
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.links import JoinCache, resolve_links
 from gossamer.testing.clock import FakeClock

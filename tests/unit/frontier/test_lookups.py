@@ -9,9 +9,8 @@ import pytest
 
 from gossamer.engine.unit import Metrics
 from gossamer.fetcher.contract import Endpoint
-from gossamer.frontier.host_turns import FrontierHost
+from gossamer.frontier.host_turns import LOOKUPS, FrontierHost, Lookups
 from gossamer.frontier.limits import CrawlLimits, CrawlTotals, Failures, FrontierSheet
-from gossamer.frontier.lookups import LOOKUPS, Lookups
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.task import Task
 

@@ -12,7 +12,7 @@ from gossamer.documents.skim import Skim
 from gossamer.parsing.contract import MAX_FOUND
 from gossamer.parsing.findings import before
 from gossamer.parsing.html import MAX_WITHIN, HtmlLinks, HtmlLinksSheet, refresh_target
-from gossamer.parsing.requisites import candidates
+from gossamer.parsing.other_links import candidates
 from gossamer.testing.storage import visit
 from gossamer.values.errors import ParseSkipped
 from gossamer.values.relations import RELATIONS

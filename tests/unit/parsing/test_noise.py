@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.engine.errors import SettingError
-from gossamer.parsing.noise import NoiseFilter, NoiseList, NoiseSheet
+from gossamer.parsing.scope import NoiseFilter, NoiseList, NoiseSheet
 from gossamer.values.task import Task
 from gossamer.values.visit import Link
 

@@ -18,7 +18,7 @@ from gossamer.parsing.component import Process, ProcessSheet
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks
-from gossamer.parsing.page_marks import MARKS, ReadingMarks
+from gossamer.parsing.isolation import MARKS, ReadingMarks
 from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.rdf.page import StructuredDataProcessor
 from gossamer.testing.storage import visit
@@ -134,7 +134,7 @@ def test_a_reader_without_another_process_leaves_out_what_is_dear_and_counts_it(
 #: Ends its process in the midst of a page, as a parser of others can.
 _DIES = """
 import os, sys
-from gossamer.parsing.page_marks import ReadingMarks
+from gossamer.parsing.isolation import ReadingMarks
 marks = ReadingMarks()
 marks.open(sys.argv[1])
 marks.begin("http://a.test/harmless")

@@ -20,11 +20,10 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.engine.units import bind
 from gossamer.expressions.contract import TaskGate, verdicts_on
-from gossamer.frontier.component import Frontier
-from gossamer.frontier.politeness.blocklist import Blocklist
+from gossamer.frontier.component import Frontier, SeedsSheet
 from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
-from gossamer.frontier.stages import SeedsSheet
 from gossamer.parsing.filters import Filtering
 from gossamer.query.database import Database
 from gossamer.storage.archive.reading import read_record

@@ -14,7 +14,7 @@ from gossamer.crawls.summary import ENDED, ENDED_FILE
 from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.files import replace_file
 from gossamer.engine.wiring import with_settings, write
-from gossamer.frontier.politeness.blocklist import Blocklist
+from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.opening import check_is_free
 from gossamer.storage.recovery import files_of, members_of, write_members

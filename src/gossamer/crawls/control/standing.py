@@ -24,8 +24,8 @@ from gossamer.engine.sheet import show_seconds
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.frontier.politeness.orders import blocked_by_orders
-from gossamer.frontier.stages import UrlSeen
 from gossamer.parsing.contract import SessionsStanding
+from gossamer.parsing.duplicates import UrlSeen
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.exchange_files import FILES, written_files
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, read_key

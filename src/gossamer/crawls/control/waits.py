@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.frontier.politeness.host_state import Held, HeldBy, HostNote, why_held
+from gossamer.frontier.politeness.places import Held, HeldBy, HostNote, why_held
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.storage.commit.component import Commit
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger

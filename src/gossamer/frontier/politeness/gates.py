@@ -19,13 +19,11 @@ from math import inf
 import msgspec
 
 from gossamer.frontier.politeness import pace, retries
-from gossamer.frontier.politeness.host_state import AskedHost, Held, HostNote, why_held
-from gossamer.frontier.politeness.network import Network
 from gossamer.frontier.politeness.pace import FRESH, Reason
-from gossamer.frontier.politeness.rate_slots import Place, SharedPlaces
+from gossamer.frontier.politeness.places import AskedHost, Held, HostNote, Place, SharedPlaces, why_held
 from gossamer.frontier.politeness.retries import CLOSING, STRIKING, circuit_after
 from gossamer.frontier.politeness.rules import GateRules, live_of, pace_of
-from gossamer.frontier.politeness.whole_crawl import Known, WholeCrawl
+from gossamer.frontier.politeness.whole_crawl import Known, Network, WholeCrawl
 from gossamer.values.addresses import is_loopback
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import DONE, KEEP, Answer, RetryDecision

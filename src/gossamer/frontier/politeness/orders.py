@@ -19,7 +19,7 @@ from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import Politeness
-from gossamer.frontier.politeness.blocklist import Blocklist
+from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import OwedTask, OwesUrls

@@ -18,13 +18,11 @@ from gossamer.engine.ends import UsesMany
 from gossamer.engine.errors import SettingError
 from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import PolitenessRule
-from gossamer.frontier.politeness.blocklist import Blocklist
 from gossamer.frontier.politeness.gates import Gates
-from gossamer.frontier.politeness.host_state import Held, HostNote
 from gossamer.frontier.politeness.pace import Reason
-from gossamer.frontier.politeness.rate_slots import SharedPlaces
+from gossamer.frontier.politeness.places import Held, HostNote, SharedPlaces
 from gossamer.frontier.politeness.retries import DAY
-from gossamer.frontier.politeness.rules import PolitenessSheet, rules_of
+from gossamer.frontier.politeness.rules import Blocklist, PolitenessSheet, rules_of
 from gossamer.frontier.politeness.schedule import Schedule
 from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.values.errors import UsageError
@@ -128,16 +126,19 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self._schedule.ended(host, domain, address)
 
     def ruling(self, answer: Answer) -> RetryDecision:
-        ruling = self.expected(answer)
-        flights = self._flights.get(answer.identity)
+        identity = answer.identity
+        flights = self._flights.get(identity)
+        ruling = self._ruled(answer, flights)
         if flights is not None:
             flights.popleft()
             if not flights:
-                del self._flights[answer.identity]
+                del self._flights[identity]
         return ruling
 
     def expected(self, answer: Answer) -> RetryDecision:
-        flights = self._flights.get(answer.identity)
+        return self._ruled(answer, self._flights.get(answer.identity))
+
+    def _ruled(self, answer: Answer, flights: deque[_Flight] | None) -> RetryDecision:
         if flights is None:
             return DONE
         if flights[0].ruling is None:

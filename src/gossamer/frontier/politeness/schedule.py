@@ -20,7 +20,7 @@ from math import inf
 from typing import Generic, TypeVar
 
 from gossamer.frontier.politeness.gates import Gates
-from gossamer.frontier.politeness.rate_slots import Place, SharedPlace
+from gossamer.frontier.politeness.places import Place, SharedPlace
 
 T = TypeVar("T")
 

@@ -5,8 +5,9 @@ Trap detection stands among the filters of tasks. It refuses only what a person 
 aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.
 """
 
-from collections.abc import Iterable, Sequence, Set
-from typing import Protocol, TypeGuard, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import lru_cache
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
@@ -142,32 +143,20 @@ class Traps(Protocol):
         ...
 
 
-#: By class and contract, whether its objects keep it.
-_kept: dict[tuple[type, type], bool] = {}
+#: Whether a class keeps a contract: this is asked for each task, and to compare with a protocol takes 10 us.
+_keeps: Callable[[type, type], bool] = lru_cache(maxsize=256)(issubclass)
 
 
-def _keeps(one: object, contract: type) -> bool:
-    """Whether an object keeps a contract, by its class: this is asked for each task, and to compare with a protocol takes 10 us."""
-    key = type(one), contract
-    is_kept = _kept.get(key)
-    if is_kept is None:
-        is_kept = _kept[key] = issubclass(key[0], contract)
-    return is_kept
-
-
-def is_learner(watcher: object) -> TypeGuard[Learner]:
+def is_learner(watcher: Any) -> TypeGuard[Learner]:
     """Whether a watcher is a learner."""
-    return _keeps(watcher, Learner)
+    return _keeps(type(watcher), Learner)
 
 
-def _is_traps(one: object) -> TypeGuard[Traps]:
-    return _keeps(one, Traps)
-
-
-def placed(filters: Sequence[object], gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
+def placed(filters: Sequence[Any], gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
     """The families of tasks by those of a gate's filters that watch for traps; the first that suspects one has it."""
     found: Sequence[Family | None] = [None] * len(tasks)
     for one in filters:
-        if _is_traps(one):
-            found = [first or second for first, second in zip(found, one.place(gate, tasks), strict=True)]
+        if _keeps(type(one), Traps):
+            places: Sequence[Family | None] = one.place(gate, tasks)
+            found = [first or second for first, second in zip(found, places, strict=True)]
     return found

@@ -25,7 +25,7 @@ MOST_SKIPPED = 12
 #: are kept.
 _LONGEST, _LONGEST_BEGINNING = 40, 100
 
-#: URLs that are worked out once: a page's links are judged, queued and fetched.
+#: Directories and kinds of files that are worked out once: the pages of a site lie in few.
 REMEMBERED = 8_192
 
 #: A decimal number of so many digits is invented rather than counted up to.
@@ -61,19 +61,23 @@ class UrlTrace(msgspec.Struct, frozen=True, gc=False):
     """Names of its parameters in order, at least two of them; otherwise empty."""
 
 
-@lru_cache(maxsize=REMEMBERED)
 def parts_of(url: str, skipped: int = 0) -> tuple[str, str]:
     """The parts of a host that a canonical URL belongs to, by one directory behind the first `skipped`, and by two."""
     path, mark, _ = path_of(url).partition("?")
-    *directories, name = path.split("/")
-    if "" in directories:
-        directories = [one for one in directories if one]
-    beginning = _beginning(directories[:skipped]) if skipped else "/"
-    shown = [_masked(one) for one in directories[skipped : skipped + 2]]
+    directory, _, name = path.rpartition("/")
     if mark:
         file = _masked(name) + mark
     else:
         file = f"*{name[name.rfind('.') :][:_LONGEST].lower() if '.' in name else ''}" if name else ""
+    return _parts_of(directory, file, skipped)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _parts_of(directory: str, file: str, skipped: int) -> tuple[str, str]:
+    """The same by the directory of a URL and its file, as it is named in a part."""
+    directories = [one for one in directory.split("/") if one]
+    beginning = _beginning(directories[:skipped]) if skipped else "/"
+    shown = [_masked(one) for one in directories[skipped : skipped + 2]]
     if not shown:
         return f"{beginning}*", beginning + file
     deeper = "**/" if len(directories) > skipped + 2 else ""
@@ -122,7 +126,7 @@ def shared_beginning(one: str, other: str) -> str:
 
 def depth_of(directory: str) -> int:
     """How many directories are skipped where all pages share this beginning."""
-    return min(MOST_SKIPPED, sum(1 for one in directory.split("/") if one))
+    return min(MOST_SKIPPED, len([one for one in directory.split("/") if one]))
 
 
 def most_repeated(segments: list[str]) -> int:

@@ -259,7 +259,11 @@ def is_young(host: TrapHost, wide: str) -> bool:
 
 def is_watched(host: TrapHost, names: Sequence[str]) -> bool:
     """Whether the pages of one of these parts are being looked at."""
-    return any(part is not None and part.window for part in map(host.parts.get, names))
+    for name in names:
+        part = host.parts.get(name)
+        if part is not None and part.window:
+            return True
+    return False
 
 
 def rest_of(host: TrapHost) -> str:

@@ -4,6 +4,7 @@ Place in the flow: a filter of tasks, and a watcher of the commit. :mod:`watch` 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated
 
 from gossamer.engine.ends import Uses
@@ -66,15 +67,12 @@ class LearntTraps(Provider[TrapSheet]):
         super().__init__(sheet)
         self._decisions = _decisions(self.sheet)
         self._has_confirmed = bool(self.sheet.confirmed)
-        self._watch: TrapWatch | None = None
         self.metrics.gauge("families", lambda: len(self.watch))
 
-    @property
+    @cached_property
     def watch(self) -> TrapWatch:
         """The watch over all hosts, made when it is first needed."""
-        if self._watch is None:
-            self._watch = TrapWatch(self.template, self.sheet.families, self.sheet.hosts)
-        return self._watch
+        return TrapWatch(self.template, self.sheet.families, self.sheet.hosts)
 
     async def start(self) -> None:
         """Go on from what the ledger knows: hosts are recalled when they are touched."""

@@ -6,9 +6,9 @@ page waits. Offers go into a log and a bounded buffer of fingerprints; when the 
 sorted runs on the disk, and new URLs come out in bulk. The idea is Mercator's and BUbiNG's (DRUM, Lee et al., WWW 2008, spread
 over runs as in a log-structured tree).
 
-:mod:`sieve` is the whole of it in one class; :mod:`runs` holds the files, :mod:`finds` the arithmetic of a merge and its results,
-:mod:`fingerprints` the keys. :mod:`providers` names it in a wiring, :mod:`front` puts it before the ledger. :mod:`caches` are the
-bounded tables in front of any seen set, :mod:`logged` is the beginning of sets that keep files of their own.
+:mod:`sieve` is the whole of it in one class; :mod:`runs` holds keys and files, :mod:`finds` the arithmetic of a merge and its
+results. :mod:`providers` names it in a wiring, and puts it before the ledger. :mod:`caches` are the bounded tables in front of any
+seen set, :mod:`logged` is the beginning of sets that keep files of their own.
 
 Open first: :mod:`contract`.
 """

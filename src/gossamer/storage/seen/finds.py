@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from gossamer.storage.seen.fingerprints import SieveKeys
-from gossamer.storage.seen.runs import Highs, Lows, Mask, SieveRun
+from gossamer.storage.seen.runs import Highs, Lows, Mask, SieveKeys, SieveRun
 
 #: Runs of about one size that become one. Each entry is rewritten once for each factor of so much: twice at 10^8.
 FAN = 8

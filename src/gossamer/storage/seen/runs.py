@@ -1,7 +1,20 @@
-"""Runs: sorted fingerprints in files that never change, asked for many at a time, in the order of the file.
+"""Fingerprints of URLs for the sieve, the table of recent URLs in front of it (row M6), and runs: sorted fingerprints in files.
 
-A fingerprint is two numbers: `high` (host 3 bytes, URL 5) sorts, `low` (URL 4 bytes) confirms. Entries that share `high`
-stand in any order, so a look-up goes on while `high` stays the same; among 10^8 URLs of one host some 4,500 pairs do.
+Host and URL are apart in a fingerprint, so that the URLs of a host lie together in every run.
+
+Twelve bytes: 3 of the host, 9 of the whole URL. Two different URLs of one host share theirs with odds of 2^-72, of two hosts
+2^-96 at most. A collision would lose a URL: for 10^8 URLs the odds that any is lost are 1e-6 if all are on one host, and
+1e-12 if they are on a million. (With 64 bits in all, 24 of them the host's, a host of a million pages would lose one in
+every second crawl.) Hosts that share their 3 bytes lie in one another's place, and nothing else.
+
+In front of the sieve stand recent and popular URLs (:class:`Recent`), in two generations, so that many are let in at once for
+little. URLs that are met again move to the young generation; when that is full, the old one is forgotten and the young one
+grows old. The popular ones stay, as in a table with reference bits (:mod:`gossamer.storage.seen.caches`), at a third of its
+cost where most are new.
+
+Runs never change, and are asked for many fingerprints at a time, in the order of the file. A fingerprint is two numbers: `high`
+(host 3 bytes, URL 5) sorts, `low` (URL 4 bytes) confirms. Entries that share `high` stand in any order, so a look-up goes on while
+`high` stays the same; among 10^8 URLs of one host some 4,500 pairs do.
 Behind the entries stands the first `high` of each block; these are kept in memory and say which blocks a look-up needs. These
 blocks are read some megabytes at a time, never mapped, so that pages of files do not count as this process's memory.
 
@@ -10,15 +23,116 @@ name were left by a merge that did not end, and are removed.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from gossamer.engine.files import replace_file
 from gossamer.values.errors import CrawlDirectoryError
+
+#: Bytes of the host's part: 3, padded in front so that they can be read as a number.
+HOST_BYTES = 4
+
+#: Beginnings of URLs whose host part is remembered at once, about 180 bytes each; then all are forgotten.
+REMEMBERED = 65_536
+
+
+class SieveKeys:
+    """Fingerprints that were made and not yet put together, in order; 20 bytes each. Putting them together is
+    arithmetic on many at a time (:func:`gossamer.storage.seen.finds.numbers`)."""
+
+    __slots__ = ("digests", "hosts")
+
+    def __init__(self) -> None:
+        self.hosts = bytearray()
+        self.digests = bytearray()
+
+    def __len__(self) -> int:
+        return len(self.hosts) // HOST_BYTES
+
+    def add(self, keys: "SieveKeys") -> None:
+        self.hosts += keys.hosts
+        self.digests += keys.digests
+
+
+class FingerprintMaker:
+    """Makes them. XXH3 resists accidents, not people, so it is keyed with a secret that no server knows."""
+
+    __slots__ = ("_hosts", "_secret")
+
+    def __init__(self, secret: int) -> None:
+        self._secret = secret
+        self._hosts: dict[str, bytes] = {}
+
+    def of(self, urls: Iterable[str]) -> SieveKeys:
+        """The fingerprints of canonical URLs, in order."""
+        known, secret, keys = self._hosts, self._secret, SieveKeys()
+        digests: list[bytes] = []
+        hosts: list[bytes] = []
+        beginning, host = "\n", b""
+        for url in urls:
+            # Links of a page come host by host: mostly it is that of the one before.
+            if not url.startswith(beginning):
+                # What ends at a slash behind `https://` holds the whole authority.
+                slash = url.find("/", 8)
+                beginning = url[: slash + 1] if slash > 0 else f"{url}/"
+                host = known.get(beginning) or self._host(beginning)
+                if slash < 0:
+                    beginning = "\n"  # it says nothing of the next one
+            hosts.append(host)
+            digests.append(xxh3_128_digest(url.encode(), secret))
+        keys.hosts += b"".join(hosts)
+        keys.digests += b"".join(digests)
+        return keys
+
+    def _host(self, beginning: str) -> bytes:
+        if len(self._hosts) >= REMEMBERED:
+            self._hosts.clear()
+        # Without the scheme: the same host by http and https is one place.
+        name = beginning.partition("//")[2] or beginning
+        key = b"\0" + xxh3_64_digest(name.encode(), self._secret)[: HOST_BYTES - 1]
+        self._hosts[beginning] = key
+        return key
+
+
+class Recent:
+    """At most `capacity` strings; 130 bytes each where they have 55 characters."""
+
+    __slots__ = ("_half", "_old", "_young")
+
+    def __init__(self, capacity: int) -> None:
+        self._half = (capacity + 1) // 2
+        self._young: set[str] = set()
+        self._old: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def misses(self, strings: Sequence[str]) -> list[str]:
+        """Those that are not here, in order; the others are recent again."""
+        young, old = self._young, self._old
+        rest = [string for string in strings if string not in young]
+        if not old or not rest:
+            return rest
+        fresh = [string for string in rest if string not in old]
+        if len(fresh) < len(rest):
+            met = old.intersection(rest)
+            old -= met
+            self.add(met)
+        return fresh
+
+    def add(self, strings: "Sequence[str] | set[str]") -> None:
+        self._young.update(strings)
+        if len(self._young) >= self._half:
+            self._old = self._young
+            self._young = set()
+
+
+# -- runs
 
 #: One entry of a file.
 RECORD = np.dtype([("high", "<u8"), ("low", "<u4")])

@@ -25,8 +25,7 @@ import msgspec
 from gossamer.engine.files import AppendFile
 from gossamer.storage.seen import runs as manifests
 from gossamer.storage.seen.finds import Ends, Finds, FindsFile, crowded, sift, write_found
-from gossamer.storage.seen.fingerprints import FingerprintMaker, Recent, SieveKeys
-from gossamer.storage.seen.runs import SieveManifest, SieveRun, in_order, write_run
+from gossamer.storage.seen.runs import FingerprintMaker, Recent, SieveKeys, SieveManifest, SieveRun, in_order, write_run
 from gossamer.values.errors import CrawlDirectoryError
 
 #: A log grows to so many times its capacity while a merge runs; then the offer waits for the merge, to bound memory.

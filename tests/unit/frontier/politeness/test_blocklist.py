@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from gossamer.frontier.politeness.blocklist import Blocklist
 from gossamer.frontier.politeness.gates import Gates
+from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.frontier.politeness.schedule import Schedule
 from gossamer.values.errors import UsageError
 

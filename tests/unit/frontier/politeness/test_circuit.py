@@ -2,9 +2,9 @@
 
 import pytest
 
-from gossamer.frontier.politeness.network import Network, NetworkRules
 from gossamer.frontier.politeness.retries import RETRIED, Circuit, Whose, ruling
 from gossamer.frontier.politeness.retries import circuit_after as after
+from gossamer.frontier.politeness.whole_crawl import Network, NetworkRules
 from gossamer.values.outcome import TRANSIENT, Outcome
 from gossamer.values.task import DONE, GONE, KEEP, Disposition
 

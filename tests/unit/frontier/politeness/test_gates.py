@@ -6,8 +6,7 @@ import pytest
 
 from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.pace import PaceRules
-from gossamer.frontier.politeness.rate_slots import Share
-from gossamer.frontier.politeness.rules import GateRules
+from gossamer.frontier.politeness.rules import GateRules, Share
 from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.testing import FakeClock
 from gossamer.values.hosts import registered_domain

@@ -1,7 +1,7 @@
 """Why hosts wait, in the words that people read."""
 
 from gossamer.frontier.politeness.gates import Gates
-from gossamer.frontier.politeness.host_state import Held, HeldBy
+from gossamer.frontier.politeness.places import Held, HeldBy
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer
 

@@ -9,8 +9,8 @@ import pytest
 
 from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.pace import PaceRules
-from gossamer.frontier.politeness.rate_slots import Place, Share
-from gossamer.frontier.politeness.rules import GateRules
+from gossamer.frontier.politeness.places import Place
+from gossamer.frontier.politeness.rules import GateRules, Share
 from gossamer.frontier.politeness.schedule import FrontQueues, Schedule
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer

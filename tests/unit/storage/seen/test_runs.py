@@ -8,8 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.storage.seen.finds import FAN, SMALLEST, crowded, numbers, sift
-from gossamer.storage.seen.fingerprints import FingerprintMaker, SieveKeys
-from gossamer.storage.seen.runs import BLOCK, CHUNK, SLICE, Highs, Lows, RunEntry, SieveRun, in_order, write_run
+from gossamer.storage.seen.runs import (
+    BLOCK,
+    CHUNK,
+    SLICE,
+    FingerprintMaker,
+    Highs,
+    Lows,
+    RunEntry,
+    SieveKeys,
+    SieveRun,
+    in_order,
+    write_run,
+)
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Few values of `high`, so that many entries share one.

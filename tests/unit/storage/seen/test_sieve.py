@@ -13,8 +13,7 @@ import msgspec
 import pytest
 
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.seen.front import SieveQueues, SieveQueuesSheet
-from gossamer.storage.seen.providers import LedgerSieve, SieveSeen, SieveSheet
+from gossamer.storage.seen.providers import LedgerSieve, SieveQueues, SieveQueuesSheet, SieveSeen, SieveSheet
 from gossamer.storage.seen.runs import FILE
 from gossamer.storage.seen.sieve import OVERFLOW, Sieve, SieveLimits, _Merge
 from gossamer.testing.clock import HUNG_AFTER
