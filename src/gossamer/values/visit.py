@@ -367,9 +367,10 @@ class Visit(msgspec.Struct, frozen=True):
     @property
     def is_page(self) -> bool:
         """Whether it is a successful HTML document, whole or cut at the cap, that is wanted."""
-        if self.response.outcome not in DOCUMENTS or self.discarded or self.response.barred:
+        response = self.response  # each stage asks this: its parts are written out
+        if response.outcome not in DOCUMENTS or self.discarded or response.barred or self.task.relation == ROBOTS:
             return False
-        return self.media_type in HTML_TYPES and not self.is_robots
+        return (self.mime or response.mime) in HTML_TYPES
 
     @property
     def media_type(self) -> str:
