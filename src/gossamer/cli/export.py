@@ -104,6 +104,7 @@ def export(
     from gossamer.query.database import Database
     from gossamer.storage.tables.places import crawl_directory
 
+    _check(form, output, since)
     place = crawl_directory(directory)
     if form == FOLDER_FORM:
         return _folder(place, Path(output or f"{place.resolve().name}-mirror"))
@@ -136,6 +137,14 @@ def export(
     if output is not None:
         tell_plain(f"wrote {output}")
     return status
+
+
+def _check(form: str, output: str | None, since: str | None) -> None:
+    """Refuse what contradicts the form before anything is written."""
+    if since is not None and form != "chunks":
+        raise click.UsageError(f"--since is for --to chunks; leave it out of --to {form}")
+    if output is not None and Path(output).is_dir() and form not in (FOLDER_FORM, "markdown"):
+        raise click.UsageError(f"-o {output}: is a folder; name a file")
 
 
 def _folder(place: Path, folder: Path) -> int:
@@ -186,7 +195,9 @@ def _writing(output: str | None) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UsageError(f"{error.filename or output} cannot be written: {error.strerror}") from None
+        raise UsageError(
+            f"{error.filename or output or 'standard output'} cannot be written: {error.strerror}"
+        ) from None
 
 
 def _all_of(database: "Database", table: str) -> str:

@@ -255,6 +255,10 @@ async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
 
 def read(name: str, content: bytes | None, content_type: str) -> tuple[str, Response]:
     """A file, or what came by standard input, as an answer. Raises UsageError: the file cannot be read."""
+    if content_type and "/" not in content_type:
+        raise UsageError(
+            f"--content-type {content_type}: write it as text/html or application/pdf; charset=... may follow"
+        )
     if content is not None:
         return name, answer_of(content, content_type)
     path = Path(name)

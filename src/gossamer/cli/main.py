@@ -192,6 +192,8 @@ class _Commands(HelpInPortions, click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] == "help":
+            if args[1:]:
+                return self.resolve_command(ctx, [args[1], "--help"])
             click.echo(ctx.get_help())
             ctx.exit()
         if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in all_commands():
@@ -258,10 +260,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
-        where = (
-            f"gossamer {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent is not None else "gossamer"
-        )
-        return _refuse(f"{error.format_message()} (see {where} --help)", 2)
+        called = next(iter(sys.argv[1:] if given is None else given), "")
+        where = error.ctx.command_path if error.ctx is not None else "gossamer"
+        if where == "gossamer" and called in all_commands():
+            where = f"gossamer {called}"
+        message = error.format_message()
+        if isinstance(error, click.exceptions.NoArgsIsHelpError) and isinstance(error.ctx.command, click.Group):
+            message = f"say which: {', '.join(error.ctx.command.list_commands(error.ctx))}"
+        # Choices stand on lines of their own there.
+        return _refuse(f"{' '.join(message.split())} (see {where} --help)", 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
@@ -289,7 +296,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 def _is_of_output(error: OSError) -> bool:
     """Whether an error comes from writing to a stream: one of a file names the file, one of a socket has no place here."""
-    return error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO)
+    return error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
 
 def _refuse(message: str, code: int) -> int:

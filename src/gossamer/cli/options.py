@@ -202,7 +202,8 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
             raise UsageError(f"seed file {name}: {error}") from None
         found = list(_seeds_of(text, "standard input" if name == "-" else name, hostless))
         if not found:
-            raise UsageError(f"seed file {name} holds no seed; write one URL on each line")
+            source = "standard input" if name == "-" else f"seed file {name}"
+            raise UsageError(f"{source} holds no seed; write one URL on each line")
         seeds += found
     return seeds
 

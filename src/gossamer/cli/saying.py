@@ -246,8 +246,17 @@ _process = {"is_own": False}
 
 
 def own_process() -> None:
-    """This process is one command's alone."""
+    """This process is one command's alone. A standard stream that it was given closed is one from which nothing comes, or to which
+    writing fails: else the next file or socket would get its number, and what is meant for people would go there.
+    """
     _process["is_own"] = True
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 @contextmanager

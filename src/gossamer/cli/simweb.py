@@ -126,6 +126,9 @@ def _one_line(action: Callable[[], None]) -> None:
         raise click.UsageError(f"this needs the package {error.name}; install it: {hint}") from error
 
 
+_PORT = click.IntRange(0, 65_535)
+
+
 @click.command("simweb", help=HELP)
 @click.option("--seed", type=int, default=1, show_default=True, help="Make the web from this number.")
 @click.option("--pages", type=Quantity("count"), default=10_000, show_default=True)
@@ -135,15 +138,15 @@ def _one_line(action: Callable[[], None]) -> None:
 @click.option("--bandwidth", type=Quantity("size"), default=0, help="Bytes/s a connection: 2MB.")
 @click.option("--gzip", is_flag=True, help="Compress answers for crawlers that accept it.")
 @click.option(
-    "--port", type=int, default=8080, show_default=True, help="Listen at this port; 0 lets the system choose."
+    "--port", type=_PORT, default=8080, show_default=True, help="Listen at this port; 0 lets the system choose."
 )
-@click.option("--https", "https_port", type=int, help="Also serve HTTPS on this port.")
+@click.option("--https", "https_port", type=_PORT, help="Also serve HTTPS on this port.")
 @click.option(
     "--ca-file",
     type=click.Path(path_type=Path),
     help="Write the CA certificate that crawlers have to trust to this file.",
 )
-@click.option("--dns-port", type=int, help="Also answer DNS queries on this UDP port.")
+@click.option("--dns-port", type=_PORT, help="Also answer DNS queries on this UDP port.")
 @click.option("--addresses", is_flag=True, help="Listen on all of 127.0.0.0/8, with one host on each address.")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--log", type=click.Path(path_type=Path), help="Write one line for each request.")

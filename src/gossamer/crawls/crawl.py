@@ -150,7 +150,8 @@ class Crawl(CrawlAtWork):
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
-        await check_addresses(self.seeds, self.graph, self.options, self.report)
+        unresolved: list[str] = []
+        await check_addresses(self.seeds, self.graph, self.options, unresolved.append)
         made = self._place.make(self.kept, self.graph, self._note)
         if self.options.accept_loss:
             for line in begin_anew(self.directory, self.graph):
@@ -159,6 +160,8 @@ class Crawl(CrawlAtWork):
         try:
             await running.start()
             has_begun = True
+            for line in unresolved:  # not beside the one line of a setting that a unit refuses
+                self.report(line)
             await self._begin(running, fleet)
             async with self._companions.making_tables():
                 work = fleet.watch_over(running.work())

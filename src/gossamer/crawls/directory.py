@@ -195,6 +195,8 @@ class CrawlPlace:
             CrawlDirectoryError: it holds a crawl that is to be replaced, and runs.
         """
         path = self.path
+        if self._options.resume and self._options.overwrite:
+            raise UsageError("--resume goes on with a crawl, and --overwrite removes it; leave one of them out")
         if not path.exists() or self._options.resume:
             return
         if not path.is_dir():

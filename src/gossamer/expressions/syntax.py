@@ -29,6 +29,10 @@ _SHOWN = 100
 Kind = Literal["word", "quoted", "mark", "end"]
 
 
+#: Stands before the place that an error is about.
+ARROW = "-->"
+
+
 class Token(msgspec.Struct, frozen=True):
     """A word, a quoted text (without its quotes), one of `( ) , < <= = != >= >`, or the end."""
 
@@ -43,23 +47,23 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class ExpressionError(SettingError):
-    """An expression cannot be used. Its text is the reason, the expression, and a caret under the place."""
+    """An expression cannot be used. Its text is the reason, and the expression with an arrow before the place."""
 
     def __init__(self, reason: str, source: str, position: int) -> None:
         self.reason = reason
         self.position = position
-        line, place = _around(source, position)
-        super().__init__(f"{reason}\n  {line}\n  {' ' * place}^")
+        super().__init__(f"{reason}; here: {_around(source, position)}")
 
 
-def _around(source: str, position: int) -> tuple[str, int]:
-    """One line of the expression with the place in it, and where it is there."""
+def _around(source: str, position: int) -> str:
+    """What stands around the place, which an arrow points at."""
     flat = "".join(letter if letter.isprintable() else " " for letter in source)
     start = max(0, position - _SHOWN // 2) if len(flat) > _SHOWN else 0
     shown = flat[start : start + _SHOWN]
     front = "..." if start else ""
     back = "..." if start + _SHOWN < len(flat) else ""
-    return f"{front}{shown}{back}", len(front) + position - start
+    place = position - start
+    return f"{front}{shown[:place]}{ARROW}{shown[place:]}{back}"
 
 
 _MARKS = r"[(),]|<=|>=|!=|[<>=]"

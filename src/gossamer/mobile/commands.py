@@ -87,7 +87,7 @@ def runtime(
 
     owners = _owners(sheet, serve)
     owners = msgspec.structs.replace(owners, allow=tuple(dict.fromkeys((*owners.allow, *allowed))))
-    folder = serving.state_folder(state)
+    folder = serving.state_folder(state, is_new=True)
     listening = serving.read_listening(listen or owners.listen or serving.ADDRESS, tls=tls)
     if not Senders(folder).names:
         tell("no sender is admitted yet; `gossamer runtime admit NAME` makes a key for one")
@@ -227,7 +227,7 @@ def admit(sender: str, state: str) -> int:
     from gossamer.mobile.runtime.senders import Senders
     from gossamer.mobile.runtime.serving import state_folder
 
-    print(Senders(state_folder(state)).admit(sender))
+    print(Senders(state_folder(state, is_new=True)).admit(sender))
     tell(
         f"{sender} is admitted; give it this key, the address of the runtime, and the pin that it prints when it starts"
     )

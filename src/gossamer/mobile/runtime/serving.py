@@ -84,14 +84,17 @@ def read_listening(text: str, *, tls: bool = False) -> RuntimeAddress:
     return RuntimeAddress(name, int(port), tls or not is_loopback(name))
 
 
-def state_folder(text: str = "") -> Path:
-    """Where a runtime keeps keys, crawlers and results: a folder of the user's own.
+def state_folder(text: str = "", *, is_new: bool = False) -> Path:
+    """Where a runtime keeps keys, crawlers and results: a folder of the user's own; `is_new`: it may have to be made.
     Raises UsageError: it cannot be made, or others can write to it."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     folder = Path(text) if text else Path(state) / "gossamer" / "runtime"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_new:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
+    except FileNotFoundError:
+        raise UsageError(f"{folder}: no runtime has run there; give the folder of its --state") from None
     except OSError as error:
         raise UsageError(f"--state {folder}: cannot be used: {error.strerror}") from None
     if found.st_uid != os.getuid() or found.st_mode & 0o022:

@@ -82,7 +82,11 @@ def read_key(path: Path) -> ExchangeKey:
         UsageError: it cannot be read, or is none.
     """
     try:
-        with path.open("rb") as file:
+        if path.exists() and not path.is_file():
+            raise UsageError(
+                f"the exchange key {path} is no file; take a copy of {EXCHANGE_KEY} of the first agent's crawl"
+            )
+        with path.open("rb") as file:  # a pipe would hang where it has no writer
             data = file.read(_MOST_BYTES)
     except OSError as error:
         raise UsageError(f"the exchange key {path} cannot be read: {error.strerror}") from None

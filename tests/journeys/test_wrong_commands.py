@@ -1,0 +1,321 @@
+"""Wrong uses of the command line, a line each: exit code 2, one clear line that says what to do, never a traceback of ours."""
+
+import io
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.cli.main import main
+from gossamer.testing.fakeweb import FakeWeb
+
+#: Commands about a crawl: DIR holds none, is a file, is not there, or is a folder of another kind.
+OF_A_CRAWL = """
+resume DIR
+status DIR
+pause DIR
+continue DIR
+stop DIR
+checkpoint DIR
+set DIR delay=2s
+block DIR a.test
+traps DIR
+log DIR
+why DIR SEED
+cat DIR SEED
+query DIR 'SELECT 1'
+report DIR broken
+rank DIR
+changes DIR
+diff DIR SEED
+sparql DIR 'SELECT * {?s ?p ?o}'
+index DIR
+search DIR word
+export DIR --to urls
+serve-sparql DIR
+mcp DIR
+verify DIR
+delete DIR SEED
+trim DIR --keep-versions 1
+reprocess DIR
+exchange DIR
+merge DIR change.toml
+designations DIR
+"""
+
+#: Other wrong uses. SEED is a URL that nobody serves, PAGE one that the crawl in `crawled` has.
+OTHERS = """
+crawl
+crawl ''
+crawl nothing
+crawl http://
+crawl 'http://a b/'
+crawl mailto:a@b.test
+crawl gopherx://a.test/
+crawl SEED -o crawled
+crawl SEED --resume
+crawl --resume -o absent
+crawl SEED -o file.txt
+crawl SEED -o file.txt/x
+crawl SEED --resume --overwrite -o crawled
+crawl SEED -o other --overwrite
+crawl SEED -o other
+crawl SEED --dept 3
+crawl SEED --depth x
+crawl SEED --depth -1
+crawl SEED --depth
+crawl SEED --scope hosts
+crawl SEED --include '('
+crawl SEED --exclude '['
+crawl SEED --filter 'texx(a)'
+crawl SEED --filter 'text('
+crawl SEED --until 'foo('
+crawl SEED --only 'a..b'
+crawl SEED --max-time 10x
+crawl SEED --max-time -1s
+crawl SEED --max-bytes 1GX
+crawl SEED --max-pages 1.5
+crawl SEED --max-page-size 0
+crawl SEED --delay fast
+crawl SEED --delay -1
+crawl SEED --rate 0
+crawl SEED --concurrency 0
+crawl SEED --per-host 0
+crawl SEED --agents 0
+crawl SEED --agents 100
+crawl SEED --agents 2 --max-agents 1
+crawl SEED --agents 2 --crawlers 2
+crawl SEED --strategy best
+crawl SEED --robots maybe
+crawl SEED --header 'no colon'
+crawl SEED --header 'Bad Name: x'
+crawl SEED --header-for a.test
+crawl SEED --auth nopair
+crawl SEED --auth 'a.test=$ABSENT_VARIABLE'
+crawl SEED --auth a.test=@absent
+crawl SEED --cookies always
+crawl SEED --cookie-file absent
+crawl SEED --cookie-file folder
+crawl SEED --proxy nonsense
+crawl SEED --proxy ftp://127.0.0.1:1
+crawl SEED --proxy @absent
+crawl SEED --proxy http://127.0.0.1:99999
+crawl SEED --ca-file absent
+crawl SEED --ca-file file.txt
+crawl SEED --resolve nonsense
+crawl SEED --resolve a.test=nonsense
+crawl SEED --allow-network 10.0.0.0/99
+crawl SEED --language xxxxxxxx
+crawl SEED --normalize everything
+crawl SEED --ads absent
+crawl SEED --traps maybe
+crawl SEED --analysis half
+crawl SEED --items items.doc
+crawl SEED --items absent/folder/items.csv
+crawl SEED --item-key x
+crawl SEED --sinks absent.toml
+crawl SEED --sinks file.txt
+crawl SEED --triple-store nonsense
+crawl SEED --mirror file.txt
+crawl SEED --release all
+crawl SEED --accept-loss
+crawl SEED --linger soon
+crawl SEED --retries 9
+crawl SEED --seeds absent
+crawl SEED --seeds folder
+crawl --seeds empty.txt
+crawl --seeds bad-seeds.txt
+crawl --seeds latin.txt
+crawl --seeds -
+crawl SEED --config absent
+crawl SEED --config file.txt
+crawl SEED --config bad.toml
+crawl SEED --set nothing
+crawl SEED --set frontir.max_pages=1
+crawl SEED --set frontier.max_pags=1
+crawl SEED --set frontier.max_pages=x
+crawl --wiring absent.toml
+crawl --wiring file.txt
+crawl --wiring bad.toml
+crawl SEED --dashboard nonsense
+crawl SEED --dashboard 127.0.0.1:99999
+crawl SEED --dashboard 0.0.0.0:8080x
+crawl SEED --fail-on sometimes
+crawl SEED --recrawl sometimes
+crawl SEED --recrawl every=soon
+crawl SEED --min-interval 2d --max-interval 1d
+crawl SEED --recrawl-rate 7
+crawl SEED --render sometimes
+crawl SEED --mobile nonsense
+crawl SEED --exchange files --agents 2
+crawl SEED --exchange-key absent
+crawl SEED --designation master
+crawl SEED --masters 2
+crawl SEED --user-agent a --contact b --verbos
+crawl SEED -x
+crawl --help nogroup
+resume crawled --max-pages x
+resume crawled SEED
+resume crawled --scope domain --config seeds.toml
+resume
+status
+status crawled crawled
+status crawled --jso
+set crawled
+set crawled delay
+set crawled delay=2s
+set crawled nothing=1
+pause crawled
+block crawled
+checkpoint crawled --restore absent
+why crawled
+why crawled nonsense
+cat crawled http://nowhere.test/
+cat crawled PAGE --at yesterday
+cat crawled PAGE --markdown --raw
+query crawled
+query crawled 'SELEC 1'
+query crawled 'SELECT nothing FROM pages'
+query crawled 'SELECT * FROM pags'
+query crawled 'SELECT 1' -f xls
+query crawled 'SELECT 1' -o absent/x.csv
+query crawled "COPY pages TO 'x'"
+report crawled nothing
+export crawled
+export crawled --to pdf
+export crawled --to csv --table nothing
+export crawled --to csv --table pages -o absent/x
+export crawled --to wacz -o folder
+export crawled --to folder -o file.txt
+export crawled --to urls --since never
+sparql crawled 'SELEC'
+sparql crawled 'SELECT * {?s ?p ?o}'
+search crawled word
+search crawled '"'
+index crawled --text some
+changes crawled --since never
+diff crawled nonsense
+diff crawled PAGE --at 2020
+log crawled --kind nothing
+log crawled --since never
+delete crawled
+trim crawled
+trim crawled --keep-versions 0
+reprocess crawled --processor nothing
+reprocess crawled --spider absent.py
+reprocess crawled --wiring absent.toml
+verify crawled --dep
+traps crawled --release nothing
+rewire crawled absent.toml
+merge crawled absent
+exchange crawled
+designations crawled
+fetch
+fetch nonsense
+fetch PAGE --nothing
+inspect
+inspect absent.html
+inspect folder
+inspect page.html --content-type nonsense
+robots nonsense
+robots SEED --file absent
+robots SEED --agent ''
+check-filter 'foo('
+check-filter 'nothing(x)' SEED
+topology absent.toml
+topology --format gif
+topology SEED --depth x
+demo --nothing
+simweb --pages x
+simweb --pages 10 --hosts 100
+simweb --set nothing=1
+simweb --audit absent
+simweb --warc absent
+simweb --port 99999
+shell absent.html
+rdf absent.html
+rdf page.html --format n3
+run
+run absent.py
+run file.txt
+run folder
+run nospider.py
+new
+new thing x
+new spider 'a b'
+new spider nospider
+about --nothing
+sink
+sink check absent.toml
+runtime
+runtime check
+runtime check --serve nonsense
+runtime check --serve a.test=absent
+runtime --listen nonsense --serve a.test=folder
+runtime status --state absent
+nothing
+craw
+--nothing
+help nothing
+"""
+
+
+def lines(table: str) -> list[str]:
+    return table.strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a crawl in `crawled`, and with what else the uses name."""
+    folder = tmp_path_factory.mktemp("wrong")
+    for name in ("folder", "other"):
+        (folder / name).mkdir()
+    for name, text in {
+        "file.txt": "hello",
+        "other/notes.txt": "x",
+        "empty.txt": "",
+        "bad-seeds.txt": "http://a.test/\n::::\n",
+        "bad.toml": "depht = 1",
+        "seeds.toml": 'seeds = ["http://a.test/"]',
+        "page.html": "<p>hi",
+        "nospider.py": "x = 1",
+        "change.toml": "",
+    }.items():
+        (folder / name).write_text(text)
+    (folder / "latin.txt").write_bytes(b"http://a.test/\xff\n")
+    with FakeWeb({"/": "<title>Hello</title><p>Hello"}) as web:
+        assert main(["crawl", web.url("/"), "-o", str(folder / "crawled"), "--quiet", "--delay", "0"]) == 0
+        (folder / "page").write_text(web.url("/"))
+        yield folder
+
+
+def told(use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.delenv("GOSSAMER_CONTACT", raising=False)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    words = {"SEED": "http://127.0.0.1:9/", "PAGE": (place / "page").read_text()}
+    before = {path.name for path in place.iterdir()}
+    capsys.readouterr()
+    code = main([words.get(word, word) for word in shlex.split(use)])
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1), said
+    assert said[0].startswith("gossamer: ") and "Traceback" not in said[0]
+    assert len(said[0]) > len("gossamer: ") + 20, "a remedy takes some words"
+    assert {path.name for path in place.iterdir()} == before, "a refused use leaves nothing behind"
+
+
+@pytest.mark.parametrize("directory", ["absent", "file.txt", "folder", "other"])
+@pytest.mark.parametrize("use", lines(OF_A_CRAWL))
+def test_a_command_that_is_given_no_crawl_says_so_in_one_line(
+    use: str, directory: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(use.replace("DIR", directory), place, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("use", lines(OTHERS))
+def test_a_wrong_use_is_refused_in_one_line(
+    use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(use, place, monkeypatch, capsys)
