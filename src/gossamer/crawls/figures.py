@@ -31,8 +31,7 @@ from gossamer.frontier.component import Frontier
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.seams import JUDGED, RELEVANT
 from gossamer.frontier.traps.provider import LearntTraps
-from gossamer.parsing.contract import SessionsStanding
-from gossamer.spiders.running import SpiderHandlers
+from gossamer.parsing.contract import SessionsStanding, SessionsTold
 from gossamer.storage.commit.records import Tally
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.seen.memory import MemoryFlights
@@ -199,9 +198,9 @@ class RunFigures:
 
     def sessions(self, count: int) -> SessionsStanding | None:
         """How the sessions of the spider do; None where there are none."""
-        for unit in self._units.providers(SpiderHandlers):
-            if unit.pool.count:
-                return SessionsStanding(unit.pool.count, unit.pool.retired, unit.pool.most, unit.pool.health(count))
+        for unit in self._units.running.providers.values():
+            if isinstance(unit, SessionsTold) and (told := unit.sessions_standing(count)):
+                return told
         return None
 
     def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:

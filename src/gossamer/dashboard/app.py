@@ -12,10 +12,11 @@ none. It ends when its standard input does, which the crawl holds.
 import asyncio
 import contextlib
 import hashlib
+import inspect
 import mimetypes
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,21 +26,23 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.http_server import is_loopback, json_answer, listening_socket, server
-from gossamer.dashboard import describing, of_crawl
+from gossamer.crawls.trap_review import suspicions_of
+from gossamer.dashboard import asking, describing, jobs, of_crawl
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, Streams, exposition
+from gossamer.dashboard.exporting import Exporter
 from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, keys_file, read_keys
-from gossamer.dashboard.jobs import StartedCrawl, StartForm, start, start_form
-from gossamer.dashboard.of_crawl import ExportAnswers, Offered, QuestionAnswers, names_offered
+from gossamer.dashboard.jobs import StartedCrawl, start, start_form
+from gossamer.dashboard.of_crawl import CrawlAnswer, QuestionAnswers, done_by, told_by
 from gossamer.dashboard.questions import (
-    PageName,
     Replays,
     ReportNames,
+    answerable,
     names_of_reports,
     page_names,
     questions_file,
@@ -102,8 +105,8 @@ def _read(path: Path) -> _File:
     return _File(content, media_type or "application/octet-stream", f'"{hashlib.sha256(content).hexdigest()[:16]}"')
 
 
-Answer = Callable[[Request, Crawls], Awaitable[Any]]
-CrawlAnswer = Callable[[Request, ShownCrawl], Awaitable[Any]]
+Answer = Callable[[Request, Crawls], Any]
+"""At once, or when it is awaited."""
 
 
 class ListedCrawl(msgspec.Struct, frozen=True):
@@ -129,7 +132,7 @@ class Permissions(msgspec.Struct, frozen=True):
 def application(crawls: Crawls, streams: Streams | None = None, replays: Replays | None = None) -> Starlette:
     """The dashboard of these crawls."""
     told, shown_again = streams or Streams(), replays or Replays()
-    front, questions, exports = FrontEnd(), QuestionAnswers(), ExportAnswers()
+    front, questions, exporter = FrontEnd(), QuestionAnswers(), Exporter()
 
     async def events(request: Request) -> Response:
         shown = await crawls.named(request.path_params["key"])
@@ -137,15 +140,16 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             raise HTTPException(503, "too many browsers watch already")
         return StreamingResponse(told.of(shown), media_type="text/event-stream")
 
-    async def enter_replay(request: Request) -> Response:
-        return await shown_again.enter(request, crawls)
-
-    async def replay(request: Request) -> Response:
-        return await shown_again.show(request, crawls)
+    async def download(request: Request, shown: ShownCrawl) -> Response:
+        path = await shown.run(exporter.file, shown.directory, request.path_params["name"])
+        # Never shown by a browser, whatever a web site wrote into it.
+        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
     def route(path: str, answer: Answer, method: str = "GET") -> Route:
         async def answered(request: Request) -> Response:
-            found = await answer(request, crawls)
+            found = answer(request, crawls)
+            if inspect.isawaitable(found):
+                found = await found
             if isinstance(found, Response):
                 return found
             return json_answer(found)
@@ -161,74 +165,59 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        exports.exporter.close()
+        exporter.close()
         crawls.close()
-
-    async def metrics(request: Request) -> Response:
-        return PlainTextResponse(await _metrics(crawls), media_type="text/plain; version=0.0.4")
 
     return Starlette(
         routes=[
             Route("/", front.page),
-            route("/api/session", _session),
-            route("/api/openapi.json", _openapi),
-            route("/api/sites", _sites),
+            route("/api/session", lambda request, _: Permissions(request.scope[ACCESS] is Access.FULL)),
+            route("/api/openapi.json", lambda *_: describing.openapi()),
+            route("/api/sites", lambda *_: list_sites(sites_file())),
             route("/api/sites", _save_sites, "POST"),
             Route("/api/sites/open", _open_site),
             route("/api/sites/crawls", _elsewhere),
-            route("/api/crawls", _all),
+            route("/api/crawls", lambda *_: _gathered(crawls)),
             route("/api/crawls", _start, "POST"),
-            route("/api/options", _options),
+            route("/api/options", lambda *_: start_form(crawls.folders())),
             of_one("", of_crawl.tell_standing),
             of_one("/samples", of_crawl.tell_samples),
             route("/api/crawls/{key}/hosts", of_crawl.tell_hosts),
             of_one("/host", of_crawl.tell_host),
-            of_one("/graph", of_crawl.tell_graph),
+            of_one("/graph", told_by(asking.graph_of, "agent")),
             of_one("/unit", of_crawl.tell_unit),
-            of_one("/traps", of_crawl.tell_traps),
+            of_one("/traps", told_by(suspicions_of)),
             of_one("/layout", of_crawl.tell_layout),
             of_one("/layout", of_crawl.keep_layout, "POST"),
             of_one("/story", of_crawl.tell_story),
             of_one("/document", of_crawl.tell_document),
-            Route("/api/crawls/{key}/replay", enter_replay),
-            Route(REPLAY, replay),
-            route("/api/catalog", _catalog),
-            route("/api/reports", _reports),
+            route("/api/crawls/{key}/replay", shown_again.enter),
+            route(REPLAY, shown_again.show),
+            route("/api/catalog", lambda *_: of_crawl.names_offered()),
+            route("/api/reports", lambda *_: names_of_reports(questions_file())),
             route("/api/reports", _save_reports, "POST"),
             of_one("/tables", questions.tell_tables),
-            of_one("/answerable", of_crawl.tell_answerable),
+            of_one("/answerable", told_by(answerable)),
             of_one("/sparql", questions.tell_triples),
             of_one("/search", questions.tell_words),
-            route("/api/pages", _pages),
+            route("/api/pages", lambda *_: crawls.run(page_names)),
             of_one("/pages/{name:path}", questions.tell_page),
-            of_one("/rewire", of_crawl.do_rewire, "POST"),
-            of_one("/log", of_crawl.tell_log),
-            of_one("/resume", of_crawl.do_resume, "POST"),
-            of_one("/restore", of_crawl.do_restore, "POST"),
-            of_one("/exports", exports.tell_exports),
-            of_one("/exports", exports.begin_export, "POST"),
-            of_one("/remove-export", exports.remove_export, "POST"),
-            of_one("/exports/{name}", exports.download),
+            of_one("/rewire", done_by(of_crawl.rewire), "POST"),
+            of_one("/log", told_by(jobs.log_tail)),
+            of_one("/resume", told_by(jobs.resume), "POST"),
+            of_one("/restore", done_by(jobs.restore), "POST"),
+            of_one("/exports", told_by(exporter.listed)),
+            of_one("/exports", done_by(exporter.begin), "POST"),
+            of_one("/remove-export", done_by(exporter.remove), "POST"),
+            of_one("/exports/{name}", download),
             Route("/api/crawls/{key}/events", events),
             of_one("/{order}", of_crawl.do_order, "POST"),
-            Route("/metrics", metrics),
+            route("/metrics", _metrics),
             Route("/static/{name}", front.file),
         ],
         exception_handlers={GossamerError: _refused, FlowError: _refused, HTTPException: _failed},
         lifespan=lifespan,
     )
-
-
-async def _session(request: Request, crawls: Crawls) -> Permissions:
-    return Permissions(request.scope[ACCESS] is Access.FULL)
-
-
-async def _openapi(request: Request, crawls: Crawls) -> object:
-    return describing.openapi()
-
-
-async def _sites(request: Request, crawls: Crawls) -> ListedSites:
-    return list_sites(sites_file())
 
 
 async def _save_sites(request: Request, crawls: Crawls) -> ListedSites:
@@ -251,14 +240,6 @@ async def _open_site(request: Request) -> Response:
     return RedirectResponse(entrance(sites_file(), request.query_params.get("name", "")), 303)
 
 
-async def _all(request: Request, crawls: Crawls) -> list[ListedCrawl]:
-    return await _gathered(crawls)
-
-
-async def _options(request: Request, crawls: Crawls) -> StartForm:
-    return start_form(crawls.folders())
-
-
 async def _start(request: Request, crawls: Crawls) -> StartedCrawl:
     begun = await crawls.run(start, crawls.folders(), await request.body())
     crawls.look_anew()
@@ -276,25 +257,14 @@ async def _told(shown: ShownCrawl) -> ListedCrawl:
         return ListedCrawl(shown.key, str(shown.directory), trouble=str(error), site=shown.site)
 
 
-async def _reports(request: Request, crawls: Crawls) -> ReportNames:
-    return names_of_reports(questions_file())
-
-
 async def _save_reports(request: Request, crawls: Crawls) -> ReportNames:
     return save_questions(questions_file(), await request.body())
 
 
-async def _pages(request: Request, crawls: Crawls) -> list[PageName]:
-    return await crawls.run(page_names)
-
-
-async def _catalog(request: Request, crawls: Crawls) -> Offered:
-    return names_offered()
-
-
-async def _metrics(crawls: Crawls) -> str:
+async def _metrics(request: Request, crawls: Crawls) -> Response:
     told = await _gathered(crawls)
-    return exposition({one.key: one.standing for one in told if one.standing is not None})
+    figures = exposition({one.key: one.standing for one in told if one.standing is not None})
+    return PlainTextResponse(figures, media_type="text/plain; version=0.0.4")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -18,6 +18,7 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.dashboard.sites import read_form
 from gossamer.engine import processes
 from gossamer.query.contract import EXPORT_FORMS, TABLE_FORMS
 from gossamer.values.errors import UsageError
@@ -95,10 +96,7 @@ class Exporter:
     def begin(self, directory: Path, body: bytes) -> Exports:
         """Have one made.
         Raises UsageError: it is no such form, too many are being made, or the folder cannot be written."""
-        try:
-            wish = msgspec.json.decode(body, type=ExportWish)
-        except msgspec.MsgspecError as error:
-            raise UsageError(f"export: {error}") from None
+        wish = read_form("export", body, ExportWish)
         if wish.to not in EXPORT_FORMS:
             raise UsageError(f"export: a crawl is exported to {', '.join(EXPORT_FORMS)}")
         what = wish.table if wish.to in TABLE_FORMS else wish.to
@@ -119,11 +117,7 @@ class Exporter:
     def remove(self, directory: Path, body: bytes) -> Exports:
         """Remove one, or give it up while it is being made.
         Raises UsageError: there is none of this name, or it cannot be removed."""
-        try:
-            name = msgspec.json.decode(body, type=NamedExport).name
-        except msgspec.MsgspecError as error:
-            raise UsageError(f"export: {error}") from None
-        target = folder_of(directory) / Path(name).name
+        target = folder_of(directory) / Path(read_form("export", body, NamedExport).name).name
         with self._turn:
             making = self._made.pop(target, None)
         if making is not None:

@@ -18,7 +18,6 @@ import enum
 import hmac
 import os
 import secrets
-import stat
 from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
@@ -33,6 +32,7 @@ from starlette.types import ASGIApp, Scope
 
 from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.http_server import Guard, length_of, names_server, parted_host, refusal
+from gossamer.engine.files import NotPrivate, private
 from gossamer.values.errors import UsageError
 
 # The two keys of a user's dashboards: one for everything, one for looking. They lie in a file that only the user can read.
@@ -75,12 +75,10 @@ def read_keys(path: Path) -> Keys:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             _make(path)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            seen = os.fstat(file.fileno())
-            if seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077 or not stat.S_ISREG(seen.st_mode):
-                raise UsageError(f"{path} holds keys, and others can read it; remove it, and new keys are made")
+        with private(path) as file:
             found = msgspec.json.decode(file.read(4096), type=Keys)
+    except NotPrivate:
+        raise UsageError(f"{path} holds keys, and others can read it; remove it, and new keys are made") from None
     except OSError as error:
         raise UsageError(f"the keys of the dashboard cannot be kept in {path}: {error.strerror}") from None
     except msgspec.MsgspecError:

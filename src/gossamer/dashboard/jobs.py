@@ -26,6 +26,7 @@ from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl, 
 from gossamer.crawls.options import all_options
 from gossamer.crawls.seeds import default_directory, read_seeds
 from gossamer.dashboard.crawls import key_of
+from gossamer.dashboard.sites import read_form
 from gossamer.engine import processes
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Property, build, nearest, properties
@@ -153,10 +154,7 @@ def restore(directory: Path, body: bytes) -> JobDone:
     name. Raises GossamerError: a crawl runs, or the checkpoint cannot be read."""
     from gossamer.crawls.control import resting
 
-    try:
-        name = msgspec.json.decode(body, type=Restore).name
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"restore: {error}") from None
+    name = read_form("restore", body, Restore).name
     check_is_crawl(directory)
     with contextlib.suppress(NotRunning), Control(directory, 5.0, changing=0.0):
         raise UsageError("the crawl runs; stop it first")
@@ -257,10 +255,7 @@ def offered_options() -> list[Property]:
 def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
     """Start a crawl as the form says.
     Raises UsageError: the form is none, names what it may not, or the command refuses it; says why."""
-    try:
-        form = msgspec.json.decode(body, type=NewCrawl)
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"start: {error}") from None
+    form = read_form("start", body, NewCrawl)
     _check_seeds(form.seeds)
     words = _words(form.options)
     folder = next((one for one in folders if str(one) == form.folder), None)

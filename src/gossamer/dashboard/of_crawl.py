@@ -8,6 +8,7 @@ file as `gossamer rewire` takes it, and the crawl says what it would change, and
 """
 
 import contextlib
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,7 +16,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 import tomli_w
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
 
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.client import Control
@@ -24,10 +24,8 @@ from gossamer.crawls.control.instances import UnitInstances
 from gossamer.crawls.control.messages import MAX_CHANGE, CheckRewire, Rewire
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.wire import ControlRequest
-from gossamer.crawls.trap_review import Suspicions, suspicions_of
-from gossamer.dashboard import asking, jobs
+from gossamer.dashboard import asking
 from gossamer.dashboard.crawls import Crawls, ListedHosts, ShownCrawl
-from gossamer.dashboard.exporting import Exporter, Exports
 from gossamer.dashboard.questions import (
     FARTHEST,
     HITS,
@@ -36,12 +34,10 @@ from gossamer.dashboard.questions import (
     SearchConsole,
     TableConsole,
     TripleConsole,
-    answerable,
 )
-from gossamer.dashboard.sites import Layout, layouts_folder, read_layout, write_layout
+from gossamer.dashboard.sites import Layout, layouts_folder, read_form, read_layout, write_layout
 from gossamer.engine.subjects import offered
 from gossamer.engine.transports import GROUP
-from gossamer.query.contract import Answerable
 from gossamer.query.host_list import MOST
 from gossamer.storage.tables.row_tables import SampleRow
 from gossamer.values.errors import GossamerError, UsageError
@@ -131,10 +127,7 @@ def names_offered() -> Offered:
 def rewire(directory: Path, body: bytes) -> Rewired:
     """Do what a form says, or say what it would change. Raises UsageError: it is no such form, or names what a form may not.
     Raises GossamerError: no crawl runs, or it refuses the change; nothing has changed."""
-    try:
-        form = msgspec.json.decode(body, type=Rewiring)
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"change: {error}") from None
+    form = read_form("change", body, Rewiring)
     text = text_of(form.change)
     kind = Rewire if form.apply else CheckRewire
     request: ControlRequest = kind(text, "the form", form.agent, by_form=True)
@@ -166,6 +159,27 @@ POINTS = 1_000
 
 #: Hours of samples that are sent unless asked otherwise, and at most.
 HOURS, MOST_HOURS = 1.0, 24.0 * 365
+
+
+CrawlAnswer = Callable[[Request, ShownCrawl], Awaitable[Any]]
+
+
+def told_by(work: Callable[..., Any], *asked: str) -> CrawlAnswer:
+    """Answers with what `work` says of the directory of the crawl, and of these words of the query."""
+
+    async def answer(request: Request, shown: ShownCrawl) -> object:
+        return await shown.run(work, shown.directory, *(request.query_params.get(name, "") for name in asked))
+
+    return answer
+
+
+def done_by(work: Callable[[Path, bytes], Any]) -> CrawlAnswer:
+    """Has `work` do what the body says to the directory of the crawl."""
+
+    async def answer(request: Request, shown: ShownCrawl) -> object:
+        return await shown.run(work, shown.directory, await request.body())
+
+    return answer
 
 
 async def tell_standing(request: Request, shown: ShownCrawl) -> CrawlStanding:
@@ -215,19 +229,11 @@ async def tell_host(request: Request, shown: ShownCrawl) -> object:
     return await shown.run(picture_of, shown.directory, name[:253])
 
 
-async def tell_graph(request: Request, shown: ShownCrawl) -> object:
-    return await shown.run(asking.graph_of, shown.directory, request.query_params.get("agent", ""))
-
-
 async def tell_unit(request: Request, shown: ShownCrawl) -> UnitInstances:
     name = request.query_params.get("name", "")
     if not name:
         raise UsageError("say which unit: ?name=...")
     return await shown.run(asking.instances_of, shown.directory, name[:253])
-
-
-async def tell_traps(request: Request, shown: ShownCrawl) -> Suspicions:
-    return await shown.run(suspicions_of, shown.directory)
 
 
 async def tell_layout(request: Request, shown: ShownCrawl) -> Layout:
@@ -236,27 +242,6 @@ async def tell_layout(request: Request, shown: ShownCrawl) -> Layout:
 
 async def keep_layout(request: Request, shown: ShownCrawl) -> Layout:
     return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
-
-
-async def tell_answerable(request: Request, shown: ShownCrawl) -> Answerable:
-    """Which questions it can answer."""
-    return await shown.run(answerable, shown.directory)
-
-
-async def tell_log(request: Request, shown: ShownCrawl) -> jobs.LogTail:
-    return await shown.run(jobs.log_tail, shown.directory)
-
-
-async def do_resume(request: Request, shown: ShownCrawl) -> jobs.JobDone:
-    return await shown.run(jobs.resume, shown.directory)
-
-
-async def do_restore(request: Request, shown: ShownCrawl) -> jobs.JobDone:
-    return await shown.run(jobs.restore, shown.directory, await request.body())
-
-
-async def do_rewire(request: Request, shown: ShownCrawl) -> Rewired:
-    return await shown.run(rewire, shown.directory, await request.body())
 
 
 async def tell_story(request: Request, shown: ShownCrawl) -> object:
@@ -320,24 +305,3 @@ class QuestionAnswers:
 
     async def tell_page(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
         return await self._pages.ask(shown.directory, request.path_params["name"])
-
-
-class ExportAnswers:
-    """Exports that are made, told of, downloaded and removed."""
-
-    def __init__(self) -> None:
-        self.exporter = Exporter()
-
-    async def tell_exports(self, request: Request, shown: ShownCrawl) -> Exports:
-        return await shown.run(self.exporter.listed, shown.directory)
-
-    async def begin_export(self, request: Request, shown: ShownCrawl) -> Exports:
-        return await shown.run(self.exporter.begin, shown.directory, await request.body())
-
-    async def remove_export(self, request: Request, shown: ShownCrawl) -> Exports:
-        return await shown.run(self.exporter.remove, shown.directory, await request.body())
-
-    async def download(self, request: Request, shown: ShownCrawl) -> Response:
-        path = await shown.run(self.exporter.file, shown.directory, request.path_params["name"])
-        # Never shown by a browser, whatever a web site wrote into it.
-        return FileResponse(path, media_type="application/octet-stream", filename=path.name)

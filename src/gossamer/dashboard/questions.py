@@ -26,7 +26,7 @@ from gossamer.analysis.replaying import LASTS, ReplayAddresses, ReplayAsked
 from gossamer.analysis.table_answers import CELL, REPORTS, TableAnswer, TableQuestion, table_answer
 from gossamer.dashboard.contract import DashboardPage, PageFunction
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
-from gossamer.dashboard.sites import config_folder, read_kept, write_kept
+from gossamer.dashboard.sites import config_folder, read_form, read_kept, write_kept
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import WorkerFailed, answered
@@ -160,10 +160,7 @@ def names_of_reports(path: Path) -> ReportNames:
 def save_questions(path: Path, body: bytes) -> ReportNames:
     """Keep these questions in the place of those that were kept.
     Raises UsageError: they are none, those that were kept cannot be read, or these cannot be kept."""
-    try:
-        kept = msgspec.json.decode(body, type=KeptQuestions)
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"saved: {error}") from None
+    kept = read_form("saved", body, KeptQuestions)
     read_kept(path, KeptQuestions)  # what cannot be read may hold more than the browser knows
     write_kept(path, kept)
     return names_of_reports(path)

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import http.client
 import os
-import stat
 import time
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -20,6 +19,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
 
+from gossamer.engine.files import NotPrivate, private, replace_private
 from gossamer.values.errors import GossamerError, UsageError
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -38,33 +38,32 @@ def read_kept(path: Path, kind: type[T]) -> T:
     """The value in a file; the value without any choice where there is no file.
     Raises UsageError: the file cannot be read, holds something else, or belongs to another user."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with private(path, closed=0) as file:
+            return msgspec.json.decode(file.read(_MOST), type=kind)
     except FileNotFoundError:
         return kind()
+    except NotPrivate:
+        raise UsageError(f"{path} does not belong to you; remove it") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        with os.fdopen(descriptor, "rb") as file:
-            seen = os.fstat(file.fileno())
-            if seen.st_uid != os.getuid() or not stat.S_ISREG(seen.st_mode):
-                raise UsageError(f"{path} does not belong to you; remove it")
-            return msgspec.json.decode(file.read(_MOST), type=kind)
-    except (OSError, msgspec.MsgspecError) as error:
+    except msgspec.MsgspecError as error:
         raise UsageError(f"{path} is damaged ({error}); mend it or remove it") from None
+
+
+def read_form(name: str, body: bytes, kind: type[T]) -> T:
+    """The value that a browser sends as JSON; `name` is what messages call it. Raises UsageError: it is none."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 def write_kept(path: Path, value: msgspec.Struct) -> None:
     """Put a value in the place of what a file holds, whole or not at all, readable for its owner alone.
     Raises UsageError: it cannot be written."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # of a process with this number that was killed
-            fresh.unlink()
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(value)))
-        fresh.replace(path)
+        replace_private(path, msgspec.json.format(msgspec.json.encode(value)))
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
@@ -106,16 +105,10 @@ def read_layout(folder: Path, key: str) -> Layout:
 
 def write_layout(folder: Path, key: str, body: bytes) -> Layout:
     """Keep a layout, given as JSON. Raises UsageError: it is none, or cannot be kept."""
-    try:
-        layout = msgspec.json.decode(body, type=Layout)
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"layout: {error}") from None
-    path = _file(folder, key)
-    fresh = path.with_suffix(f".{os.getpid()}")
+    layout = read_form("layout", body, Layout)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh.write_bytes(msgspec.json.encode(layout))
-        fresh.replace(path)
+        replace_private(_file(folder, key), msgspec.json.encode(layout))
         _forget(folder)
     except OSError as error:
         raise UsageError(f"the layout cannot be kept in {folder}: {error.strerror}") from None
@@ -198,10 +191,7 @@ def save_sites(path: Path, body: bytes) -> ListedSites:
     Raises:
         UsageError: they are none, two have one name, a folder is none of this user's, or the list cannot be read or written.
     """
-    try:
-        given = msgspec.json.decode(body, type=KeptSites).sites
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"sites: {error}") from None
+    given = read_form("sites", body, KeptSites).sites
     before = read_kept(path, KeptSites).sites
     keys = {one.place: one.key for one in before}
     sites = []

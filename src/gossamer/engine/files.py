@@ -14,9 +14,11 @@ import fcntl
 import os
 import resource
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 # -- files that only grow
 
@@ -121,6 +123,38 @@ class LastWrites:
 
 
 # -- files that are replaced as a whole
+
+
+class NotPrivate(Exception):
+    """Another user owns a file, or may read it."""
+
+
+@contextlib.contextmanager
+def private(path: Path, closed: int = 0o077) -> Iterator[BinaryIO]:
+    """Read a file of this user that has none of the rights in `closed`. Raises OSError, NotPrivate."""
+    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(number, "rb") as file:
+        seen = os.fstat(number)
+        if seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & closed or not stat.S_ISREG(seen.st_mode):
+            raise NotPrivate
+        yield file
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Put data in the place of what a file holds, whole or not at all, readable for its owner alone."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    with contextlib.suppress(FileNotFoundError):  # of a process with this number that was killed
+        fresh.unlink()
+    try:
+        number = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(number)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False) -> None:

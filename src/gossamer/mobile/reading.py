@@ -6,6 +6,7 @@ Place in the flow: the command line reads a file here and gets the value of :mod
 import re
 import tomllib
 import typing
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +58,36 @@ _MISSING = re.compile(r"Object missing required field `(.*)`")
 def read_crawler(path: Path) -> MobileCrawler:
     """The crawler that a file describes, checked. Raises UsageError: the file cannot be read, or describes none; one line with
     the file, the line, the place and the remedy."""
+    return parse_crawler(text_of(path, MAX_FILE, "give the crawler fewer facts"), str(path))
+
+
+def text_of(path: Path, most: int, remedy: str) -> str:
+    """The text of a file of at most so many bytes. Raises UsageError: it cannot be read, is larger, or is no UTF-8."""
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_FILE + 1)
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise UsageError(f"{path}: more than {most} bytes; {remedy}")
+        return written(data)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(data) > MAX_FILE:
-        raise UsageError(f"{path}: more than {MAX_FILE} bytes; give the crawler fewer facts")
-    try:
-        text = written(data)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
-    return parse_crawler(text, str(path))
+
+
+def with_numbers(
+    table: dict[str, Any], units: Mapping[str, str], refusal: Callable[[str, str], Exception]
+) -> dict[str, Any]:
+    """The same with `10m` and `1GB` as numbers."""
+    read = dict(table)
+    for name, unit in units.items():
+        if isinstance(table.get(name), str):
+            try:
+                number = sheet.parse(table[name], unit)
+            except ValueError as error:
+                raise refusal(name, str(error)) from None
+            read[name] = int(number) if unit == "bytes" else number
+    return read
 
 
 def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
@@ -82,28 +101,16 @@ def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
         raise UsageError(f"{source}: not TOML for a crawler: too many brackets within each other") from None
     try:
         facts = _facts(plain.pop("facts", {}))
-        crawler = MobileCrawler(_converted(_with_numbers(plain), MobileProgram, ""), facts)
+        if isinstance(plain.get("limits"), dict):
+            limits = with_numbers(plain["limits"], _UNITS, lambda name, why: CrawlerRefused(f"limits.{name}", why))
+            plain = {**plain, "limits": limits}
+        crawler = MobileCrawler(_converted(plain, MobileProgram, ""), facts)
         check_crawler(crawler)
     except CrawlerRefused as refusal:
         line = line_of(text, refusal.place)
         where = f", line {line}" if line else ""
         raise UsageError(f"{source}{where}: {refusal}") from None
     return crawler
-
-
-def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:
-    limits = plain.get("limits")
-    if not isinstance(limits, dict):
-        return plain
-    read = dict(limits)
-    for name, unit in _UNITS.items():
-        if isinstance(limits.get(name), str):
-            try:
-                number = sheet.parse(limits[name], unit)
-            except ValueError as error:
-                raise CrawlerRefused(f"limits.{name}", str(error)) from None
-            read[name] = int(number) if unit == "bytes" else number
-    return {**plain, "limits": read}
 
 
 def _facts(plain: Any) -> CrawlerFacts:

@@ -18,9 +18,6 @@ from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
-from gossamer.mobile.crawler import CrawlerRefused, check_crawler
-from gossamer.mobile.manager.remote_runtime import checked_runtime_url
-from gossamer.mobile.manager.settling import CrawlersSheet, crawler_for, runtime_key
 from gossamer.mobile.options import MobileOptions
 from gossamer.parsing.filters import by_gate
 from gossamer.values.errors import UsageError
@@ -87,6 +84,9 @@ def wire(builder: Builder) -> None:
 def _links(mobile: MobileOptions) -> dict[str, Any]:
     """The settings of the links: what can never be reached is refused before anything is touched.
     Raises UsageError: an address cannot be used, or its key is not known."""
+    from gossamer.mobile.manager.remote_runtime import checked_runtime_url
+    from gossamer.mobile.manager.settling import runtime_key
+
     keys = str(Path(mobile.runtime_keys).absolute()) if mobile.runtime_keys else ""
     elsewhere = sorted({address for address in _runtimes(mobile.runtime).values() if "://" in address})
     for address in elsewhere:
@@ -131,6 +131,9 @@ def _check(options: CrawlOptions) -> None:
 
 def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]) -> dict[str, Any]:
     """The settings of the manager. Raises UsageError: no crawler can be made of them."""
+    from gossamer.mobile.crawler import CrawlerRefused, check_crawler  # a crawl without crawlers needs none of it
+    from gossamer.mobile.manager.settling import CrawlersSheet, crawler_for
+
     gates = by_gate(options.filter)
     settings: dict[str, Any] = {
         "scope": options.scope,

@@ -7,7 +7,7 @@ a page is fetched, :class:`Beginnings` before anything is.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -258,6 +258,15 @@ class SessionTurns(Protocol):
 
     def take_retired(self) -> Sequence[str]:
         """Sessions that were retired since the last call: their cookies are to be forgotten."""
+        ...
+
+
+@runtime_checkable
+class SessionsTold(Protocol):
+    """A provider that says how its sessions do."""
+
+    def sessions_standing(self, most: int) -> SessionsStanding | None:
+        """Their standing, with the health of at most so many; None where there are none."""
         ...
 
 

@@ -26,7 +26,6 @@ from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.frontier.seams import KnownPages, PageTexts
 from gossamer.recrawl.options import RecrawlOptions
-from gossamer.recrawl.policies import IntervalRules, RevisitSheet
 from gossamer.storage.archive.reading import read_record
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.outcome import Outcome
@@ -75,6 +74,8 @@ def _wired(wiring: Wiring, options: CrawlOptions, told: RecrawlOptions) -> Wirin
     # Levels are importance where the most important page of a host comes first.
     settings["weighs"] = any(plan.use == "priority" for plan in wiring.providers.values())
     if told.interval:
+        from gossamer.recrawl.policies import IntervalRules
+
         try:
             IntervalRules(told.interval)
         except SettingError as error:
@@ -126,6 +127,8 @@ def _time(name: str, told: str) -> float:
 
 
 def _settings(told: RecrawlOptions, policy: ProviderPlan, kept: Any, mean: float | None) -> dict[str, Any]:
+    from gossamer.recrawl.policies import RevisitSheet  # a crawl that does not come back needs none of it
+
     settings: dict[str, Any] = {"is_active": True}
     if mean is not None:
         settings["mean_interval"] = mean

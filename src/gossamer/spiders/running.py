@@ -16,7 +16,16 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.parsing.contract import TOO_MANY_FINDINGS, Ask, Elsewhere, Entered, Grant, Handled, Rulings
+from gossamer.parsing.contract import (
+    TOO_MANY_FINDINGS,
+    Ask,
+    Elsewhere,
+    Entered,
+    Grant,
+    Handled,
+    Rulings,
+    SessionsStanding,
+)
 from gossamer.spiders.handlers import Gathering, HandlerPlan, HandlerTable, TooManyFinds
 from gossamer.spiders.logins import Entrances, LogInTable
 from gossamer.spiders.sessions import NO_SESSIONS, SessionPool
@@ -104,6 +113,10 @@ class SpiderHandlers(Provider[SpiderSheet]):
         await self._entrances.enter(url, ask, entered, grant, session)
 
     # -- who asks
+
+    def sessions_standing(self, most: int) -> SessionsStanding | None:
+        pool = self.pool
+        return SessionsStanding(pool.count, pool.retired, pool.most, pool.health(most)) if pool.count else None
 
     def session_for(self, task: Task) -> str:
         return self.pool.session_for(task)

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -39,21 +39,8 @@ from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
 from gossamer.values.visit import Response
 
-
-class RuntimeLinks(Protocol):
-    """Gives the link to a runtime."""
-
-    def link(self, address: str, host: str) -> RuntimeLink:
-        """The link to the runtime at an address; `host` is one that it is asked for.
-        Raises UsageError: there can be no runtime."""
-        ...
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """A link that holds something."""
-
-    async def close(self) -> None: ...
+if TYPE_CHECKING:
+    from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 
 
 class RuntimesSheet(Sheet, frozen=True):
@@ -73,11 +60,11 @@ class RuntimesSheet(Sheet, frozen=True):
 
 
 class ConfiguredRuntimes(Provider[RuntimesSheet]):
-    """Opens each link to a runtime when it is first needed. Contract: `RuntimeLinks`."""
+    """Opens each link to a runtime when it is first needed."""
 
     def __init__(self, sheet: RuntimesSheet | None = None) -> None:
         super().__init__(sheet)
-        self._links: dict[str, RuntimeLink] = {}
+        self._links: dict[str, HomeRuntime | RemoteRuntime] = {}
         self._closing: list[Callable[[], object]] = []
 
     async def start(self) -> None:
@@ -87,6 +74,7 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
             self.link(address, "")
 
     def link(self, address: str, host: str) -> RuntimeLink:
+        """The link to the runtime at an address; `host` is one that it is asked for. Raises UsageError: there can be none."""
         if "://" in address:
             if address not in self._links:
                 self._links[address] = self._elsewhere(address)
@@ -97,13 +85,13 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
             self._links[name] = self._at_home(address, host)
         return self._links[name]
 
-    def _elsewhere(self, address: str) -> RuntimeLink:
+    def _elsewhere(self, address: str) -> "RemoteRuntime":
         from gossamer.mobile.manager.remote_runtime import RemoteRuntime  # a crawl over folders needs no client
 
         known = runtime_key(address, self.sheet.keys)
         return RemoteRuntime(address, known.key, known.pin)
 
-    def _at_home(self, folder: str, host: str) -> RuntimeLink:
+    def _at_home(self, folder: str, host: str) -> "HomeRuntime":
         if not Path(folder).is_dir():
             raise UsageError(
                 f"--runtime {host}={folder}: no such folder; name the root of the site's files, or https://ADDRESS"
@@ -116,8 +104,7 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
     async def stop(self) -> None:
         """End the crawlers that run here, and give back what they read."""
         for link in self._links.values():
-            if isinstance(link, Closable):
-                await link.close()
+            await link.close()
         for close in self._closing:
             close()
 

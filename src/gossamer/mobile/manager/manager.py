@@ -35,7 +35,7 @@ from gossamer.mobile.manager.away import (
     visits_of,
 )
 from gossamer.mobile.manager.lent import CrawlerBook, CrawlerRecord, LentUrls
-from gossamer.mobile.manager.links import RuntimeLinks
+from gossamer.mobile.manager.links import ConfiguredRuntimes
 from gossamer.mobile.manager.settling import CrawlersSheet, External, Settling, crawler_for
 from gossamer.mobile.wire import from_bytes, to_bytes
 from gossamer.storage.ledger.contract import Ledger
@@ -60,7 +60,7 @@ class Crawlers(Producer[CrawlersSheet]):
 
     outbox: Out[Visit]
     lent: Uses[LentUrls]
-    links: Uses[RuntimeLinks]
+    links: Uses[ConfiguredRuntimes]
     ledger: Uses[Ledger]
     flights: Uses[Flights]
     seen: Uses[SeenSet]

@@ -16,7 +16,6 @@ import msgspec
 import pycurl
 
 from gossamer.mobile.contract import (
-    IDENTITY_PATTERN,
     MAX_CRAWLER,
     MAX_FRAME,
     MAX_WAIT,
@@ -26,6 +25,7 @@ from gossamer.mobile.contract import (
     RuntimeRefused,
     RuntimeUnavailable,
 )
+from gossamer.mobile.wire import checked_identity
 from gossamer.values.errors import UsageError
 
 #: Seconds until a connection stands.
@@ -40,7 +40,6 @@ _MAX_WORDS = 500
 
 _PIN = "sha256//"
 _KEY = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
-_IDENTITY = re.compile(IDENTITY_PATTERN)
 
 _LATER = (408, 425, 429)
 #: libcurl's `CURLE_WEIRD_SERVER_REPLY`, which pycurl has no name for: the answer is no HTTP.
@@ -83,20 +82,22 @@ class RemoteRuntime:
             raise RuntimeRefused(
                 "too_large", f"the crawler has {len(crawler)} bytes; at most {MAX_CRAWLER} are accepted"
             )
-        return _read((await self._asked("PUT", _crawler(identity), body=crawler))[1], CrawlerStanding)
+        return _read(
+            (await self._asked("PUT", f"/v1/crawlers/{checked_identity(identity)}", body=crawler))[1], CrawlerStanding
+        )
 
     async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
         wait = min(max(0.0, wait), MAX_WAIT)
-        path = f"{_crawler(identity)}/batches/{sequence:d}?wait={wait:g}"
+        path = f"/v1/crawlers/{checked_identity(identity)}/batches/{sequence:d}?wait={wait:g}"
         status, data = await self._asked("GET", path, wait=wait, most=MAX_FRAME)
         return data if status == 200 else _read(data, CrawlerStanding)
 
     async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
-        path = f"{_crawler(identity)}/batches/{sequence:d}"
+        path = f"/v1/crawlers/{checked_identity(identity)}/batches/{sequence:d}"
         return _read((await self._asked("DELETE", path))[1], CrawlerStanding)
 
     async def cancel(self, identity: str) -> CrawlerStanding:
-        return _read((await self._asked("DELETE", _crawler(identity)))[1], CrawlerStanding)
+        return _read((await self._asked("DELETE", f"/v1/crawlers/{checked_identity(identity)}"))[1], CrawlerStanding)
 
     async def close(self) -> None:
         """Close its connections. Safe to call twice."""
@@ -188,12 +189,6 @@ def _is_pin(pin: str) -> bool:
         return pin.startswith(_PIN) and len(base64.b64decode(pin.removeprefix(_PIN), validate=True)) == 32
     except binascii.Error:
         return False
-
-
-def _crawler(identity: str) -> str:
-    if _IDENTITY.match(identity) is None:
-        raise RuntimeRefused("invalid", f"{identity[:80]!r} is not the identity of a crawler")
-    return f"/v1/crawlers/{identity}"
 
 
 def _read(data: bytes, kind: type[Told]) -> Told:

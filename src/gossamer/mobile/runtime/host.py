@@ -7,7 +7,6 @@ Place in the flow: senders reach it by :meth:`RuntimeHost.link`, each by a link 
 
 import asyncio
 import hashlib
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,7 @@ from gossamer.mobile.contract import (
 )
 from gossamer.mobile.crawler import VERSIONS
 from gossamer.mobile.judging import Installed
-from gossamer.mobile.runtime.journey import HostedJourney
+from gossamer.mobile.runtime.journey import HostedJourney, ResultShelf
 from gossamer.mobile.runtime.store import Diary, JourneyNote, folder_of, kept_journeys
 from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.gate import GatedPages
@@ -40,27 +39,6 @@ _LOOK = 1.0
 
 #: Seconds beyond its time that a crawler has to come to its end: it is refused everything, and may still sum up.
 GRACE = 30.0
-
-#: Bytes that stay free on the disk whatever the sheet allows: the site's own programs need some.
-FREE_DISK = 256 << 20
-
-
-class ResultShelf:
-    """Room for all results together. Contract: `journey.Shelf`."""
-
-    def __init__(self, folder: Path, most: int, floor: int = FREE_DISK) -> None:
-        self._folder = folder
-        self._most = most
-        self._floor = floor
-        self.kept = 0
-        """Bytes."""
-
-    def has_room(self, length: int) -> bool:
-        disk = os.statvfs(self._folder)
-        return self.kept + length <= self._most and disk.f_bavail * disk.f_frsize >= self._floor + length
-
-    def changed(self, length: int) -> None:
-        self.kept += length
 
 
 class RuntimeHost:

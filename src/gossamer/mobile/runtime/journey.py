@@ -6,10 +6,11 @@ runs again from its beginning, and each batch that was made before has to come a
 """
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from pathlib import Path
 
 import msgspec
 
@@ -31,16 +32,26 @@ _LOOK = 0.5
 _NOTICE = 64
 
 
-class Shelf(Protocol):
-    """Room for results, of all crawlers together."""
+#: Bytes that stay free on the disk whatever the sheet allows: the site's own programs need some.
+FREE_DISK = 256 << 20
+
+
+class ResultShelf:
+    """Room for all results together."""
+
+    def __init__(self, folder: Path, most: int, floor: int = FREE_DISK) -> None:
+        self._folder = folder
+        self._most = most
+        self._floor = floor
+        self.kept = 0
+        """Bytes."""
 
     def has_room(self, length: int) -> bool:
-        """Whether a frame of this many bytes can be kept now."""
-        ...
+        disk = os.statvfs(self._folder)
+        return self.kept + length <= self._most and disk.f_bavail * disk.f_frsize >= self._floor + length
 
     def changed(self, length: int) -> None:
-        """So many bytes more, or less, are kept."""
-        ...
+        self.kept += length
 
 
 class JourneyStopped(Exception):
@@ -51,7 +62,7 @@ class HostedJourney:
     """One crawler. Its methods may be called by any thread; those that touch the disk say so."""
 
     def __init__(
-        self, folder: JourneyFolder, note: JourneyNote, shelf: Shelf, most_kept: int, notify: Callable[[], None]
+        self, folder: JourneyFolder, note: JourneyNote, shelf: ResultShelf, most_kept: int, notify: Callable[[], None]
     ) -> None:
         """Take it up.
 

@@ -14,7 +14,6 @@ import hmac
 import os
 import re
 import secrets
-import stat
 from pathlib import Path
 
 import msgspec
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from gossamer.engine.files import NotPrivate, private, replace_private
 from gossamer.values.errors import UsageError
 
 # The runtime's own key and certificate.
@@ -46,14 +46,11 @@ def own_certificate(folder: Path) -> OwnCertificate:
     try:
         if not path.exists():
             _make(path)
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as file:
-            seen = os.fstat(number)
-            if seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
-                raise UsageError(
-                    f"{path} holds the runtime's key, and others can read it; remove it, and tell senders the new one"
-                )
+        with private(path) as file:
             certificate = x509.load_pem_x509_certificate(file.read(1 << 20))
+    except NotPrivate:
+        told = "holds the runtime's key, and others can read it; remove it, and tell senders the new one"
+        raise UsageError(f"{path} {told}") from None
     except OSError as error:
         raise UsageError(f"the key of the runtime cannot be kept in {path}: {error.strerror}") from None
     except ValueError:
@@ -82,14 +79,8 @@ def _make(path: Path) -> None:
         .not_valid_after(now + datetime.timedelta(days=365 * _YEARS))
         .sign(key, hashes.SHA256())
     )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    number = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(number, "wb") as file:
-        file.write(certificate.public_bytes(serialization.Encoding.PEM) + private)
-    fresh.replace(path)
+    own = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    replace_private(path, certificate.public_bytes(serialization.Encoding.PEM) + own)
 
 
 #: Random bytes of a key: it is no password, so that a plain hash of it cannot be turned back.
@@ -154,34 +145,24 @@ class Senders:
 
     def _refresh(self) -> None:
         try:
-            number = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with private(self._path) as file:
+                seen = os.fstat(file.fileno())
+                if (now := (seen.st_mtime_ns, seen.st_size, seen.st_ino)) != self._read:
+                    self._known, self._read = msgspec.json.decode(file.read(_MOST), type=SendersFile), now
         except FileNotFoundError:
             self._known, self._read = SendersFile(), (0, 0, 0)
-            return
+        except NotPrivate:
+            told = "says who may send, and others can change or read it; chmod 600 it"
+            raise UsageError(f"{self._path} {told}") from None
         except OSError as error:
             raise UsageError(f"{self._path} cannot be read: {error.strerror}") from None
-        with os.fdopen(number, "rb") as file:
-            seen = os.fstat(number)
-            if (now := (seen.st_mtime_ns, seen.st_size, seen.st_ino)) == self._read:
-                return
-            if seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077 or not stat.S_ISREG(seen.st_mode):
-                raise UsageError(f"{self._path} says who may send, and others can change or read it; chmod 600 it")
-            try:
-                self._known = msgspec.json.decode(file.read(_MOST), type=SendersFile)
-            except msgspec.MsgspecError as error:
-                raise UsageError(f"{self._path} cannot be read: {error}; remove it, and admit senders again") from None
-            self._read = now
+        except msgspec.MsgspecError as error:
+            raise UsageError(f"{self._path} cannot be read: {error}; remove it, and admit senders again") from None
 
     def _write(self, senders: dict[str, str]) -> None:
-        fresh = self._path.with_name(f"{_SENDERS_FILE}.{os.getpid()}")
         try:
-            number = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(number, "wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(SendersFile(senders))))
-                os.fsync(number)
-            fresh.replace(self._path)
+            replace_private(self._path, msgspec.json.format(msgspec.json.encode(SendersFile(senders))))
         except OSError as error:
-            fresh.unlink(missing_ok=True)
             raise UsageError(f"{self._path} cannot be written: {error.strerror}") from None
 
 

@@ -8,15 +8,15 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from gossamer.engine import sheet as quantities
-from gossamer.engine.sheet import nearest, written
+from gossamer.engine.sheet import nearest
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError
+from gossamer.mobile.reading import text_of, with_numbers
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical, endpoint_of, scheme_of, site_of
 
@@ -140,7 +140,11 @@ def read_sheet(path: Path | None, serve: Sequence[str] = ()) -> OwnerSheet:
     Raises:
         UsageError: something cannot be read, or nothing is served; one line.
     """
-    sheet = OwnerSheet() if path is None else parse_sheet(_text(path), str(path))
+    sheet = (
+        OwnerSheet()
+        if path is None
+        else parse_sheet(text_of(path, _MAX_FILE, "serve fewer hosts with one runtime"), str(path))
+    )
     given: dict[str, str] = {}
     for entry in serve:
         name, sign, place = entry.partition("=")
@@ -163,40 +167,14 @@ def parse_sheet(text: str, source: str = "runtime.toml") -> OwnerSheet:
         plain = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{source}: not TOML: {error}") from None
+    plain = with_numbers(plain, _UNITS, lambda name, why: UsageError(f"{source}: {name}: {why}"))
+    if isinstance(limits := plain.get("limits"), dict):
+        plain["limits"] = with_numbers(limits, _UNITS, lambda name, why: UsageError(f"{source}: limits.{name}: {why}"))
     try:
-        sheet: OwnerSheet = msgspec.convert(_with_numbers(plain, source), OwnerSheet)
+        sheet: OwnerSheet = msgspec.convert(plain, OwnerSheet)
     except (msgspec.ValidationError, RecursionError) as error:
         raise UsageError(f"{source}: {_told(str(error))}") from None
     return sheet
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(data) > _MAX_FILE:
-        raise UsageError(f"{path}: more than {_MAX_FILE} bytes; serve fewer hosts with one runtime")
-    try:
-        return written(data)
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
-
-
-def _with_numbers(plain: dict[str, Any], source: str) -> dict[str, Any]:
-    read = dict(plain)
-    if isinstance(plain.get("limits"), dict):
-        read["limits"] = dict(plain["limits"])
-    for table, prefix in ((read, ""), (read.get("limits"), "limits.")):
-        for name, unit in _UNITS.items():
-            if isinstance(table, dict) and isinstance(table.get(name), str):
-                try:
-                    number = quantities.parse(table[name], unit)
-                except ValueError as error:
-                    raise UsageError(f"{source}: {prefix}{name}: {error}") from None
-                table[name] = int(number) if unit == "bytes" else number
-    return read
 
 
 def _told(message: str) -> str:

@@ -183,19 +183,12 @@ class GraphFeed:
         self._notes().keep(self.table, batch.mark, {graph.url: graph.visit for graph in newer})
 
 
-class GoneFeed:
+class GoneFeed(GraphFeed):
     """Drops the graphs of pages whose latest visit found nothing. Contract: `feeding.FeedConsumer`."""
 
     table = "pages"
-    columns: tuple[str, ...] = ("url", "outcome", "change", "visit")
+    columns = ("url", "outcome", "change", "visit")
     rows_at_once = PAGES_AT_ONCE
-
-    def __init__(self, notes: Callable[[], GraphNotes], store: GraphStore) -> None:
-        self._notes = notes
-        self._store = store
-
-    def mark(self) -> FeedMark:
-        return self._notes().mark(self.table)
 
     def rebuild(self, generation: int) -> None:
         """See the contract. What rows took away is not brought back: those of `triples` come again where that is right."""
