@@ -187,7 +187,7 @@ class GoneFeed(GraphFeed):
     """Drops the graphs of pages whose latest visit found nothing. Contract: `feeding.FeedConsumer`."""
 
     table = "pages"
-    columns = ("url", "outcome", "change", "visit")
+    columns: tuple[str, ...] = ("url", "outcome", "change", "visit")
     rows_at_once = PAGES_AT_ONCE
 
     def rebuild(self, generation: int) -> None:
