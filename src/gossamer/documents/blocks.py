@@ -15,46 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gossamer.documents.advertisements import advertisements, end_of_advertisement
-
-# What a tag does to the text around it. Kinds from _HIDES on are elements whose content is no prose, one kind for each name.
-_ENDS, _INLINE, _CODE, _LINK, _COMMENT, _HIDES = range(6)
-
-#: Every tag that is not named here ends a block.
-_INLINE_TAGS = (
-    "abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q rp rt ruby s small span strike strong sub sup "
-    "time u var wbr"
-)
-
-#: Words in these count as words in links do, where a part alone is judged.
-_CODE_TAGS = "code samp kbd tt"
-
-# Elements without prose, to the next end tag of their name: an element that nests in itself shows its end, which does not
-# matter, and one that is never closed is kept, which is the safer error. `form` is not here: it holds whole pages.
-_HIDDEN_TAGS = (
-    "script style textarea title xmp iframe noembed noframes noscript template svg math object video audio canvas pre nav "
-    "footer aside button select menu dialog"
-)
-_HIDDEN_NAMES = tuple(_HIDDEN_TAGS.split())
-
-#: Those of them that hold words for readers all the same: menus, footers, code.
-WORDED = frozenset(
-    _HIDES + _HIDDEN_NAMES.index(name)
-    for name in ["pre", "nav", "footer", "aside", "button", "select", "menu", "dialog"]
-)
-
-#: The kind of preformatted text, which is code or an author's.
-PRE = _HIDES + _HIDDEN_NAMES.index("pre")
+from gossamer.documents.tag_names import BARE, CODE, COMMENT, ENDS, HIDDEN_NAMES, HIDES, INLINE, KINDS, LINK, NAME_BYTES
 
 #: Among the kinds that are kept like any other: elements that call themselves advertisements.
 ADVERTISEMENTS = b""
 
-#: Bytes of a name that are looked at, as one number; no name of the lists is longer.
-_NAME = 8
-
 # For each byte of such a number: the bit that makes capitals small, and the bit that letters have, and white space, `/`, `>`
 # and digits have not.
 # As arrays, which NumPy takes at once: numbers of Python are read anew with every operation.
-_SMALL, _LETTER = (np.array(int.from_bytes(bytes([bit]) * _NAME, "little"), np.uint64) for bit in (0x20, 0x40))
+_SMALL, _LETTER = (np.array(int.from_bytes(bytes([bit]) * NAME_BYTES, "little"), np.uint64) for bit in (0x20, 0x40))
 _LETTER_BIT, _ONE = np.array(6, np.uint64), np.array(1, np.uint64)
 
 _COMMENT_BEGINS = int.from_bytes(b"!--", "little")
@@ -89,7 +58,7 @@ _NAME_ENDS = b"\t\n\f\r />"
 BETWEEN = b"\0"
 
 #: What stands before the first tag belongs to one, too; and one that ends nothing stands behind the last.
-_FIRST, _LAST = b"<p>", b"<" + bytes(2 * _NAME)
+_FIRST, _LAST = b"<p>", b"<" + bytes(2 * NAME_BYTES)
 
 
 def _shape(code: int) -> int:
@@ -108,11 +77,6 @@ def _shape(code: int) -> int:
 #: Whether a tag begins where such a byte stands behind `<`; NUL does behind the last one.
 _BEGINS = np.array([(chr(code).isalpha() and code < 0x80) or code in b"/!?\0" for code in range(256)])
 
-#: Multiplier and size of the tables: no two of the names above get the same slot.
-_SPREAD = np.array(0x612E7696A6CECC1B, np.uint64)
-_SLOT_BITS = 10
-_SLOTS, _HIGH = 1 << _SLOT_BITS, np.array(64 - _SLOT_BITS, np.uint64)
-
 
 def _unspaced_pairs() -> Any:
     """Whether a character of such a script begins with two bytes, by these less 0xE000."""
@@ -122,33 +86,6 @@ def _unspaced_pairs() -> Any:
     return pairs
 
 
-def as_number(name: str) -> int:
-    """A name as tags of a part have it: its first eight letters."""
-    return int.from_bytes(name.encode().ljust(_NAME, b"\0"), "little")
-
-
-def _kinds() -> tuple[Any, Any]:
-    """Names as numbers and their kinds, each at its :func:`_slots`: one table look-up a tag."""
-    kinds = dict.fromkeys(map(as_number, _INLINE_TAGS.split()), _INLINE)
-    kinds |= dict.fromkeys(map(as_number, _CODE_TAGS.split()), _CODE) | {as_number("a"): _LINK}
-    kinds |= {as_number(name): _HIDES + place for place, name in enumerate(_HIDDEN_NAMES)}
-    names, found = np.zeros(_SLOTS, dtype=np.uint64), np.zeros(_SLOTS, dtype=np.uint8)
-    every = np.array(list(kinds), dtype=np.uint64)
-    slots = _slots(every)
-    if len(set(slots.tolist())) < len(kinds):
-        raise RuntimeError(
-            "two names of tags share a slot of the table: choose another odd _SPREAD in gossamer.documents.blocks"
-        )
-    names[slots], found[slots] = every, list(kinds.values())
-    return names, found
-
-
-def _slots(names: Any) -> Any:
-    """Places of names in the tables: the high bits of a product (D. Knuth, TAOCP 3, section 6.4)."""
-    return (names * _SPREAD >> _HIGH).view(np.int64)
-
-
-_NAMES, _KINDS = _kinds()
 _SHAPES = bytes(map(_shape, range(256)))
 # Words consist of these: bytes that begin one, and those of all characters beyond ASCII.
 _SPOKEN = bytes(_shape(code) == 3 or code >= 0x80 for code in range(256))
@@ -210,7 +147,7 @@ class Part:
         if hidden:
             self.behind = max(end, *(until for _, _, until in hidden))
             hides = _hide(tags, np.array(hidden), offset)
-        heads = ((tags.kinds == _ENDS) | (tags.kinds >= _COMMENT)).nonzero()[0]
+        heads = ((tags.kinds == ENDS) | (tags.kinds >= COMMENT)).nonzero()[0]
         lengths = np.empty_like(heads)
         np.subtract(heads[1:], heads[:-1], lengths[:-1])
         lengths[-1] = len(tags.kinds) - heads[-1]
@@ -225,7 +162,7 @@ class Part:
         Args:
             kept: which of them, by their words, and by those of these that stand in links or code.
         """
-        total, bare = self._counts((self._tags.kinds == _CODE) | (self._tags.kinds == _LINK))
+        total, bare = self._counts((self._tags.kinds == CODE) | (self._tags.kinds == LINK))
         some = total.nonzero()[0]
         return self.texts(some[kept(total[some].tolist(), bare[some].tolist())])
 
@@ -247,36 +184,30 @@ class Part:
     def blocks(self) -> Blocks:
         """All blocks, empty ones among them: for each the tag before it, its words, and those of them in links."""
         tags, heads = self._tags, self._heads
-        words, linked = self._counts(tags.kinds == _LINK)
+        words, linked = self._counts(tags.kinds == LINK)
         places = tags.places[heads] + self._offset
         places[0] = max(places[0], 0)
         names = np.where(self._hides, 0, tags.names)[heads]
         return Blocks(names, tags.closing[heads], places, words, linked)
 
     def fragments(self, shown: Any, tagged: Any) -> bytes:
-        """Markup: of some blocks all, without elements that hold no prose; of others the tag before them.
+        """Markup: of some blocks all, without elements that hold no prose and tags that say nothing; of others the tag before them.
 
         Args:
             shown: of each block whether all of it is wanted.
             tagged: of each block whether the tag before it is.
         """
-        tags = self._tags
+        tags, shift = self._tags, self._offset
         every, tag_alone = np.repeat(shown, self._lengths), np.zeros(len(tags.kinds), dtype=bool)
         tag_alone[self._heads[tagged & ~shown]] = True
-        starts = np.where(self._hides, tags.starts, tags.places)
+        starts = np.where(self._hides | BARE.has(tags.names), tags.starts, tags.places)
         ends = np.where(every, tags.ends, np.where(tag_alone & ~self._hides, tags.starts, starts))
-        markup, shift = self._markup, self._offset
-        found = []
-        last = None
-        for start, end in zip((starts + shift).tolist(), (ends + shift).tolist(), strict=True):
-            if start >= end or start < 0:
-                continue
-            if last is not None and found[-1][1] == start:
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((start, end))
-            last = end
-        return b"".join(markup[start:end] for start, end in found)
+        some = (starts < ends) & (starts + shift >= 0)
+        starts, ends = starts[some] + shift, ends[some] + shift
+        apart = starts[1:] != ends[:-1]
+        edge = np.ones(min(1, len(starts)), dtype=bool)
+        pieces = zip(starts[np.append(edge, apart)].tolist(), ends[np.append(apart, edge)].tolist(), strict=True)
+        return b"".join([self._markup[start:end] for start, end in pieces])
 
     def all_words(self) -> bytes:
         """The texts of all blocks in which a letter, a digit or another sign of a word stands."""
@@ -341,8 +272,7 @@ def _tags(data: bytes, length: int) -> _Tags:
     # One bit for each byte that is no letter; below the lowest of them stands the name.
     ended = (~name & _LETTER) >> _LETTER_BIT
     name &= (ended - _ONE) & ~ended
-    slots = _slots(name)
-    kinds = _KINDS.take(slots) * (_NAMES.take(slots) == name)
+    kinds = KINDS.of(name)
     nameless = (name == 0).nonzero()[0]
     if len(nameless):
         what = numbers[places[nameless]]
@@ -350,7 +280,7 @@ def _tags(data: bytes, length: int) -> _Tags:
         # One that the next `>` ends does no more than end a block.
         behind = starts[comments]
         is_over = (codes[behind - 3] == ord("-")) & (codes[behind - 2] == ord("-")) & (codes[behind - 1] == ord(">"))
-        kinds[comments[~is_over]] = _COMMENT
+        kinds[comments[~is_over]] = COMMENT
         none = nameless[(what & 0xFF != ord("!")) & (what & 0xFF != ord("?"))]
         if len(none):
             places, name, kinds, closing, starts = (
@@ -386,7 +316,7 @@ def _hidden(
     tags: _Tags, data: bytes, markup: bytes, offset: int, unclosed: set[int | bytes]
 ) -> Iterator[tuple[int, int, int]]:
     """Comments and elements without prose: the first tag, the last, and where in the page the prose goes on behind that."""
-    some = (tags.kinds >= _COMMENT).nonzero()[0]
+    some = (tags.kinds >= COMMENT).nonzero()[0]
     at: list[int] = some.tolist()
     kinds: list[int] = tags.kinds[some].tolist()
     closing: list[bool] = tags.closing[some].tolist()
@@ -398,8 +328,8 @@ def _hidden(
             continue
         inside = int(tags.places[at[one]])
         place = offset + inside
-        if kind != _COMMENT:
-            if data[inside + 1 + len(_HIDDEN_NAMES[kind - _HIDES])] not in _NAME_ENDS:
+        if kind != COMMENT:
+            if data[inside + 1 + len(HIDDEN_NAMES[kind - HIDES])] not in _NAME_ENDS:
                 continue
             other = next((other for other in range(next_one, len(at)) if closing[other] and kinds[other] == kind), None)
             if other is not None:
@@ -453,11 +383,11 @@ def _hide(tags: _Tags, hidden: Any, offset: int) -> Any:
     np.subtract.at(edges, last, 1)  # some end together
     inside = edges.cumsum()[:-2].astype(bool)
     tags.starts[inside] = tags.ends[inside]
-    tags.kinds[inside] = _INLINE
-    tags.kinds[first] = _ENDS
+    tags.kinds[inside] = INLINE
+    tags.kinds[first] = ENDS
     within = last < len(tags.kinds)
     last = last[within]
-    tags.kinds[last] = _ENDS
+    tags.kinds[last] = ENDS
     tags.starts[last] = np.maximum(tags.starts[last], until[within] - offset)
     inside[last] = True
     return inside
@@ -465,9 +395,9 @@ def _hide(tags: _Tags, hidden: Any, offset: int) -> Any:
 
 def _end_of(kind: int, markup: bytes, place: int) -> int:
     """The place where prose goes on behind the thing at `place`; -1 if nowhere."""
-    if kind == _COMMENT:
+    if kind == COMMENT:
         end = markup.find(b"-->", place + 2)
         return end + 3 if end >= 0 else end
-    tag = f"</{_HIDDEN_NAMES[kind - _HIDES]}".encode()
+    tag = f"</{HIDDEN_NAMES[kind - HIDES]}".encode()
     end = markup.find(tag, place)
     return end if end >= 0 else markup.find(tag.upper(), place)

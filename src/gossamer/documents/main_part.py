@@ -14,15 +14,16 @@ Promises: a function of the page alone; linear, whatever the page holds; after :
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gossamer.documents.blocks import PRE, Blocks, Part, as_number
+from gossamer.documents.blocks import Blocks, Part
 from gossamer.documents.boilerplate_names import TAG_BYTES, SaidNames, names_of
+from gossamer.documents.tag_names import PRE, NameSet, as_number
 from gossamer.documents.text import kept_as_prose
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
@@ -56,7 +57,7 @@ def _numbers(names: str) -> frozenset[int]:
 
 
 # Tags that begin no element: those that hold nothing, paragraphs and headings, and what is not there (a comment's name is 0).
-_NONE = {0} | _numbers("p br hr img input link meta wbr source area col param embed track base dt html body head path")
+_NONE = NameSet("p br hr img input link meta wbr source area col param embed track base dt html body head path", 0)
 # Elements that end where another begins, if it is the innermost one.
 _ENDED_BY = {
     as_number(name): _numbers(ended)
@@ -65,25 +66,23 @@ _ENDED_BY = {
     }.items()
 }  # fmt: skip
 # Elements whose names are asked for.
-_NAMED = _numbers("div section ul ol table td form article header dl aside main figure figcaption")
+_NAMED = NameSet("div section ul ol table td form article header dl aside main figure")
 # Elements that are never dropped for their names.
 _SAFE = _numbers("article main td")
 # Parts of a content: the best element is one around these.
-_INNER = _numbers("tbody tr table ul ol dl li dd blockquote")
+_INNER = _numbers("tbody tr table ul ol dl li dd")
 # Elements that stay though they consist of links, if what is around them stays; and those whose blocks do.
-_ROWS, _CELLS = (
-    np.array(sorted(_numbers(names)), np.uint64) for names in ("tbody tr td th li dd dt dl h", "td th li dd dt")
-)
+_ROWS, _CELLS = NameSet("tbody tr td th li dd dt dl h"), NameSet("td th li dd dt")
 _HEADING = as_number("h")  # a name ends before a digit
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
-_COLUMNS = np.array(sorted(_numbers("td th")), np.uint64)
-_ARTICLE, _MAIN, _PRE, _IMAGE = map(as_number, ("article", "main", "pre", "img"))
+_COLUMNS = NameSet("td th")
+_ARTICLE, _MAIN, _PRE, _IMAGE, _TERMS = map(as_number, ("article", "main", "pre", "img", "dl"))
 #: Points that elements have by their kind, as Readability has them.
 _POINTS = {
     as_number(name): points
     for name, points in {
-        "article": 8.0, "div": 5.0, "main": 5.0, "pre": 3.0, "td": 3.0, "blockquote": 3.0, "ol": -3.0, "ul": -3.0, "dl": -3.0,
+        "article": 8.0, "div": 5.0, "main": 5.0, "pre": 3.0, "td": 3.0, "ol": -3.0, "ul": -3.0, "dl": -3.0,
         "dd": -3.0, "li": -3.0, "form": -3.0, "th": -5.0, "header": -5.0,
     }.items()
 }  # fmt: skip
@@ -124,7 +123,7 @@ class MainPart:
         self._ends = np.cumsum([0, *(len(blocks.words) for blocks in every)]).tolist()
         columns = zip(*every, strict=True) if every else [[np.zeros(0, np.int64)]] * len(Blocks._fields)
         self._blocks = Blocks(*map(np.concatenate, columns))
-        self._elements = _elements(self._blocks.names.tolist(), self._blocks.closing.tolist())
+        self._elements = _elements(self._blocks.names, self._blocks.closing)
         self.shown = np.zeros(len(self._blocks.words), dtype=bool)
         """Which blocks belong to it, code among them."""
         self.range = (0, len(self._blocks.words))
@@ -159,13 +158,15 @@ class MainPart:
             return
         elements = self._elements
         some = _sums(self.shown, elements) > 0
-        some |= np.isin(elements.names, _COLUMNS) & some[elements.parents]
+        some |= _COLUMNS.has(elements.names) & some[elements.parents]
         tagged = np.zeros(len(self.shown) + 1, dtype=bool)
         tagged[elements.starts[some]] = tagged[elements.ends[some]] = True
-        tagged[:-1] |= (self._blocks.names == _IMAGE) & some[elements.owners]
+        images = (self._blocks.names == _IMAGE) & some[elements.owners]
+        tagged[:-1] |= images
         tagged[: self.range[0]] = tagged[self.range[1] :] = False
+        shown = self.shown | (images & tagged[:-1] & (self._blocks.words == 0))  # links end behind them
         for part, (start, end) in zip(self.parts, pairwise(self._ends), strict=True):
-            yield part.fragments(self.shown[start:end], tagged[start:end])
+            yield part.fragments(shown[start:end], tagged[start:end])
 
     def _tag(self, element: int) -> bytes:
         place = int(self._blocks.places[self._elements.starts[element]])
@@ -206,15 +207,26 @@ class MainPart:
         is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
         if main and not self.is_article and (is_content or self._is_landmark(main)):
             return
-        of_links = (density > _LINKED) & (starts > first) & (ends <= last) & (total > 0) & ~np.isin(names, _ROWS)
+        of_links = (density > _LINKED) & (starts > first) & (ends <= last) & (total > 0) & ~self._rows(total)
         self.shown &= ~_covered(elements, of_links)
-        linking = self.shown & (share > _MOSTLY_LINKS) & ~np.isin(names[elements.owners], _CELLS)
+        linking = self.shown & (share > _MOSTLY_LINKS) & ~_CELLS.has(names[elements.owners])
         for block in (linking & (self._blocks.names == _HEADING)).nonzero()[0].tolist():
             linking[block] = not self._links_to_itself(block)
         self.shown &= ~linking
         if not main:  # all of the page is as good as any part of it
             some = words.nonzero()[0]
             self.shown[some] &= np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
+
+    def _rows(self, total: Any) -> Any:
+        """Elements that stay though they consist of links: rows, cells, and what holds nothing but a list of terms."""
+        names, parents = self._elements.names, self._elements.parents
+        rows = _ROWS.has(names)
+        for element in (names == _TERMS).nonzero()[0].tolist():
+            at = int(parents[element])
+            while at and not rows[at] and total[at] == total[element]:
+                rows[at] = True
+                at = int(parents[at])
+        return rows
 
     def _is_landmark(self, element: int) -> bool:
         return bool(self._elements.names[element] == _MAIN) or names_of(self._tag(element)).is_landmark
@@ -229,16 +241,16 @@ class MainPart:
         names = self._elements.names.tolist()
         weights = np.array([_POINTS.get(name, 0.0) for name in names])
         dropped = np.zeros(len(names), dtype=bool)
-        for element in total.nonzero()[0].tolist():
-            name = names[element]
-            if element and name in _NAMED:
-                tag = self._tag(element)
-                if b"=" in tag or b"hidden" in tag:
-                    said = names_of(tag)
-                    weights[element] += said.weight
-                    if said.is_beside and name not in _SAFE:
-                        most = _TOO_MUCH_HIDDEN if said.is_hidden else _TOO_MUCH
-                        dropped[element] = total[element] < most * total[0]
+        some = (total > 0) & _NAMED.has(self._elements.names)
+        some[0] = False
+        for element in some.nonzero()[0].tolist():
+            tag = self._tag(element)
+            if b"=" in tag or b"hidden" in tag:
+                said = names_of(tag)
+                weights[element] += said.weight
+                if said.is_beside and names[element] not in _SAFE:
+                    most = _TOO_MUCH_HIDDEN if said.is_hidden else _TOO_MUCH
+                    dropped[element] = total[element] < most * total[0]
         return weights, dropped
 
     def _hide(self, shown: Any) -> None:
@@ -276,25 +288,21 @@ class MainPart:
 
     def _landmark(self, total: Any) -> int:
         """The largest element that calls itself the content of the page; 0 if none does."""
-        names = self._elements.names.tolist()
-        marked = [
-            element
-            for element in total.nonzero()[0].tolist()
-            if element
-            and (names[element] == _MAIN or (names[element] in _NAMED and names_of(self._tag(element)).is_landmark))
-        ]
+        names = self._elements.names
+        some = (total > 0) & (_NAMED.has(names) | (names == _MAIN))
+        some[0] = False
+        marked = filter(self._is_landmark, some.nonzero()[0].tolist())
         return max(marked, key=lambda element: int(total[element]), default=0)
 
 
-def _elements(tags: Sequence[int], closing: Sequence[bool]) -> _Elements:
+def _elements(tags: Any, closing: Any) -> _Elements:
     """The elements of blocks, by the names of the tags before them. An end tag without a start ends nothing."""
-    names, starts, ends, parents, owners = [0], [0], [len(tags)], [0], []
+    names, starts, ends, parents, tops = [0], [0], [len(tags)], [0], [0]
     stack, top = [0], 0
     opened: dict[int, int] = {}
-    for at, name in enumerate(tags):
-        if name in _NONE:
-            pass
-        elif closing[at]:
+    some = ~_NONE.has(tags)
+    for at, name, is_end in zip(some.nonzero()[0].tolist(), tags[some].tolist(), closing[some].tolist(), strict=True):
+        if is_end:
             if opened.get(name):
                 last = 0
                 while last != name:
@@ -303,12 +311,13 @@ def _elements(tags: Sequence[int], closing: Sequence[bool]) -> _Elements:
                     opened[last] -= 1
                 top = stack[-1]
         else:
-            ended_by_it = _ENDED_BY.get(name)
-            while ended_by_it and names[top] in ended_by_it:
-                ends[top] = at
-                opened[names[top]] -= 1
-                stack.pop()
-                top = stack[-1]
+            if name in _ENDED_BY:
+                ended_by_it = _ENDED_BY[name]
+                while names[top] in ended_by_it:
+                    ends[top] = at
+                    opened[names[top]] -= 1
+                    stack.pop()
+                    top = stack[-1]
             parents.append(top)
             top = len(names)
             names.append(name)
@@ -316,8 +325,9 @@ def _elements(tags: Sequence[int], closing: Sequence[bool]) -> _Elements:
             ends.append(len(tags))
             stack.append(top)
             opened[name] = opened.get(name, 0) + 1
-        owners.append(top)
-    return _Elements(np.array(names, np.uint64), *map(np.array, (starts, ends, parents, owners)))
+        tops.append(top)
+    owners = np.array(tops)[some.cumsum()]
+    return _Elements(np.array(names, np.uint64), np.array(starts), np.array(ends), np.array(parents), owners)
 
 
 def _points(words: Any, elements: _Elements) -> Any:

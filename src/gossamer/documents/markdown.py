@@ -37,7 +37,7 @@ _CLASS = re.compile(rb"""(?i)\s(?:class|data-lang(?:uage)?)\s*=\s*(?:"([^"<>]*)"
 _LANGUAGE = re.compile(
     rb"(?i)(?:^|\s)(?:language-|lang-|brush:\s*|highlight-source-|highlight-text-|highlight-|sourceCode\s+)([a-z][a-z0-9+#._-]*)"
 )
-_CODE = re.compile(rb"(?i)<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?|(?P<end></pre\b)")
+_CODE = re.compile(rb"(?i)<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?|(?P<end></pre\b)|(?P<link></?a\b[^<>]*>)")
 # What stands right before code, within so many bytes: generators name the language there.
 _AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
 _BEFORE = 300
@@ -58,6 +58,9 @@ _LEADS_NOWHERE = re.compile(
     rb"""|(?:javascript|data|vbscript):[^\s<>]*)"""
 )
 
+# Links around images alone: without images, their alternative text is the text.
+_PICTURED = re.compile(rb"(?i)(<a\b[^<>]*>)\s*+((?:<img\b[^<>]*>\s*+)++)</a>")
+_ALT = re.compile(rb"""(?i)\salt\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))""")
 
 _WORD = re.compile(r"\w+")
 # Code, in its fence or its marks; and the two backslashes that the converter writes for one.
@@ -93,6 +96,8 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
         source = _CODE.sub(_Languages(), fragments) if b"pre" in fragments.lower() else fragments
         if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
             source = _MARK.sub(b"", source)
+        if not images and b"<img" in source:
+            source = _PICTURED.sub(_named, source)
         if any(map(source.lower().__contains__, _SCHEMES)):
             source = _LEADS_NOWHERE.sub(b"", source)
         decoded = source.decode("utf-8", "replace")
@@ -141,6 +146,12 @@ def _options(images: bool, base: str) -> Any:
     )
 
 
+def _named(match: "re.Match[bytes]") -> bytes:
+    """A link around images with their alternative texts instead; nothing where they have none."""
+    texts = b" ".join(b"".join(filter(None, found)) for found in _ALT.findall(match[2])).strip()
+    return match[1] + texts + b"</a>" if texts else b""
+
+
 def _with_anchor(match: "re.Match[bytes]") -> bytes:
     around = match[1] or match[2] or match[3]
     own = match[5] or match[6] or match[7]
@@ -149,17 +160,21 @@ def _with_anchor(match: "re.Match[bytes]") -> bytes:
 
 
 class _Languages:
-    """Writes the languages of code as the converter knows them, one element after the other."""
+    """Writes the languages of code as the converter knows them, one element after the other, and takes links out of it."""
 
     def __init__(self) -> None:
         self._opened = False
         """A `code` is open that the page does not close."""
+        self._inside = False
 
     def __call__(self, match: "re.Match[bytes]") -> bytes:
+        if match["link"]:
+            return b"" if self._inside else match["link"]
+        self._inside = not match["end"]
         if match["end"]:
             opened, self._opened = self._opened, False
             return (b"</code>" if opened else b"") + match["end"]
-        pre, code, _ = match.groups(default=b"")
+        pre, code, *_ = match.groups(default=b"")
         around = _AROUND.search(match.string, max(0, match.start() - _BEFORE), match.start())
         language = _language_of((code, pre, around[0] if around else b""))
         self._opened = bool(language) and not code

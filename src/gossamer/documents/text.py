@@ -179,7 +179,8 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
         markup: well-formed UTF-8.
         enough: characters behind which no further part is read.
     """
-    from gossamer.documents.blocks import ADVERTISEMENTS, WORDED
+    from gossamer.documents.blocks import ADVERTISEMENTS
+    from gossamer.documents.tag_names import WORDED
 
     return _text(markup, enough, {*WORDED, ADVERTISEMENTS}, _every)
 

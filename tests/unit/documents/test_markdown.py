@@ -112,3 +112,16 @@ def test_facts_that_a_page_states(head: str, facts: "dict[str, str]") -> None:
 
     page = Document(visit("http://a.test/", f"<head>{head}</head><p>{PROSE}".encode()))
     assert msgspec.to_builtins(page.metadata) == facts
+
+
+@pytest.mark.parametrize(
+    ("inner", "written"),
+    [
+        ("<pre>std::<a href=/z>move</a>(x)</pre>", "```\nstd::move(x)\n```"),
+        ('<p>A <a href=/i><img src=a.png alt="map"></a> <a href=/j><img src=b.png></a>.', "A [map](http://a.test/i) ."),
+        ("<dl><dt>ANSI<dd><a href=/ansi>American Standards</a></dl>", "[American Standards](http://a.test/ansi)"),
+        ("<p>A <span class=x>b<font>c</font></span>d", "A bcd"),
+    ],
+)
+def test_code_has_no_links_and_links_have_texts(inner: str, written: str) -> None:
+    assert written in as_markdown(f"<main><p>{PROSE}</p>{inner}</main>".encode(), "http://a.test/").text
