@@ -330,7 +330,10 @@ class Document:
 
     @cached_property
     def _metas(self) -> list[Mapping[str, str]]:
-        return [tag.attributes for tag in self.skim.named(b"meta")]
+        """The `meta` elements that may speak to robots: a page has twenty others."""
+        names = (b"robots", b"revisit-after", b"&", self.agent.lower().encode())
+        metas = ((tag, tag.raw.lower()) for tag in self.skim.named(b"meta"))
+        return [tag.attributes for tag, raw in metas if any(name in raw for name in names)]
 
     @cached_property
     def canonical(self) -> str:

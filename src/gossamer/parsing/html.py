@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import repeat
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -208,10 +208,11 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
             style = markup[tag.end : tag.text_end] if name == b"style" else b""
             return self._found(name, attributes(tag.raw), markup, tag.end, style)
         one: Found | None = None
-        if name == b"link":
-            one = _memoised(_of_link, tag.raw) if sheet.link_elements else None
-        elif name == b"meta":
-            one = _memoised(_of_meta, tag.raw)
+        if name == b"link" and sheet.link_elements:
+            one = (_of_link if len(tag.raw) <= _MOST_REMEMBERED else _of_link.__wrapped__)(tag.raw)
+        elif name == b"meta" and b"http-equiv" in tag.raw.lower():
+            target = _refreshes(tag.attributes)
+            one = Found(target, "meta content") if target else None
         return () if one is None else (one,)
 
     def _everything(self, markup: bytes, begin: int, end: int) -> Iterator[Found]:
@@ -343,24 +344,12 @@ def refresh_target(content: str) -> str | None:
     return (match[1] or match[2] or match[3] or "").strip() or None
 
 
-def _memoised(judge: Any, raw: bytes) -> Found | None:
-    """A judgement of a tag, remembered unless it is so long that remembering a thousand would matter."""
-    result: Found | None = (judge if len(raw) <= _MOST_REMEMBERED else judge.__wrapped__)(raw)
-    return result
-
-
 @lru_cache(maxsize=1024)
 def _of_link(raw: bytes) -> Found | None:
     """The links of a `link`. Pages of a site have the same ones in great part."""
     read = attributes(raw)
     href = read.get("href")
     return Found(href, "link href") if href and _leads_on(read.get("rel", "")[:_MOST_REMEMBERED]) else None
-
-
-@lru_cache(maxsize=1024)
-def _of_meta(raw: bytes) -> Found | None:
-    target = _refreshes(attributes(raw))
-    return Found(target, "meta content") if target else None
 
 
 def _refreshes(attributes: Mapping[str, str]) -> str | None:
