@@ -42,7 +42,7 @@ from gossamer.query.database import Database
 from gossamer.query.table_rewrites import Basis, basis, replace, replaceable
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.wiring import SPIDER, with_spider
-from gossamer.storage.tables.catalog import table_named
+from gossamer.storage.tables.contract import table_named
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.places import crawl_directory, replacing
 from gossamer.values.errors import CrawlDirectoryError, UsageError

@@ -33,7 +33,7 @@ PROVIDERS = {
     "http": "gossamer.fetcher.http:HttpModule",
     "ftp": "gossamer.fetcher.plain:FtpModule",
     "gopher": "gossamer.fetcher.plain:GopherModule",
-    "file": "gossamer.fetcher.file:FileModule",
+    "file": "gossamer.fetcher.component:FileModule",
     "memory-contents": "gossamer.storage.seen.memory:MemoryContents",
     "memory-seen": "gossamer.storage.seen.memory:MemorySeen",
     "recently-seen": "gossamer.storage.seen.memory:RecentlySeen",

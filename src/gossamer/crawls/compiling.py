@@ -21,8 +21,8 @@ from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.wiring import Wiring
+from gossamer.fetcher.component import root_of
 from gossamer.fetcher.cookies import CookieJar
-from gossamer.fetcher.file import root_of
 from gossamer.fetcher.proxies import absolute, addresses
 from gossamer.fetcher.secrets import fill
 from gossamer.frontier.politeness.retries import WAITS

@@ -84,7 +84,7 @@ class Exporter:
 
     def listed(self, directory: Path) -> Exports:
         """The exports of a crawl, and what can be made."""
-        from gossamer.storage.tables.catalog import SHIPPED
+        from gossamer.storage.tables.contract import SHIPPED
 
         folder = folder_of(directory)
         with self._turn:

@@ -1,16 +1,29 @@
-"""The fetch stage: a pool of workers, each with one request; the protocol module is chosen by the URL's scheme.
+"""The fetch stage: a pool of workers, each with one request; the protocol module is chosen by the URL's scheme. Below it stands the
+one module that needs no network, for `file:`.
 
-Place in the flow: for each task it sends an *answer* back to the frontier (the host is free again), then the *visit* onwards.
+Place in the flow: for each task the stage sends an *answer* back to the frontier (the host is free again), then the *visit*
+onwards.
 """
+
+import asyncio
+import errno
+import mimetypes
+import os
+import stat
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out, UsesMany
 from gossamer.engine.errors import ComponentFailed
-from gossamer.engine.sheet import NoSettings
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Provider
 from gossamer.fetcher.contract import ProtocolModule, RequestSender
+from gossamer.values.body import PIECE, THRESHOLD, BodyWriter
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer, Task
-from gossamer.values.url import scheme_of
+from gossamer.values.url import authority_of, path_of, scheme_of
 from gossamer.values.visit import Response, Visit, answer_of
 
 
@@ -47,3 +60,129 @@ class Fetch(Filter[NoSettings]):
             # A module promises not to raise; one that does costs its page and is counted, not the crawl.
             self.metrics.count("raised")
             return Response(Outcome.PROTOCOL_FAILED, started=self.clock.now(), error=f"{type(error).__name__}: {error}")
+
+
+# file: documents of this machine, inside the directories that a person gave as seeds. A directory is a document of the type
+# `text/uri-list` (RFC 2483): its entries' URLs, one on each line, which a processor reads (`gossamer.parsing.other_links`).
+# Anything that is neither a plain file nor a directory is never opened.
+
+#: The type of a directory's listing.
+LISTING = "text/uri-list"
+
+#: Entries of a directory that are listed, in the order of their names: as many links as are kept of a page, and some.
+MOST_ENTRIES = 100_000
+
+
+class FileSheet(Sheet, frozen=True):
+    """Settings of :class:`FileModule`."""
+
+    roots: Annotated[
+        tuple[str, ...],
+        setting("Let these files, and these directories with everything in them, be read.", names="a file"),
+    ] = ()
+    max_body: Annotated[int, setting("Keep at most this many bytes of a file.", unit="bytes", ge=1)] = 16 << 20
+    spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
+    spool: Annotated[
+        str,
+        setting(
+            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
+            names="a folder",
+        ),
+    ] = ""
+
+
+class FileModule(Provider[FileSheet]):
+    """Reads files. Implements `contracts.fetching.ProtocolModule`."""
+
+    async def fetch(self, task: Task) -> Response:
+        """See the contract. Reading happens on a thread: a disk may take its time."""
+        started, began = self.clock.now(), self.clock.monotonic()
+        if not task.url.startswith("file:///"):
+            outcome = Outcome.ADDRESS_REFUSED if task.url.startswith("file:") else Outcome.SCHEME_REFUSED
+            return Response(outcome, started=started, error="not a file of this machine")
+        try:
+            response = await asyncio.to_thread(self._read, task.url)
+        except OSError as error:
+            response = _failed(error)
+        elapsed = self.clock.monotonic() - began
+        self.metrics.count("requests")
+        self.metrics.count("body_bytes", len(response.body))
+        return Response(
+            response.outcome,
+            headers=response.headers,
+            body=response.body,
+            started=started,
+            elapsed=elapsed,
+            cut=response.cut,
+            error=response.error,
+        )
+
+    def _read(self, url: str) -> Response:
+        name = unquote_to_bytes(path_of(url).partition("?")[0])
+        if b"\0" in name or authority_of(url):
+            return Response(Outcome.ADDRESS_REFUSED, error="not a file of this machine")
+        # Links are followed before the judgement: what counts is where a file lies.
+        path = os.path.realpath(name)
+        if not self._may_read(path):
+            return Response(Outcome.ADDRESS_REFUSED, error="outside the directories of the seeds")
+        # Non-blocking, so that a pipe does not hold the thread; no link, should one have been put there since.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            kind = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(kind):
+                return self._listing(url, name, descriptor)
+            if not stat.S_ISREG(kind) or name.endswith(b"/"):
+                return Response(Outcome.CLIENT_ERROR, error="neither a file nor a directory")
+            return self._file(name, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _may_read(self, path: bytes) -> bool:
+        for root in self.sheet.roots:
+            allowed = os.path.realpath(os.fsencode(root))
+            if path == allowed or path.startswith(allowed.rstrip(b"/") + b"/"):
+                return True
+        return False
+
+    def _file(self, name: bytes, descriptor: int) -> Response:
+        writer, room = BodyWriter(self.sheet.spool_above, self.sheet.spool, digest=True), self.sheet.max_body
+        while piece := os.read(descriptor, PIECE):
+            writer.write(piece[: room - writer.size] if writer.size + len(piece) > room else piece)
+            if writer.size >= room:
+                break
+        more = bool(os.read(descriptor, 1)) or bool(piece and len(piece) > room)
+        cut = more or os.fstat(descriptor).st_size > room
+        mime = mimetypes.guess_type(os.fsdecode(name))[0] or "application/octet-stream"
+        return Response(
+            Outcome.TRUNCATED if cut else Outcome.OK,
+            headers=(("content-type", mime),),
+            body=writer.take(),
+            cut="length" if cut else "",
+            error=f"body over {room} bytes" if cut else "",
+        )
+
+    def _listing(self, url: str, name: bytes, descriptor: int) -> Response:
+        if not name.endswith(b"/"):
+            # Relative links would be resolved against the directory above.
+            return Response(Outcome.REDIRECT, headers=(("location", f"{url.partition('?')[0]}/"),))
+        lines: list[str] = []
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                if len(lines) >= MOST_ENTRIES:
+                    break
+                slash = "/" if entry.is_dir(follow_symlinks=False) else ""
+                lines.append(f"file://{quote_from_bytes(name + os.fsencode(entry.name))}{slash}\r\n")
+        body = "".join(sorted(lines)).encode("ascii")
+        return Response(Outcome.OK, headers=(("content-type", LISTING),), body=body)
+
+
+def _failed(error: OSError) -> Response:
+    """The outcome of what the system refuses: gone and forbidden are final, the rest may pass."""
+    final = error.errno in (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+    return Response(Outcome.CLIENT_ERROR if final else Outcome.SERVER_ERROR, error=error.strerror or str(error))
+
+
+def root_of(url: str) -> str:
+    """The directory that a seed opens: itself, where it is one, otherwise the one that it lies in."""
+    path = Path(os.fsdecode(unquote_to_bytes(path_of(url).partition("?")[0])))
+    return str(path if url.endswith("/") or path.is_dir() else path.parent)

@@ -1,4 +1,5 @@
-"""The driver of all transfers of a protocol module on the running event loop, and the deadlines that each of them has.
+"""The driver of all transfers of a protocol module on the running event loop, the deadlines that each of them has, and the valve
+that all bodies pass under a bandwidth.
 
 Place in the flow: a protocol module adds a prepared handle and waits for its future; libcurl says here which sockets and instants
 it waits for, and is told when they have come. Now and then the module looks at its live transfers and asks :func:`overdue`.
@@ -12,14 +13,18 @@ Where there is no epoll (macOS), pycurl's own driver does that.
 import asyncio
 import resource
 import select
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 import pycurl
 
+from gossamer.engine.clock import Bucket
 from gossamer.fetcher.transfer import Cut, Transfer
 from gossamer.values.outcome import Outcome
+
+T = TypeVar("T")
 
 
 class Deadlines(msgspec.Struct, frozen=True):
@@ -75,6 +80,48 @@ def _slow(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
         return Cut(Outcome.TOO_SLOW, f"the body came at less than {limits.least_speed:g} bytes/s", "time")
     transfer.mark = (now, transfer.size)
     return None
+
+
+class Valve(Generic[T]):
+    """Lets so many bytes a second through, in the order in which they come: a transfer asks before it takes a piece of a body.
+
+    Politeness lets no more requests begin than the bandwidth bears, but the size of their answers is not known before.
+    """
+
+    def __init__(self, rate: float, now: Callable[[], float], go_on: Callable[[T], None]) -> None:
+        """An open valve.
+
+        Args:
+            rate: bytes a second.
+            now: monotonic seconds.
+            go_on: is called with a transfer that was held, when its piece may be taken.
+        """
+        self.rate = rate
+        self.now = now
+        self._whole = rate
+        self._go_on = go_on
+        self._bucket = Bucket(rate)
+
+    @property
+    def taken(self) -> float:
+        """Bytes that were let through so far, or will be when their turn comes."""
+        return self._bucket.taken
+
+    def lend(self, share: float) -> None:
+        """Let so many times the rate through that it was made with."""
+        self.rate = self._whole * share
+        self._bucket.lend(self.rate, self.now())
+
+    def take(self, amount: int) -> float:
+        """Take so many bytes; returns the seconds until they are let through, 0 where they are at once."""
+        now = self.now()
+        wait = self._bucket.ready_at() - now
+        self._bucket.take(amount, now)
+        return max(0.0, wait)
+
+    def hold(self, transfer: T, wait: float) -> None:
+        """Let this transfer go on after so many seconds."""
+        asyncio.get_running_loop().call_later(wait, self._go_on, transfer)
 
 
 #: libcurl's two bits for what it waits for, and what else it can say of a socket.

@@ -25,9 +25,8 @@ from gossamer.fetcher import request, untidy_http
 from gossamer.fetcher.answer import AnsweredRequest, Asked, answer_of, unwanted, verdict_on
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
-from gossamer.fetcher.driver import Deadlines, Driver, affordable, driver, overdue
+from gossamer.fetcher.driver import Deadlines, Driver, Valve, affordable, driver, overdue
 from gossamer.fetcher.http_options import HttpSheet, constants, trusted
-from gossamer.fetcher.intake import Valve
 from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies, Proxy
 from gossamer.fetcher.response_head import Caps
 from gossamer.fetcher.transfer import Cut, Transfer

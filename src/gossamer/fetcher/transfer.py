@@ -10,13 +10,13 @@ the transfer on the spot.
 import os
 import socket
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pycurl
 
-from gossamer.documents.content_coding import NOTHING, Keeping
+from gossamer.documents.content_coding import NOTHING, BodyStore, Keeping
 from gossamer.fetcher.http_options import Constants
-from gossamer.fetcher.intake import BodyStore, Valve
 from gossamer.fetcher.proxies import Proxy
 from gossamer.fetcher.request import has_body
 from gossamer.fetcher.response_head import BrokenHead, Head, IncompleteHead, read
@@ -24,6 +24,9 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import Requested
 from gossamer.values.url import authority_of, path_of
 from gossamer.values.visit import Timings
+
+if TYPE_CHECKING:
+    from gossamer.fetcher.driver import Valve
 
 #: A callback returns this to make libcurl end the transfer, and close its connection.
 _STOP = -1

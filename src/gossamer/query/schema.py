@@ -8,8 +8,7 @@ each URL.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gossamer.storage.tables.catalog import shipped
-from gossamer.storage.tables.contract import VISIT, ColumnSpec, TableSpec
+from gossamer.storage.tables.contract import VISIT, ColumnSpec, TableSpec, shipped
 from gossamer.storage.tables.row_tables import COARSE, FINE_FOR, HOST_NOTES, SAMPLES
 from gossamer.storage.tables.segments import declared
 from gossamer.values.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome

@@ -22,8 +22,7 @@ from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.json_lines import lines
 from gossamer.storage.ledger.contract import Group
-from gossamer.storage.tables.catalog import shipped
-from gossamer.storage.tables.contract import RowSource, Table
+from gossamer.storage.tables.contract import RowSource, Table, shipped
 from gossamer.values.agents import member
 from gossamer.values.visit import Location, Record, Visit
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gossamer.engine.clock import BURST
+from gossamer.fetcher.driver import Valve
 from gossamer.fetcher.http_options import HttpSheet
-from gossamer.fetcher.intake import Valve
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gossamer.fetcher.component import FileModule, FileSheet
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
-from gossamer.fetcher.file import FileModule, FileSheet
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.http_options import HttpSheet
 from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule, PlainSheet

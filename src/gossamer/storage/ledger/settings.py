@@ -43,7 +43,7 @@ class LedgerSheet(Sheet, frozen=True):
             restart=_OPEN,
             ge=1 << 20,
         ),
-    ] = 48 << 20
+    ] = 16 << 20
     buffers: Annotated[
         int,
         setting(

@@ -18,8 +18,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.json_lines import line, lines
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.logs import CRAWL_LOG, JsonLog, JsonLogSheet, logged_tables
-from gossamer.storage.tables.catalog import table_named
-from gossamer.storage.tables.contract import RowSource, Table
+from gossamer.storage.tables.contract import RowSource, Table, table_named
 from gossamer.storage.tables.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
 from gossamer.values.visit import Location, Record, Visit
 
