@@ -148,9 +148,8 @@ def _times(timings: Timings) -> str:
     return ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in phases if seconds > 0)
 
 
-# `gossamer inspect`: what a crawl would see in a document, as one line of JSON.
-#
-# Place in the flow: the command line's door to the process and link stages, beside `crawl`.
+# `gossamer inspect`: what a crawl would see in a document, as one line of JSON. The command line's door to the process and link
+# stages, beside `crawl`.
 
 
 @click.command()

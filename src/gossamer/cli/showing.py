@@ -155,11 +155,10 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: max(0, most - 3)]}..."[:most]
 
 
-# A few lines that stay at the bottom of a terminal, and are drawn again in their place.
-#
-# Place in the flow: :mod:`gossamer.cli.progress` draws; what is told meanwhile (:mod:`gossamer.cli.saying`) comes above. Most
-# terminals break the lines that stand there anew when they become narrower. So before each redraw the rows are counted that the
-# lines take at the present width: nothing is left behind after a resize.
+# A few lines that stay at the bottom of a terminal, and are drawn again in their place. :mod:`gossamer.cli.progress` draws; what
+# is told meanwhile (:mod:`gossamer.cli.saying`) comes above. Most terminals break the lines that stand there anew when they
+# become narrower. So before each redraw the rows are counted that the lines take at the present width: nothing is left behind
+# after a resize.
 
 #: Columns and rows where a terminal does not say how large it is.
 USUAL = (80, 24)

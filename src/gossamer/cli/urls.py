@@ -94,10 +94,8 @@ class Asking:
         self._robots.learned(site, response, self._clock.now())
 
 
-# `gossamer normalize`: the form in which a crawl would keep these URLs.
-#
-# Place in the flow: the command line's door to :mod:`gossamer.values.url` and :mod:`gossamer.values.url_normalization`,
-# without a crawl.
+# `gossamer normalize`: the form in which a crawl would keep these URLs. The command line's door to :mod:`gossamer.values.url` and
+# :mod:`gossamer.values.url_normalization`, without a crawl.
 
 
 @click.command(

@@ -39,8 +39,6 @@ class BloomState(msgspec.Struct):
 
 
 class BloomSeenSheet(LoggedSeenSheet, frozen=True):
-    """Settings of :class:`BloomSeen`."""
-
     capacity: Annotated[
         int,
         setting("Make the filter for this many URLs.", unit="URLs", restart="a filter has a fixed size", ge=1),

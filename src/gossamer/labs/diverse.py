@@ -113,8 +113,6 @@ COUNTED = 4
 
 
 class DiverseQueuesSheet(Sheet, frozen=True):
-    """Settings of :class:`DiverseQueues`."""
-
     page: Annotated[int, setting("Lay this many tasks on a page.", unit="tasks", ge=1)] = 1_000
     threshold: (
         Annotated[

@@ -50,8 +50,6 @@ UNKNOWN = LEVELS // 2
 
 
 class FocusSheet(Sheet, frozen=True):
-    """Settings of :class:`Focus`."""
-
     relevant: Annotated[float, setting("Call a page relevant if its score is at least this.", ge=0, le=1)] = 0.5
     tunnel: Annotated[
         int,
@@ -248,10 +246,9 @@ def _text(markup: bytes) -> str:
 
 
 # Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.frontier.seams.Relevance`.
-#
-# Place in the flow: :mod:`gossamer.labs.focus` asks it. A *profile* has the terms that a person named, and those that
-# stand out on the example pages (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of
-# the profile alone; so a word that every page has soon counts for nothing.
+# :class:`Focus` asks it. A *profile* has the terms that a person named, and those that stand out on the example pages
+# (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of the profile alone; so a word
+# that every page has soon counts for nothing.
 
 
 #: Terms that are taken of example pages, the weightiest.
@@ -272,8 +269,6 @@ EXAMPLE_BYTES = 4 << 20
 
 
 class WordsSheet(Sheet, frozen=True):
-    """Settings of :class:`WordsRelevance`."""
-
     words: Annotated[
         tuple[str, ...],
         setting("Look for these words; a text of several words is split into single words (repeatable)."),

@@ -41,8 +41,7 @@ def wire(builder: Builder) -> None:
     builder.set_where_present("html", {"anchors": True})
 
 
-#
-# Place in the flow: `--strategy opic` is compiled here. Agents put their divided ledger in front.
+# `--strategy opic` is compiled here. Agents put their divided ledger in front.
 
 #: What the new providers are called in the wiring.
 LEDGER, QUEUES = "opic", "opic-queues"
@@ -89,8 +88,7 @@ def with_opic(wiring: Wiring) -> Wiring:
     return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)
 
 
-#
-# Place in the flow: `--topic`, `--topic-page` and `--relevance` are compiled here.
+# `--topic`, `--topic-page` and `--relevance` are compiled here.
 
 #: What the new providers are called in the wiring.
 FOCUS, RELEVANCE = "focus", "relevance"

@@ -114,10 +114,9 @@ class Step:
         self.skip = False
 
 
-# What the attributes of one element name, by the rules of RDFa Core (sections 5, 7.4 and 7.5) and of the language around it.
-#
-# Place in the flow: the reader of a page (:mod:`rdfa`) asks here for each element that says something, and keeps what holds for the
-# elements in it. Nothing is remembered here from one element to the next.
+# What the attributes of one element name, by the rules of RDFa Core (sections 5, 7.4 and 7.5) and of the language around it. The
+# reader of a page (:mod:`rdfa`) asks here for each element that says something, and keeps what holds for the elements in it.
+# Nothing is remembered here from one element to the next.
 
 
 #: Attributes of an element: name -> value, None where it has only a name.

@@ -28,9 +28,7 @@ from gossamer.values.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.rdf.store.asking import QuestionLimits
 
-# `gossamer rdf`: the triples of one page.
-#
-# Place in the flow: the command line's door to :mod:`gossamer.rdf`, beside `inspect`.
+# `gossamer rdf`: the triples of one page. The command line's door to :mod:`gossamer.rdf`, beside `inspect`.
 
 
 @click.command()

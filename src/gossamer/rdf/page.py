@@ -28,10 +28,9 @@ from gossamer.rdf.vocabularies import VOCABULARIES, copy_patterns, expand
 from gossamer.values.errors import ParseSkipped
 from gossamer.values.visit import XHTML, Item, Statements, Triple
 
-# The structured data of one page.
-#
-# Place in the flow: the processor `structured-data`, `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a
-# document. It asks the :mod:`~gossamer.rdf.filtering` what the page can hold, reads that, and nothing more.
+# The structured data of one page. The processor `structured-data`, `gossamer rdf` and `gossamer inspect` call
+# :func:`structured_data` on a document. It asks the :mod:`~gossamer.rdf.filtering` what the page can hold, reads that, and
+# nothing more.
 
 
 _XHTML1 = re.compile(rb"<!DOCTYPE[^>]*-//W3C//DTD XHTML")
@@ -165,8 +164,6 @@ def processor_graph(gathered: Gathered, page: str) -> list[Triple]:
 
 
 class StructuredDataSheet(Sheet, frozen=True):
-    """Settings of :class:`StructuredDataProcessor`."""
-
     drop: Annotated[
         tuple[str, ...],
         setting(

@@ -29,10 +29,8 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage
 from gossamer.values.visit import HTML_TYPES
 
-# Where the schedule of known pages lies: keys in a space of the ledger, and what deletes them.
-#
-# Place in the flow: :mod:`gossamer.recrawl.schedule` keeps pages under these keys, and
-# :mod:`gossamer.recrawl.ledger` takes them away.
+# Where the schedule of known pages lies: keys in a space of the ledger, and what deletes them. :mod:`gossamer.recrawl.schedule`
+# keeps pages under these keys, and :mod:`gossamer.recrawl.ledger` takes them away.
 #
 # Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
 # time and the hash: the URL), when the host is to be looked at (`h`, with the time before which none of its pages is due), and the
@@ -116,12 +114,10 @@ def drop_host(group: Group, host: str) -> None:
     group.count(KNOWN, -sum(1 for _ in group.scan(SCHEDULE, host, PAGE)))
 
 
-# What visits teach of the rates of change: of the page, of its kind on its host, of its kind anywhere; and of its host's
-# signals.
-#
-# Place in the flow: the schedule asks for the outlook of a page when it says how long the page waits, and gives each visit
-# that says something. What is learnt lies in a space of its own: under each host a group for each kind of page and the
-# record of its signals, under no host a group for each kind. They change in the group that keeps the visit.
+# What visits teach of the rates of change: of the page, of its kind on its host, of its kind anywhere; and of its host's signals.
+# The schedule asks for the outlook of a page when it says how long the page waits, and gives each visit that says something. What
+# is learnt lies in a space of its own: under each host a group for each kind of page and the record of its signals, under no host
+# a group for each kind. They change in the group that keeps the visit.
 
 #: A host has fewer than twenty kinds of pages, and so has the whole crawl: kinds are words of ours.
 RATES = Space("revisit-rates", value_bytes=256)
@@ -178,10 +174,8 @@ def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownP
     return msgspec.structs.replace(page, evidence=evidence, signalled=0)
 
 
-# Pages that a crawl visited when nobody kept a schedule.
-#
-# Place in the flow: where a crawl gets a schedule later (`gossamer resume DIR --recrawl ...`), the schedule of known pages
-# (:mod:`~gossamer.recrawl.schedule`) plans them step by step.
+# Pages that a crawl visited when nobody kept a schedule. Where a crawl gets a schedule later (`gossamer resume DIR --recrawl
+# ...`), the schedule of known pages (:mod:`~gossamer.recrawl.schedule`) plans them step by step.
 
 #: Rows that are read at once, so that the crawl goes on meanwhile.
 _AT_ONCE = 500

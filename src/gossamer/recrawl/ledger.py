@@ -41,10 +41,8 @@ from gossamer.values.page_history import KnownPage, after
 from gossamer.values.url import host_of, path_of
 from gossamer.values.visit import Location, Visit
 
-# Pages that are deleted from a crawl: nothing is known of them any more, and nobody comes back to them.
-#
-# Place in the flow: `gossamer delete` calls :func:`forget_known` before it takes rows and hosts out of the ledger. It can
-# be killed and called again.
+# Pages that are deleted from a crawl: nothing is known of them any more, and nobody comes back to them. `gossamer delete` calls
+# :func:`forget_known` before it takes rows and hosts out of the ledger. It can be killed and called again.
 
 
 def forget_known(directory: Path, ledgers: Sequence[RocksLedger], target: DeletionTarget, hosts: Sequence[str]) -> int:
@@ -64,12 +62,11 @@ def forget_known(directory: Path, ledgers: Sequence[RocksLedger], target: Deleti
     return 0  # what is due is in no queue
 
 
-# Hosts whose known pages are handed to another agent: their pages come with them, and their turn and their count here.
-#
-# Place in the flow: where agents join a crawl or leave it, everything that lies under a host is copied as any space is
-# (:mod:`gossamer.storage.ledger.moving`). The rest is made here: :func:`adopt` notes at the taker when each host is to be
-# looked at, :func:`release` takes that away from the giver, before it forgets the host. Each host changes in one group, and
-# says by whom it is counted, so that both can be killed and called again.
+# Hosts whose known pages are handed to another agent: their pages come with them, and their turn and their count here. Where
+# agents join a crawl or leave it, everything that lies under a host is copied as any space is
+# (:mod:`gossamer.storage.ledger.moving`). The rest is made here: :func:`adopt` notes at the taker when each host is to be looked
+# at, :func:`release` takes that away from the giver, before it forgets the host. Each host changes in one group, and says by whom
+# it is counted, so that both can be killed and called again.
 
 #: Hosts that change in one group.
 _AT_ONCE = 100
@@ -141,10 +138,9 @@ def _in_parts(ledger: RocksLedger, arcs: Iterable[Arc]) -> Iterator[list[str]]:
         yield part
 
 
-# The ledger of a crawl that comes back: each visit that ends leaves the time of the next one, in the same group.
-#
-# Place in the flow: stands between commit and the ledger, so that a kill loses no page and no stage knows. What a second visit
-# counts as is said here too: a page that is visited again is no further page of the crawl.
+# The ledger of a crawl that comes back: each visit that ends leaves the time of the next one, in the same group. Stands between
+# commit and the ledger, so that a kill loses no page and no stage knows. What a second visit counts as is said here too: a page
+# that is visited again is no further page of the crawl.
 
 
 #: Weight of the last visit in the mean number of new URLs that visits of a page bring.

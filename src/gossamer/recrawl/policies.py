@@ -21,9 +21,8 @@ from gossamer.values.hosts import HostTable
 from gossamer.values.page_history import KnownPage
 from gossamer.values.task import Task
 
-# Settings of the schedule of known pages.
-#
-# Place in the flow: `--recrawl` and the options that belong to it set them, and :mod:`~gossamer.recrawl.schedule` obeys them.
+# Settings of the schedule of known pages. `--recrawl` and the options that belong to it set them, and
+# :mod:`~gossamer.recrawl.schedule` obeys them.
 
 
 class RevisitSheet(Sheet, frozen=True):
@@ -72,10 +71,8 @@ class RevisitSheet(Sheet, frozen=True):
     ] = msgspec.field(default_factory=dict)
 
 
-# Bounds for the time between two visits, of single hosts and of pages that an expression is true of.
-#
-# Place in the flow: the schedule of known pages (:mod:`~gossamer.recrawl.schedule`) asks for the bounds of a page when it
-# says when the page is visited again.
+# Bounds for the time between two visits, of single hosts and of pages that an expression is true of. The schedule of known pages
+# (:mod:`~gossamer.recrawl.schedule`) asks for the bounds of a page when it says when the page is visited again.
 
 
 _FORM = "write MIN..MAX: EXPRESSION, as '1h..1d: path(\"/news/**\")'; either time may be left out"
@@ -182,10 +179,9 @@ def _time(text: str) -> float | None:
     return seconds
 
 
-# Policies: how long a page can wait for its next visit. Contract: `revisiting.RevisitPolicy`.
-#
-# Place in the flow: the schedule asks one of them when a visit ends; `--recrawl` names it. `greedy` is the policy of
-# `--recrawl adaptive`; the others are there for who wants them, and for comparison.
+# Policies: how long a page can wait for its next visit. Contract: `revisiting.RevisitPolicy`. The schedule asks one of them when
+# a visit ends; `--recrawl` names it. `greedy` is the policy of `--recrawl adaptive`; the others are there for who wants them, and
+# for comparison.
 
 
 #: The least interval that a policy says, in seconds: the contract wants one above 0, and the user's bounds are far above it.
@@ -210,8 +206,6 @@ class GreedyPolicy(Provider[NoSettings]):
 
 
 class FixedIntervalSheet(Sheet, frozen=True):
-    """Settings of :class:`FixedInterval`."""
-
     every: Annotated[float, setting("Visit each page again after this time.", unit="s", gt=0)] = 7 * 86_400.0
 
 
@@ -225,8 +219,6 @@ class FixedInterval(Provider[FixedIntervalSheet]):
 
 
 class ProportionalSheet(Sheet, frozen=True):
-    """Settings of :class:`Proportional`."""
-
     visits: Annotated[float, setting("Visit a page this many times for each expected change.", gt=0)] = 1.0
 
 
@@ -285,10 +277,9 @@ class StormCrawlerAdaptive(Provider[StormCrawlerSheet]):
         return max(page.waits * (1 - self.sheet.shorter if is_changed else 1 + self.sheet.longer), _LEAST)
 
 
-# The price of a visit: it rises while more pages are worth one than there may be visits, and falls while fewer are.
-#
-# Place in the flow: the schedule asks for the price when it says how long a page waits, and reports the visits that it
-# queues. No page but the one at hand is looked at, so the price costs the same for ten pages and ten million.
+# The price of a visit: it rises while more pages are worth one than there may be visits, and falls while fewer are. The schedule
+# asks for the price when it says how long a page waits, and reports the visits that it queues. No page but the one at hand is
+# looked at, so the price costs the same for ten pages and ten million.
 
 #: Visits that may be ahead of the rate or behind it, as a share of the known pages, and at least: the price follows this
 #: difference.

@@ -191,9 +191,8 @@ def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
     return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)
 
 
-# Texts of pages, read when two versions of a page are compared: the new one as it came, the old one out of the archive.
-#
-# Place in the flow: the stage `changes` asks for fingerprints where the bytes of a known page differ from those before.
+# Texts of pages, read when two versions of a page are compared: the new one as it came, the old one out of the archive. The stage
+# `changes` asks for fingerprints where the bytes of a known page differ from those before.
 
 
 #: Bytes of an archived answer that is read, since the crawl waits for it. Fingerprints are made of the first mebibyte of markup.
@@ -201,8 +200,6 @@ MOST_READ = 2 << 20
 
 
 class TextsSheet(Sheet, frozen=True):
-    """Settings of :class:`ComparedTexts`."""
-
     directory: Annotated[str, setting("Read the archive of the crawl in this directory.", names="a folder")] = ""
     text: Annotated[
         TextChoice,
@@ -235,10 +232,9 @@ class ComparedTexts(Provider[TextsSheet]):
         return self.of_visit(Visit(Task(url, host_of(url)), response, mime=media_type_of(response)))
 
 
-# Changes: does this visit bring what the one before brought? Between process and links.
-#
-# Place in the flow: wired where pages are visited again (`--recrawl`), in the process that has the ledger. Texts are
-# compared where bytes differ, so that no page is read for its text before it changes (decision 86).
+# Changes: does this visit bring what the one before brought? Between process and links. Wired where pages are visited again
+# (`--recrawl`), in the process that has the ledger. Texts are compared where bytes differ, so that no page is read for its text
+# before it changes (decision 86).
 
 
 class Changes(Filter[NoSettings]):

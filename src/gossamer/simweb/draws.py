@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from xxhash import xxh64_intdigest
 
-# Random numbers that need no generator: every draw is a function of (seed, number).
-#
-# Place in the flow: the bottom of the simulated web. `hosts`, `pages` and `changes` ask here what a
-# host or page is like; `graph` does the same sums on whole arrays. For the two to agree to the last
-# page, everything here is integer arithmetic: a floating-point power may differ in its last bit
-# between the scalar and the vector unit, an integer product may not.
+# Random numbers that need no generator: every draw is a function of (seed, number). The bottom of the simulated web. `hosts`,
+# `pages` and `changes` ask here what a host or page is like; `graph` does the same sums on whole arrays. For the two to agree to
+# the last page, everything here is integer arithmetic: a floating-point power may differ in its last bit between the scalar and
+# the vector unit, an integer product may not.
 
 
 MASK64 = (1 << 64) - 1
@@ -107,9 +105,8 @@ def pick_table(weights: dict[str, float], entries: int) -> tuple[str, ...]:
     return tuple(name for name in weights for _ in range(counts[name]))
 
 
-# Arrays over all pages of a web: their types, the draws of `draws` over whole arrays, and small steps on links.
-#
-# Place in the flow: `graph` builds the web of these, `expected` and `popularity` go through it.
+# Arrays over all pages of a web: their types, the draws of `draws` over whole arrays, and small steps on links. `graph` builds
+# the web of these, and goes through it.
 
 Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]

@@ -28,10 +28,7 @@ from gossamer.simweb.pages import (
 )
 from gossamer.simweb.site import Role, SimWeb
 
-# The whole web as a value: every page and link at once, in arrays.
-#
-# Place in the flow: `expected` finds here what a crawl should have asked for, and `popularity` which pages
-# matter. The same draws as in `pages`, over whole arrays; a property test compares the two link by link.
+# The same draws as in `pages`, over whole arrays; a property test compares the two link by link.
 # Needs NumPy (the extra `simweb`).
 #
 # A page is a number here: the first page of its host plus its index. Copies share the links of their
@@ -200,9 +197,8 @@ class WebGraph:
         return f"http://{self.sites[rank].name}{path_of(int(self.index_of[page]))}"
 
 
-# Which pages of a web matter: links that lead to each, and its PageRank.
-#
-# Place in the flow: the auditor asks here whether a crawl met important pages early.
+# Which pages of a web matter: links that lead to each, and its PageRank. The auditor asks here whether a crawl met important
+# pages early.
 
 
 def indegrees(graph: WebGraph) -> Ints:

@@ -10,10 +10,9 @@ from typing import Final
 from gossamer.simweb.exact import SYNTAXES
 from gossamer.simweb.pages import path_of
 
-# What pages of a web state in structured data: texts that follow from the number of the page.
-#
-# Place in the flow: `render` writes them into pages, the auditor knows by them which triples a crawl has to find. A page says
-# all of its own in one way: RDFa, JSON-LD or microdata, by turns.
+# What pages of a web state in structured data: texts that follow from the number of the page. `render` writes them into pages,
+# the auditor knows by them which triples a crawl has to find. A page says all of its own in one way: RDFa, JSON-LD or microdata,
+# by turns.
 
 
 def texts_of(shown: int, count: int) -> list[str]:
@@ -31,11 +30,9 @@ def markup_of(shown: int, count: int) -> bytes:
     return SYNTAXES[shown % len(SYNTAXES)](texts_of(shown, count)).encode()
 
 
-# Words, paragraphs and titles in eight languages, encoded and cut ready for use.
-#
-# Place in the flow: `render` joins a page from paragraphs made here. A pool of paragraphs exists once
-# for each language and charset; a page takes every n-th one from its own starting place, so that the
-# pages of a web share hardly any run of paragraphs, and near-duplicates are those that we make.
+# Words, paragraphs and titles in eight languages, encoded and cut ready for use. `render` joins a page from paragraphs made here.
+# A pool of paragraphs exists once for each language and charset; a page takes every n-th one from its own starting place, so that
+# the pages of a web share hardly any run of paragraphs, and near-duplicates are those that we make.
 
 
 WORDS: Final = {

@@ -16,8 +16,7 @@ from gossamer.storage.recovery import crawl_id
 from gossamer.values.errors import UsageError
 
 # Tries the sinks of a file: whether their databases answer, and whether they take ten rows of each table, which are not kept.
-#
-# Place in the flow: `gossamer sink check` asks here.
+# `gossamer sink check` asks here.
 
 
 #: Rows of each table that are tried.

@@ -234,9 +234,8 @@ def named_parameters(statement: str, write: Literal["%", ":"]) -> str:
     return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
 
 
-# Values for the columns of a mapping, made of a crawl's rows: each is what every database, and JSON, can hold.
-#
-# Place in the flow: sinks of databases (:mod:`sink`) and webhooks (:mod:`webhook`) make by it what they hand on.
+# Values for the columns of a mapping, made of a crawl's rows: each is what every database, and JSON, can hold. Sinks of databases
+# and webhooks (:mod:`sink`) make by it what they hand on.
 
 Row = tuple[Any, ...]
 

@@ -18,9 +18,8 @@ from gossamer.values.request import NO_SESSIONS, Request
 from gossamer.values.request_identity import MAX_NAME
 from gossamer.values.visit import HTML_TYPES, Block, Delay, Found, Item, Order, Raised
 
-# Sorting what a handler yields: requests, items, orders. Any other value is refused where it is yielded.
-#
-# Place in the flow: :mod:`running` makes one :class:`Gathering` for each page, in whichever thread the handler runs.
+# Sorting what a handler yields: requests, items, orders. Any other value is refused where it is yielded. :mod:`running` makes one
+# :class:`Gathering` for each page, in whichever thread the handler runs.
 
 #: Lists inside lists that are looked into.
 _DEEPEST = 8
@@ -88,8 +87,7 @@ class Gathering:
 
 
 # Handlers and the pages that they are for: registered by a spider, checked at once, found by label, URL and media type.
-#
-# Place in the flow: :class:`gossamer.Spider` fills a :class:`HandlerTable`; the provider of :mod:`running` asks it for each visit.
+# :class:`gossamer.Spider` fills a :class:`HandlerTable`; the provider of :mod:`running` asks it for each visit.
 
 
 #: Where a handler runs: `loop` beside the crawl itself (what is async), `thread` (what may block), `process` (what computes long).

@@ -21,11 +21,9 @@ from gossamer.values.errors import UsageError
 from gossamer.values.items import raised
 from gossamer.values.visit import Record
 
-# Loading a spider from its file, without running the call at the end of the file that starts the crawl.
-#
-# Place in the flow: `gossamer run` and the processes of handlers load a file here. People can start
-# a file that ends with `spider.run(...)` with Python. While it is loaded, this call ends the loading, and its options become
-# those of the crawl.
+# Loading a spider from its file, without running the call at the end of the file that starts the crawl. `gossamer run` and the
+# processes of handlers load a file here. People can start a file that ends with `spider.run(...)` with Python. While it is
+# loaded, this call ends the loading, and its options become those of the crawl.
 
 
 #: The name of the module that a file becomes: not `__main__`, so that what stands under that name's guard is not run.
@@ -133,10 +131,9 @@ def _executed(module: ModuleType, source: bytes, file: str) -> SpiderLoaded | No
     return None
 
 
-# A handler in a process of its own: `run="process"`. That process loads the spider's file, and asks its handler.
-#
-# Place in the flow: a parser process (:mod:`gossamer.parsing.parser`) makes this processor by its name. It can be killed when
-# the handler hangs, and computes on a core of its own.
+# A handler in a process of its own: `run="process"`. That process loads the spider's file, and asks its handler. A parser process
+# (:mod:`gossamer.parsing.parser`) makes this processor by its name. It can be killed when the handler hangs, and computes on a
+# core of its own.
 
 
 class FileHandlerSheet(Sheet, frozen=True):

@@ -27,10 +27,9 @@ from gossamer.values.url import canonical, host_of, scheme_of, site_of
 from gossamer.values.visit import Record, Response, Visit
 
 # Log-ins of a spider. A log-in is a function that requests a few pages of its host before any other page of that host.
-#
-# Place in the flow: :class:`gossamer.Spider` fills a :class:`LogInTable`; the protocol module for http asks it by way of
-# :mod:`running`. The requests of a log-in go out in the turn of the page that waits for it, so that no host is asked twice at
-# once. They are in no queue, log or archive, because they hold secrets.
+# :class:`gossamer.Spider` fills a :class:`LogInTable`; the protocol module for http asks it by way of :mod:`running`. The
+# requests of a log-in go out in the turn of the page that waits for it, so that no host is asked twice at once. They are in no
+# queue, log or archive, because they hold secrets.
 
 
 #: Redirects that one request of a log-in follows: as many as browsers do.
@@ -261,9 +260,8 @@ def _failure(plan: LogInPlan, place: str, reason: str) -> ComponentFailed:
     return ComponentFailed(f"{place}: the log-in at {plan.url} failed: {reason}")
 
 
-# A protocol module in front of another: it runs the log-in of a host before the first page of that host.
-#
-# Place in the flow: the fetch component gives it the tasks of a spider that logs in; the module behind it fetches them.
+# A protocol module in front of another: it runs the log-in of a host before the first page of that host. The fetch component
+# gives it the tasks of a spider that logs in; the module behind it fetches them.
 
 
 class EnteringModule(Provider[NoSettings]):

@@ -43,8 +43,6 @@ _NEITHER = frozenset((Outcome.REDIRECT, Outcome.NOT_MODIFIED))
 
 
 class SpiderSheet(Sheet, frozen=True):
-    """Settings of :class:`SpiderHandlers`."""
-
     file: Annotated[
         str, setting("File from which the spider was loaded; messages name it when the crawl is resumed.", names="code")
     ] = ""

@@ -16,11 +16,10 @@ from gossamer.values.request_identity import requested
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.visit import Response
 
-# Sessions of a spider. They send requests in turn, each with its own cookies and proxy, until the site refuses one.
-#
-# Place in the flow: the module that stands in front of that for http asks :class:`SessionPool`, by way of :mod:`running`, which
-# session sends a task, and reports the answer to it. If a session is retired, another one begins under its name, and sends the
-# tasks that wait for this name in the queues.
+# Sessions of a spider. They send requests in turn, each with its own cookies and proxy, until the site refuses one. The module
+# that stands in front of that for http asks :class:`SessionPool`, by way of :mod:`running`, which session sends a task, and
+# reports the answer to it. If a session is retired, another one begins under its name, and sends the tasks that wait for this
+# name in the queues.
 
 
 #: Sessions in turn, and those that a program names beside them: each holds cookies in memory.
@@ -181,10 +180,9 @@ class SessionPool:
         return [SessionHealth(name, member.asked, member.retired) for name, member in ranked]
 
 
-# A protocol module in front of another: it says which session of a spider asks for a page.
-#
-# Place in the flow: the fetch component gives it the tasks of a spider that keeps sessions; the modules behind it log the
-# session in, and send the task with the session's cookies, by the session's proxy.
+# A protocol module in front of another: it says which session of a spider asks for a page. The fetch component gives it the tasks
+# of a spider that keeps sessions; the modules behind it log the session in, and send the task with the session's cookies, by the
+# session's proxy.
 
 _PLAIN = requested()
 

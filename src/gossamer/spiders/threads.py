@@ -16,9 +16,8 @@ from gossamer.spiders.handlers import HandlerPlan
 from gossamer.values.items import place_of
 
 # Threads for handlers that block: each runs one handler at a time, and is left behind if the handler never returns.
-#
-# Place in the flow: :mod:`running` hands them the handlers that are written with `def`. They are daemons, so a
-# handler that hangs does not keep the program from ending.
+# :mod:`running` hands them the handlers that are written with `def`. They are daemons, so a handler that hangs does not keep the
+# program from ending.
 
 
 class Hanging(Exception):
@@ -124,9 +123,8 @@ def place_in(frame: FrameType | None) -> str:
 
 
 # A watch over the event loop: a handler that blocks it stops the whole crawl, so the watch names the handler and its line.
-#
-# Place in the flow: :mod:`running` starts one with the crawl. The loop sets a mark several times a second; a thread looks at
-# the mark, and if it is old, at the stack of the loop's thread.
+# :mod:`running` starts one with the crawl. The loop sets a mark several times a second; a thread looks at the mark, and if it is
+# old, at the stack of the loop's thread.
 
 #: Seconds between two marks, and between two looks at them.
 _BEAT = 0.25

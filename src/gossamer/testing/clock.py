@@ -12,10 +12,9 @@ from concurrent.futures import Executor
 from itertools import count
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
-# How long a test waits for something before it calls it hung.
-#
-# Place in the flow: below every test that waits for a process, a socket, a thread or an event. Such a bound ends a hang and
-# is no promise about speed, so all tests share the one, and a loaded machine never reaches it.
+# How long a test waits for something before it calls it hung. Below every test that waits for a process, a socket, a thread or an
+# event. Such a bound ends a hang and is no promise about speed, so all tests share the one, and a loaded machine never reaches
+# it.
 
 HUNG_AFTER: Final = 180.0
 """Seconds: enough for any single crawl of the suite on a machine that is busy with other work."""

@@ -82,8 +82,6 @@ class _Window:
 
 
 class TrieQueuesSheet(Sheet, frozen=True):
-    """Settings of :class:`TrieQueues`."""
-
     window: Annotated[int, setting("Let this many tasks of a host take turns.", unit="tasks", ge=1, le=10_000)] = 256
     tasks: Annotated[int, setting("Hold at most about this many tasks of all hosts.", unit="tasks", ge=1)] = 50_000
 
@@ -149,8 +147,6 @@ FORGET = "-"
 
 
 class TrieSeenSheet(LoggedSeenSheet, frozen=True):
-    """Settings of :class:`TrieSeen`."""
-
     cache: Annotated[
         int,
         setting(

@@ -46,8 +46,6 @@ _lent_task = msgspec.msgpack.Decoder(LentTask).decode
 
 
 class LentSheet(Sheet, frozen=True):
-    """Settings of :class:`LentUrls`."""
-
     runtimes: Annotated[
         dict[str, str],
         setting(

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 
 class RuntimesSheet(Sheet, frozen=True):
-    """Settings of :class:`ConfiguredRuntimes`."""
-
     addresses: Annotated[
         tuple[str, ...], setting("Start only if the runtimes at these addresses can be used.", restart="links are open")
     ] = ()

@@ -248,8 +248,6 @@ _AWAY = "crawlers are on their way with it"
 
 
 class CrawlersSheet(Sheet, frozen=True):
-    """Settings of :class:`Crawlers`."""
-
     scope: Annotated[CrawlScope, setting("Keep crawlers within this scope.", restart=_AWAY)] = "host"
     seeds: Annotated[tuple[str, ...], setting("Draw the scope around these URLs.", restart=_AWAY)] = ()
     follow: Annotated[

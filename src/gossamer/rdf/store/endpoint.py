@@ -161,15 +161,12 @@ def _authorization() -> dict[str, str]:
 
 
 # A triple store elsewhere, fed by SPARQL 1.1 Update over HTTP: each page's graph is dropped and put anew, in one request.
-#
-# Place in the flow: :mod:`following` feeds it beside a crawl, with the rows that the crawl's own store gets
-# (:mod:`consumers`). Graphs of others in the same store are never touched, so several crawls and agents can feed one. Which
-# store it is lies in the crawl directory, beside the notes of its feeding; who may write to it is said by the environment
-# alone.
+# :mod:`following` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`consumers`). Graphs of others in
+# the same store are never touched, so several crawls and agents can feed one. Which store it is lies in the crawl directory,
+# beside the notes of its feeding; who may write to it is said by the environment alone.
 
-# SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken.
-#
-# Place in the flow: the way from :mod:`endpoint` to a server. Decisions about an answer are :func:`verdict`, a table.
+# SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken. The way from
+# :mod:`endpoint` to a server. Decisions about an answer are :func:`verdict`, a table.
 
 
 #: Characters of a request: servers take some megabytes at least.

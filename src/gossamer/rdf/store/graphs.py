@@ -119,9 +119,8 @@ def _tag(language: str) -> str:
     return language
 
 
-# Graphs in the forms that other programs read: N-Quads, Turtle, JSON-LD and RDF/XML, written bit by bit.
-#
-# Place in the flow: what CONSTRUCT and DESCRIBE answer with, and what `gossamer export` writes of a whole store.
+# Graphs in the forms that other programs read: N-Quads, Turtle, JSON-LD and RDF/XML, written bit by bit. What CONSTRUCT and
+# DESCRIBE answer with, and what `gossamer export` writes of a whole store.
 
 _FORMATS = {
     "turtle": oxigraph.RdfFormat.TURTLE,

@@ -11,9 +11,8 @@ import pyoxigraph as oxigraph
 
 from gossamer.rdf.store.questions import SparqlQuestion
 
-# SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself.
-#
-# Place in the flow: :mod:`serving` reads requests into :class:`Wanted` here, and answers them.
+# SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself. :mod:`serving`
+# reads requests into :class:`Wanted` here, and answers them.
 
 
 #: Media types of answers, by form, and the first of a kind is what holds where a client takes anything.
@@ -171,8 +170,7 @@ def result_headers(form: str) -> dict[str, str]:
 
 
 # The page on which people ask: a form, and the answer as text. What strangers wrote stands in it escaped, and it has no script.
-#
-# Place in the flow: :mod:`serving` shows it to browsers.
+# :mod:`serving` shows it to browsers.
 
 #: Bytes and rows of an answer that are shown; programs get all of it.
 _MOST_BYTES = 2_000_000

@@ -29,10 +29,8 @@ from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, jud
 from gossamer.simweb.audit.trace import RequestTrace, read_trace
 from gossamer.simweb.graph import WebGraph, expected_pages
 
-# The auditor's verdict: every judge's findings in one value, as text and as JSON.
-#
-# Place in the flow: the last step of an audit. `audit` reads a log, asks each judge, and returns an
-# `Audit`; the command line prints it, tests look into it.
+# The auditor's verdict: every judge's findings in one value, as text and as JSON. The last step of an audit. `audit` reads a log,
+# asks each judge, and returns an `Audit`; the command line prints it, tests look into it.
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,10 +199,8 @@ def _gap_lines(label: str, gaps: Gaps) -> Iterator[str]:
             yield f"  {line}"
 
 
-# The auditor's one picture: importance gathered over the crawl, and freshness below it, as SVG.
-#
-# Place in the flow: the command line writes it to a file. Written by hand, so that it needs nothing;
-# it explains itself in any browser, in light and dark.
+# The auditor's one picture: importance gathered over the crawl, and freshness below it, as SVG. The command line writes it to a
+# file. Written by hand, so that it needs nothing; it explains itself in any browser, in light and dark.
 
 WIDTH: Final = 720
 HEIGHT: Final = 560

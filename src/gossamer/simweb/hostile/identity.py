@@ -20,10 +20,9 @@ from cryptography.x509.oid import NameOID
 from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Script, Step, answer, redirect
 from gossamer.values.outcome import Outcome
 
-# What the servers of chapter G show: a TLS context for each way in which a certificate or a handshake goes wrong.
-#
-# Place in the flow: `server` makes them when it plays cases of TLS. Keys are made for each server anew; nothing is secret.
-# Needs the package `cryptography` (the extra `simweb`).
+# What the servers of chapter G show: a TLS context for each way in which a certificate or a handshake goes wrong. `server` makes
+# them when it plays cases of TLS. Keys are made for each server anew; nothing is secret. Needs the package `cryptography` (the
+# extra `simweb`).
 
 
 NAME: Final = "hostile.sim"
@@ -137,10 +136,9 @@ def _context(
     return context
 
 
-# Chapter G, TLS and identity: certificates that do not hold, handshakes without an end, and who asks for credentials.
-#
-# Place in the flow: a part of `table`. Each way in which TLS goes wrong has a port of its own; :mod:`certificates` makes
-# what is shown there, `server` plays the handshakes that no TLS library would.
+# Chapter G, TLS and identity: certificates that do not hold, handshakes without an end, and who asks for credentials. A part of
+# `table`. Each way in which TLS goes wrong has a port of its own; :func:`contexts` makes what is shown there, `server` plays
+# the handshakes that no TLS library would.
 
 #: Ways in which a server stalls: the crawler's deadline for the handshake has to end them.
 STALLS: Final = frozenset({"stalled", "drip"})
