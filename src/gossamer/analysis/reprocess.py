@@ -328,7 +328,6 @@ def _chain(wiring: Wiring) -> list[str]:
 
 
 def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPlan]) -> None:
-    """Providers that roles name, and those that these use."""
     for bound in roles.values():
         for names in [bound] if isinstance(bound, str) else bound.values():
             for name in [names] if isinstance(names, str) else names:

@@ -71,7 +71,6 @@ def told(command: F) -> F:
 
 
 def in_browser(command: F) -> F:
-    """The option that shows the crawl in the browser."""
     return click.option(
         "--dashboard",
         is_flag=False,

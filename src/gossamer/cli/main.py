@@ -174,7 +174,6 @@ class _Commands(HelpInPortions, click.Group):
         return find_command(cmd_name) if cmd_name in COMMANDS or cmd_name in all_commands() else None
 
     def groups(self, ctx: click.Context) -> dict[str, HelpGroup]:
-        """The commands in groups, without loading any of them."""
         known = all_commands()
         return {
             group: HelpGroup(
@@ -185,7 +184,6 @@ class _Commands(HelpInPortions, click.Group):
         }
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands and options: those that were asked for."""
         if ctx.meta.get(ASKED, "") in ("", EVERYTHING):
             click.Command.format_options(self, ctx, formatter)
         write_groups(self.groups(ctx), ctx, formatter, "gossamer", "commands")

@@ -168,9 +168,7 @@ def tell_plain(text: str) -> bool:
 class Beneath(Protocol):
     """Lines that stay beneath what is told."""
 
-    def above(self, text: str) -> str:
-        """What to write so that a text comes above them."""
-        ...
+    def above(self, text: str) -> str: ...
 
 
 #: What is shown beneath: one panel, or none.

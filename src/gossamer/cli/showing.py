@@ -33,7 +33,6 @@ GROWS = 1.0
 
 
 def shown_agent(one: "AgentStanding") -> str:
-    """One of several agents."""
     at_work = f", {one.recent_pages_per_second:.1f} pages/s, {one.in_flight:,} in flight" if one.process else ""
     silent = f" for {show_seconds(one.silent_seconds)}" if one.silent_seconds else ""
     again = f", started again {show_count(one.restarts, 'time')}" if one.restarts else ""
@@ -138,7 +137,6 @@ def _ranked(counts: dict[str, int]) -> str:
 
 
 def shown_size(one: "DataSet") -> str:
-    """A data set: its size, what it holds, how it grows."""
     items = f" ({show_count(one.items, 'URL')})" if one.items else ""
     sign = "-" if one.growth < 0 else "+"
     grows = f" {sign}{show_bytes(abs(one.growth))}/s" if abs(one.growth) >= GROWS else ""

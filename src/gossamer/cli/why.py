@@ -46,7 +46,6 @@ _ROBOTS = {
 
 
 def story_lines(story: "Story") -> list[str]:
-    """A story, for people."""
     lines = [f"{story.url}: {story.told}"]
     lines += [f"canonical:  {one.part} {one.given!r} is written {one.canonical!r}" for one in story.normalised]
     if story.depth is not None and story.relation:

@@ -290,7 +290,6 @@ class QuestionAnswers:
         self._pages = AddedPages()
 
     async def tell_tables(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
-        """Tables that answer a question in SQL, or those of a report."""
         asked = request.query_params
         return await self._console.ask(shown.directory, asked.get("sql", ""), asked.get("report", ""))
 

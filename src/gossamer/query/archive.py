@@ -160,7 +160,6 @@ def runs_of(directory: Path, workspace: Path, damaged: Callable[[str, Gap], None
 
 
 def captures(directory: Path, file: str, end: int, damaged: Callable[[str, Gap], None]) -> Iterator[Capture]:
-    """The captures of one archive file."""
     beside = b""
     for found in scan(directory / file, end):
         if isinstance(found, Gap):

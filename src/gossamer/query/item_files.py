@@ -78,7 +78,6 @@ class ItemValues(msgspec.Struct, frozen=True, array_like=True):
 
 
 def items_of(columns: Sequence[str], rows: Iterable[Sequence[Any]], layout: ItemLayout) -> list[ItemValues]:
-    """The items among rows of the feed that a file takes."""
     at = {name: number for number, name in enumerate(columns)}
     found = []
     for row in rows:
@@ -100,7 +99,6 @@ def fields_in(items: Iterable[ItemValues], known: Iterable[str] = ()) -> tuple[s
 
 
 def headings(layout: ItemLayout, fields: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns of a file that has these fields."""
     if layout.columns:
         return layout.columns
     rest = _REST_ELSE if _REST in fields else _REST
@@ -129,7 +127,6 @@ def _named(item: ItemValues) -> dict[str, Any]:
 
 
 def as_object(item: ItemValues, layout: ItemLayout) -> dict[str, Any]:
-    """The item as one object of JSON."""
     if layout.columns:
         return dict(zip(layout.columns, _chosen(item, layout), strict=True))
     return _named(item)
@@ -196,13 +193,11 @@ class ItemKeys:
         self._path = path
 
     def drop_behind(self, end: int) -> None:
-        """Forget the keys of batches that end behind this place of the file."""
         if self._path.exists():
             with closing(self._open()) as database, database:
                 database.execute("DELETE FROM keys WHERE until > ?", (end,))
 
     def known(self, keys: Iterable[bytes]) -> set[bytes]:
-        """Those of some keys that the file has."""
         with closing(self._open()) as database:
             sql = "SELECT 1 FROM keys WHERE digest = ?"
             return {key for key in keys if database.execute(sql, (_digest(key),)).fetchone() is not None}
@@ -274,7 +269,6 @@ def register(directory: Path, file: Path, layout: ItemLayout) -> None:
 
 
 def item_files(directory: Path) -> list["ItemFile"]:
-    """The item files that follow the crawl in a directory."""
     notes = (_read(path) for path in sorted(directory.glob(f"{ITEM_FILE_NOTES}/*.json")))
     return [ItemFile(directory, Path(note.file)) for note in notes]
 

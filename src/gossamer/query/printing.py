@@ -121,7 +121,6 @@ _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
 def json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Each row as one line of printable JSON."""
     for row in rows:
         yield json_line(dict(zip(columns, map(_json_value, row), strict=True)))
 

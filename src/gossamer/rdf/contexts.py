@@ -93,7 +93,6 @@ def _known(context: Any, schema: dict[str, Any], gathered: Gathered) -> Any:
 
 
 def _schema_org(used: set[str], script: bytes) -> dict[str, Any]:
-    """Schema.org's context, with the terms that are used."""
     context: dict[str, Any] = {"@vocab": VOCABULARY}
     context |= {alias: stands_for for alias, stands_for in ALIASES.items() if alias in used}
     for term in used & COERCED.keys():

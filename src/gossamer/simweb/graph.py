@@ -365,7 +365,6 @@ def _in_scope(graph: WebGraph, seeds: list[str], scope: str) -> Mask:
 
 
 def _mark_directory(graph: WebGraph, result: Mask, page: int) -> None:
-    """Mark all pages whose path begins with the directory of a page."""
     host = graph.sites[int(graph.host_of[page])]
     index = int(graph.index_of[page])
     first, last = 0, host.size

@@ -142,7 +142,6 @@ class Pages:
         return self.original(host, index) if copied else index
 
     def byte_size(self, bits: int) -> int:
-        """Return the bytes that a page aims at, from its bits."""
         return self.sizes[bits >> 16 & 4095]
 
     def choice(self, host: SimHost, bits: int) -> tuple[int, int]:
@@ -181,7 +180,6 @@ class Pages:
         )
 
     def has_dead_link(self, bits: int) -> bool:
-        """Return whether a page links to one that does not exist."""
         return (bits >> 52 & 1023) < self.dead_weight
 
     def children(self, size: int, index: int) -> range:
@@ -224,7 +222,6 @@ class Pages:
         return rank, min(draws.zipf(bits >> 30 & draws.MASK30, host.log_size), host.size - 1)
 
     def homes_below(self, rank: int) -> range:
-        """Return the ranks of the hosts whose home pages a host's home page links to."""
         first = rank * HOST_BRANCHING + 1
         count = len(self.hosts)
         return range(min(first, count), min(first + HOST_BRANCHING, count))
@@ -236,7 +233,6 @@ def size_class(log_size: int) -> int:
 
 
 def path_of(index: int) -> str:
-    """Return the path of a page within its host."""
     return f"/s{index // DIRECTORY}/{index}.html" if index else "/"
 
 

@@ -78,7 +78,6 @@ class Shared:
         return self._epoch + int((now - self._started) * self._scale)
 
     def routes_of(self, scheme: str, address: str) -> dict[bytes, Route]:
-        """Return the routes of connections to one address."""
         if len(self.routes) >= REMEMBERED:
             self.routes.clear()
         return self.routes.setdefault((scheme, address), {})

@@ -91,7 +91,6 @@ class Replay:
             task.add_done_callback(self._open.discard)
 
     async def _serve(self, connection: socket.socket) -> None:
-        """Serve one connection to its end."""
         with (
             contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError),
             connection,

@@ -111,7 +111,6 @@ def _builder(common: str, issuer: x509.Name, age: datetime.timedelta = _DAY) -> 
 
 
 def _new_authority() -> bytes:
-    """Return certificate and key of a new authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _builder("Gossamer simulated web", _name("Gossamer simulated web"))
     builder = builder.public_key(key.public_key())

@@ -89,7 +89,6 @@ class SinkDriver(ABC):
             self.run(f"DELETE FROM {self.name(into)} WHERE {self.name(column)} IN ({marks})", some)
 
     def set_true(self, into: str, marked: str, column: str, values: Sequence[Any]) -> None:
-        """Mark the rows that have one of these values."""
         rows = [(True, value) for value in values]
         self.run_many(
             f"UPDATE {self.name(into)} SET {self.name(marked)} = {self.mark} WHERE {self.name(column)} = {self.mark}",
@@ -306,7 +305,6 @@ class AlchemyDriver(SinkDriver):
 
 
 def _told_by_driver(error: Exception) -> tuple[object, str]:
-    """The number of an error, where its driver has one, and what it says."""
     cause = getattr(error, "orig", None) or error
     if len(cause.args) == 2 and isinstance(cause.args[0], int):
         return cause.args[0], _first_line(cause.args[1])

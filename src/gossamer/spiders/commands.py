@@ -120,7 +120,6 @@ def _document(url: str, response: Response) -> Document:
 
 def _names(document: Document) -> dict[str, Any]:
     def run(processor: Callable[[Document], Iterable[Any] | None]) -> list[Any]:
-        """What a processor yields of the document."""
         return list(processor(document) or ())
 
     return {

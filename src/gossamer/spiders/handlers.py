@@ -158,7 +158,6 @@ class HandlerTable:
         return frozenset(filter(None, self._pages))
 
     def codes(self) -> dict[CodeType, HandlerPlan]:
-        """The handlers by the code that runs when they are called."""
         return {code: one for one in self.all() if (code := _code(one.function)) is not None}
 
     def add_page(
@@ -190,7 +189,6 @@ class HandlerTable:
         self._failed.sort(key=lambda one: -one.rank)
 
     def of_page(self, label: str, url: str, mime: str) -> HandlerPlan | None:
-        """The handler of a document."""
         return next((one for one in self._pages.get(label, ()) if one.fits(url, mime)), None)
 
     def of_failure(self, label: str) -> HandlerPlan | None:

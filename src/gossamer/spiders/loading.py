@@ -154,7 +154,6 @@ class FileHandler(Provider[FileHandlerSheet]):
         self._plan = _plan(self.sheet)
 
     def process(self, document: Document) -> Iterable[Any]:
-        """Return the results of the handler."""
         labels = frozenset(self.sheet.labels)
         gathering = Gathering(document.url, labels, keeps_sessions=self.sheet.keeps_sessions)
         failure: Exception | None = None

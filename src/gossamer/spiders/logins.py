@@ -172,7 +172,6 @@ class LogInTable:
         self._plans[host_of(address)] = plan
 
     def of(self, host: str) -> LogInPlan | None:
-        """The log-in of a host."""
         return self._plans.get(host)
 
 

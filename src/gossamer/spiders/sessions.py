@@ -44,7 +44,6 @@ class Sessions(msgspec.Struct, frozen=True):
 
     @property
     def most(self) -> int:
-        """The most sessions that are retired."""
         return 10 * self.count if self.limit is None else self.limit
 
 
@@ -98,7 +97,6 @@ class SessionPool:
 
     @property
     def most(self) -> int:
-        """The most sessions that may be retired."""
         return self._plan.most
 
     def session_for(self, task: Task) -> str:

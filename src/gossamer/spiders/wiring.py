@@ -127,7 +127,6 @@ def _module_for_http(wiring: Wiring) -> str:
 
 
 def _with_front(wiring: Wiring, name: str, front: ProviderPlan) -> Wiring:
-    """The wiring with a module in front of that for http."""
     fetch, protocols = _protocols(wiring)
     plan = wiring.components[fetch]
     schemes = {scheme: name for scheme in ("http", "https") if scheme in protocols}

@@ -332,7 +332,6 @@ def _filtered(
 
 
 def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: LeadingLink, depth: int) -> list[Judged]:
-    """Verdicts of the filters of links on a link of a page at this depth."""
     above = Task(link.page, host_of(link.page), depth=depth)
     found = []
     for name in judges.follow:

@@ -50,7 +50,6 @@ class DiskTrie:
     # -- one key
 
     def holds(self, key: str) -> bool:
-        """Whether this key is a URL here."""
         node, at, end = self._root, 0, len(key)
         while at < end:
             child = self.kids_of(node).get(key[at])

@@ -262,7 +262,6 @@ class LendingLedger(LedgerFront):
 
     @contextmanager
     def group(self) -> Iterator[Group]:
-        """Open a group of the ledger."""
         with self.behind.group() as group:
             yield cast(Group, _Lending(group, self.lent))
 

@@ -143,7 +143,6 @@ class Runtime:
         return GatedPages(sites, self._robots, self._clock, self._refusals, self._sheet.limits, rest or self._rest)
 
     def serves(self, url: str, hosts: Collection[str] | None = None) -> bool:
-        """Whether the host of a canonical URL is served, and is one of these where they are given."""
         host = site_of(url).partition("://")[2]
         return self._site(host) is not None and (hosts is None or host in hosts)
 

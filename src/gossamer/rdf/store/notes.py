@@ -101,7 +101,6 @@ class GraphNotes:
             self.put(f"mark:{table}", msgspec.json.encode(mark).decode())
 
     def begin_anew(self, table: str, mark: FeedMark) -> None:
-        """The store is empty: forget graphs and marks, and note where the feed of a table begins."""
         with self._changing():
             self._database.execute("DELETE FROM graphs")
             self._database.execute("DELETE FROM notes WHERE name LIKE 'mark:%'")

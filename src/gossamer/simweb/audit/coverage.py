@@ -120,7 +120,6 @@ def judge_repeats(trace: RequestTrace) -> Repeats:
 
 
 def first_fetches(trace: RequestTrace) -> Ints:
-    """Return the pages in the order in which each was first fetched."""
     pages = trace.page[trace.answered()]
     _, places = np.unique(pages, return_index=True)
     return np.asarray(pages[np.sort(places)], dtype=np.int64)

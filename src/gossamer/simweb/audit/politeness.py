@@ -120,7 +120,6 @@ def _running_end(key: Ints, end: Ints) -> Ints:
 
 
 def _most_in_flight(key: Ints, start: Ints, end: Ints, count: int) -> Ints:
-    """Return for each key the most requests that were in flight at one moment."""
     times = np.concatenate((start, end))
     # At equal times an end counts before a start: the one made room for the other.
     steps = np.concatenate((np.ones_like(start), -np.ones_like(end)))

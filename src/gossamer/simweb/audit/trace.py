@@ -80,11 +80,9 @@ class RequestTrace:
         return len(self.start)
 
     def is_role(self, *roles: Role) -> Mask:
-        """Return which requests were for one of these roles."""
         return np.isin(self.role, [ROLES.index(role) for role in roles])
 
     def has_flag(self, flag: int) -> Mask:
-        """Return which requests carry a flag."""
         return np.asarray((self.flags & flag) != 0, dtype=np.bool_)
 
     def answered(self) -> Mask:

@@ -90,7 +90,6 @@ class HostileWeb:
         return f"<HostileWeb :{self.port} {len(self.cases)} cases>"
 
     def url(self, case: HostileCase) -> str:
-        """Where a case can be met."""
         if case.tls:
             return f"https://{NAME}:{self.tls_ports[case.tls]}{case.path}"
         return f"http://{NAME}:{self.port}{case.path}"
