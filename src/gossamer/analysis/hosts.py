@@ -95,8 +95,7 @@ def picture_of(directory: Path, name: str) -> HostPicture:
 def _known(directory: Path, host: str) -> HostKnown:
     try:
         with Control(directory, PATIENCE, changing=0.0) as control:
-            asked: HostKnown = control.told(ReadHost(host), HostKnown)
-            return asked
+            return control.told(ReadHost(host), HostKnown)
     except NotRunning:
         from gossamer.crawls.control.standing import ledgers_of
 

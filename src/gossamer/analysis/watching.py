@@ -61,7 +61,7 @@ class CrawlWatch:
             SteeringRefused: it has no such agent.
         """
         try:
-            found: CrawlStanding = self._connected().told(Status(units, agent), CrawlStanding)
+            found = self._connected().told(Status(units, agent), CrawlStanding)
             self._resting = None
             return found
         except NotRunning:
@@ -75,7 +75,7 @@ class CrawlWatch:
         """How hosts stand at this moment, by their names; nothing of a crawl that does not run.
         Raises CrawlDirectoryError: a running crawl does not answer."""
         try:
-            found: HostsNow = self._connected().told(ReadHosts(list(names)), HostsNow)
+            found = self._connected().told(ReadHosts(list(names)), HostsNow)
         except NotRunning:
             self.close()
             return {}

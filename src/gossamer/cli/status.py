@@ -176,11 +176,13 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
     finished, limit (it reached one), stopped, incomplete, or killed (its process died). `gossamer resume` goes
     on with any crawl that is not finished.
     """
+    from gossamer.crawls.control.standing import CrawlStanding
+
     path = Path(directory)
     try:
         with Control(path) as control:
             while True:
-                now = _ask(control, units)
+                now = control.told(Status(units), CrawlStanding)
                 _print(now, as_json=as_json, screen=watch and not as_json and sys.stdout.isatty())
                 if not watch:
                     return
@@ -191,13 +193,6 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
 
         _print(standing_at_rest(path), as_json=as_json, screen=False)
         read_wiring(path)  # the figures need no wiring, but a crawl whose wiring is damaged does not go on
-
-
-def _ask(control: Control, units: bool) -> "CrawlStanding":
-    from gossamer.crawls.control.standing import CrawlStanding
-
-    found: CrawlStanding = control.told(Status(units), CrawlStanding)
-    return found
 
 
 def _print(now: "CrawlStanding", *, as_json: bool, screen: bool) -> None:

@@ -93,8 +93,7 @@ def graph_of(directory: Path, agent: str = "") -> GraphPicture:
     """
     try:
         with Control(directory, PATIENCE, changing=0.0) as control:
-            told: GraphPicture = control.told(ReadGraph(agent), GraphPicture)
-            return told
+            return control.told(ReadGraph(agent), GraphPicture)
     except NotRunning:
         # What follows imports every part that the wiring names.
         from gossamer.crawls.catalog import catalog
@@ -107,8 +106,7 @@ def instances_of(directory: Path, name: str) -> UnitInstances:
     """The instances of a unit of a running crawl, of all its agents.
     Raises GossamerError: there is no such unit, or no crawl runs."""
     with Control(directory, PATIENCE, changing=0.0) as control:
-        told: UnitInstances = control.told(ReadUnit(name), UnitInstances)
-        return told
+        return control.told(ReadUnit(name), UnitInstances)
 
 
 def _at_rest(directory: Path, request: BlockHosts | Checkpoint | Decide) -> str:

@@ -84,8 +84,7 @@ def _known(directory: Path, url: str) -> Known:
     """Facts of the ledgers: by word of the crawl while it runs, otherwise by themselves."""
     try:
         with Control(directory) as control:
-            asked: Known = control.told(Why(url), Known)
-            return asked
+            return control.told(Why(url), Known)
     except NotRunning:
         from gossamer.crawls.control.standing import ledgers_of
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -37,6 +37,9 @@ _LOOK = 0.05
 
 #: The folder of a crawl directory in which each agent, and their supervisor, has one of its own.
 _STATE = Path(AGENTS).parent
+
+
+T = TypeVar("T")
 
 
 class NotRunning(UsageError):
@@ -181,7 +184,7 @@ class Control:
         assert isinstance(answer, Listed)
         return answer.names
 
-    def told(self, request: ControlRequest, form: Any) -> Any:
+    def told(self, request: ControlRequest, form: type[T]) -> T:
         """Ask for a value of this form. Raises as :meth:`ask`."""
         answer = self.ask(request)
         assert isinstance(answer, Told)
