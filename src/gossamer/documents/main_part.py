@@ -24,7 +24,7 @@ import numpy as np
 from gossamer.documents.blocks import Blocks, Part
 from gossamer.documents.boilerplate_names import TAG_BYTES, SaidNames, names_of
 from gossamer.documents.tag_names import PRE, NameSet, as_number
-from gossamer.documents.text import kept_as_prose
+from gossamer.documents.text import kept_as_prose, part_of
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
 PART = 256 << 10
@@ -135,11 +135,8 @@ class MainPart:
         start, blocks = 0, 0
         kept: set[int | bytes] = {PRE}
         while start < len(self.markup):
-            end = start + PART
-            if end < len(self.markup):
-                before = self.markup.rfind(b"<", start + 1, end)
-                end = end if before < 0 else before
-            part = Part(self.markup, start, min(end, len(self.markup)), kept)
+            start, end = part_of(self.markup, start, PART)
+            part = Part(self.markup, start, end, kept)
             yield part
             start, blocks = part.behind, blocks + part.number
             if blocks > MOST_BLOCKS and start < len(self.markup):

@@ -13,12 +13,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gossamer.documents.main_part import MainPart
-from gossamer.documents.text import MAX_TEXT, main_text
+from gossamer.documents.text import main_text, prose
 from gossamer.engine.installation import install_command
 from gossamer.values.errors import UsageError
 
 #: Elements within each other that are converted: each takes stack of the converter. Content of real pages stays below 100.
 MAX_DEPTH = 400
+
+#: Characters of the Markdown of one document that are kept; beyond are dumps.
+MAX_MARKDOWN = 8_000_000
 
 #: Share of the words of its text that the Markdown of a page has at least, or it is made of the text.
 _WHOLE = 0.9
@@ -89,8 +92,7 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
         UsageError: html-to-markdown is not installed.
     """
     converter = _converter()
-    main = MainPart(markup)
-    text = main_text(markup, MAX_TEXT) if main.is_cut else ""
+    main, found = MainPart(markup), ""
     if not main.is_cut:
         fragments = b"".join(main.fragments())
         source = _CODE.sub(_Languages(), fragments) if b"pre" in fragments.lower() else fragments
@@ -100,17 +102,21 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
             source = _PICTURED.sub(_named, source)
         if any(map(source.lower().__contains__, _SCHEMES)):
             source = _LEADS_NOWHERE.sub(b"", source)
-        decoded = source.decode("utf-8", "replace")
+        decoded = source.decode("utf-8", "replace").replace("\0", "")
         if MARK_START in decoded or MARK_END in decoded:
             decoded = decoded.translate(_MARKS)
         if anchors:
             decoded = _HEADING.sub(_with_anchor, decoded.encode()).decode()
-        found = _as_written(str(converter.convert(decoded, _options(images, base)).content).strip())
-        if not _may_be_deep(source):
+        try:
+            found = _as_written(str(converter.convert(decoded, _options(images, base)).content).strip())
+            is_whole = not _may_be_deep(source)
+        except converter.ConversionError:  # it refuses what it takes for no text
+            is_whole = False
+        if is_whole:
             return Markdown(f"{found}\n" if found else "")
-        text = main_text(markup, MAX_TEXT)
-        if len(_WORD.findall(found)) >= _WHOLE * len(_WORD.findall(text)):
-            return Markdown(f"{found}\n" if found else "")
+    text = prose(markup, MAX_MARKDOWN) if main.is_cut else main_text(markup, MAX_MARKDOWN)
+    if found and len(_WORD.findall(found)) >= _WHOLE * len(_WORD.findall(text)):
+        return Markdown(f"{found}\n")
     paragraphs = "\n\n".join(filter(None, text.split("\n")))
     return Markdown(f"{paragraphs}\n" if paragraphs else "", is_plain=True)
 

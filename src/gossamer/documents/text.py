@@ -139,6 +139,9 @@ _HEAD = re.compile(
 )
 
 
+_TAG_BEGINS = re.compile(rb"<[a-zA-Z/]")
+
+
 def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
     """The text of the main part of a page, one block a line; empty where it has none.
 
@@ -199,7 +202,8 @@ def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[[
     head = _HEAD.match(markup)
     start, length, size = head.end() if head else 0, 0, PART
     while start < len(markup) and length < enough:
-        part = Part(markup, start, _end(markup, start, size), shown)
+        start, end = part_of(markup, start, size)
+        part = Part(markup, start, end, shown)
         blocks = texts(part)
         if blocks:
             found.append(lines(blocks))
@@ -226,13 +230,16 @@ def kept_as_prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
     return kept if left >= _BELIEVED * most else no_menu
 
 
-def _end(markup: bytes, start: int, size: int) -> int:
-    """The end of a part: before a tag, if there is one."""
+def part_of(markup: bytes, start: int, size: int) -> tuple[int, int]:
+    """Start and end of a part: before a tag, if there is one. Tags longer than it, as images in their URLs, are left out."""
     end = start + size
+    while end < len(markup) and _TAG_BEGINS.match(markup, start) and markup.find(b">", start, end) < 0:
+        start = (markup.find(b">", end) + 1) or len(markup)
+        end = start + size
     if end >= len(markup):
-        return len(markup)
+        return start, len(markup)
     before = markup.rfind(b"<", start + 1, end)
-    return end if before < 0 else before
+    return start, end if before < 0 else before
 
 
 def _kept(words: Sequence[int], shares: Sequence[float]) -> list[bool]:

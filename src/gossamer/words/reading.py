@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.documents import charset
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
-from gossamer.documents.markdown import as_markdown, needs
+from gossamer.documents.markdown import MAX_MARKDOWN, as_markdown, needs
 from gossamer.documents.metadata import PageMetadata
 from gossamer.values.body import beginning
 from gossamer.values.errors import UsageError
@@ -23,9 +23,6 @@ from gossamer.words.pdf import MAX_BYTES, PdfReading, PdfText
 
 if TYPE_CHECKING:
     from gossamer.query.archive import ArchivedDocument
-
-#: Characters of the Markdown of one document that are kept; beyond are dumps.
-MAX_MARKDOWN = 8_000_000
 
 #: Troubles of documents, in words behind "it" or "they".
 TROUBLES = {

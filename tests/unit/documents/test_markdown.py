@@ -125,3 +125,14 @@ def test_facts_that_a_page_states(head: str, facts: "dict[str, str]") -> None:
 )
 def test_code_has_no_links_and_links_have_texts(inner: str, written: str) -> None:
     assert written in as_markdown(f"<main><p>{PROSE}</p>{inner}</main>".encode(), "http://a.test/").text
+
+
+def test_text_that_the_converter_takes_for_binary_comes_as_well() -> None:
+    made = as_markdown(f"<main><p>{PROSE}{chr(0) * 2_000}</p></main>".encode(), "")
+    assert made.text.startswith("The committee")
+
+
+def test_a_table_of_more_cells_than_are_looked_at_keeps_its_words() -> None:
+    cells = "".join(f"<tr><td>cell {number}<td>two" for number in range(160_000))
+    made = as_markdown(f"<main><table>{cells}</table></main>".encode(), "")
+    assert made.is_plain and "cell 0" in made.text and "cell 159999" in made.text

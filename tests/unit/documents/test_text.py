@@ -4,6 +4,7 @@ import html
 import re
 import statistics
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -431,3 +432,10 @@ def test_texts_without_spaces_have_words_too() -> None:
 @given(st.text(max_size=2000))
 def test_any_text_has_64_bits_at_most(sample: str) -> None:
     assert 0 <= terms.fingerprint(sample) < 1 << 64
+
+
+@pytest.mark.parametrize("make", [main_text, lambda markup: prose(markup, MAX_TEXT), all_text])
+def test_an_image_in_its_own_url_is_no_text(make: "Callable[[bytes], str]") -> None:
+    image = f'<img alt=x src="data:image/png;base64,{"iVBORw0KGgo" * 60_000}">'
+    found = make(f"<main><p>{PROSE} begins.</p>{image}<p>{PROSE} ends.</p></main>".encode())
+    assert "iVBOR" not in found and found.endswith("ends.")
