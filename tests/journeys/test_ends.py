@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -55,10 +57,29 @@ def test_a_dead_second_seed_ends_the_crawl_with_one_line_that_names_it_and_the_c
         assert (status, told["state"], told["pages"], told["queued"]) == (4, "incomplete", 3, 1)
         assert told["waiting"]["hosts"] == {dead.rstrip("/"): "connect_failed"}
         [line] = [line for line in err.splitlines() if "wait" in line]
+        assert f"{dead.rstrip('/')} (connect_failed; Failed to connect to 127.0.0.1" in line, (
+            "as `gossamer fetch` says it"
+        )
         assert dead.rstrip("/") in line and f"gossamer resume {directory}" in line
         again, out, _ = gossamer("resume", directory, "--json", "--linger", "0s")
     assert again == 4
     assert json.loads(out)["queued"] == 1, "what it owes is the same"
+
+
+def test_a_seed_of_a_server_without_tls_is_told_in_the_words_of_one_fetch(tmp_path: Path) -> None:
+    class Plain(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Plain) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        seed = f"https://127.0.0.1:{server.server_address[1]}/"
+        _, _, err = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--linger", "0s")
+        _, fetched, _ = gossamer("fetch", seed)
+        server.shutdown()
+    [reason] = [line.removeprefix("reason").strip() for line in fetched.splitlines() if line.startswith("reason")]
+    assert reason.endswith("the server speaks no TLS at this port, perhaps plain http")
+    assert f"tls_failed; {reason}" in err
 
 
 @pytest.mark.parametrize(

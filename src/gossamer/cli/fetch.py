@@ -9,15 +9,13 @@ import mimetypes
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from gossamer.analysis.inspecting import Inspecting, answer_of, looks_like_urls
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, say_json, shown, tell
-from gossamer.crawls.fetching import Fetching
 from gossamer.crawls.identity import token_of, user_agent
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
@@ -27,6 +25,9 @@ from gossamer.values import body as bodies
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical
 from gossamer.values.visit import Response, Timings, sha1_base32
+
+if TYPE_CHECKING:
+    from gossamer.crawls.fetching import Fetching
 
 #: The options of a crawl that a single fetch has, too.
 OPTIONS = (
@@ -76,6 +77,8 @@ def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
 
     Exit status: 0 an answer came, whatever its status code, 2 wrong usage, 4 no answer came.
     """
+    from gossamer.crawls.fetching import Fetching
+
     fetching = Fetching(url, read_options(given, None))
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         response = runner.run(_fetched(fetching))
@@ -89,7 +92,7 @@ def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
     return 0 if response.headers or response.response_head else 4
 
 
-async def _fetched(fetching: Fetching) -> Response:
+async def _fetched(fetching: "Fetching") -> Response:
     async with fetching:
         return await fetching.fetch()
 
@@ -193,6 +196,8 @@ async def _inspect(
     documents: tuple[str, ...], base: str, content_type: str, requisites: bool, markdown: bool, options: CrawlOptions
 ) -> int:
     status = 0
+    from gossamer.analysis.inspecting import Inspecting
+
     async with Inspecting(token_of(user_agent(options)), requisites=requisites) as inspecting:
         for name, content in _given(documents, content_type):
             try:
@@ -230,6 +235,8 @@ def _say_markdown(url: str, response: Response) -> None:
 
 def _given(documents: tuple[str, ...], content_type: str) -> Iterator[tuple[str, bytes | None]]:
     """URLs and names of files, or a name with the document itself."""
+    from gossamer.analysis.inspecting import looks_like_urls
+
     for name in documents:
         if name != "-":
             yield name, None
@@ -247,6 +254,8 @@ NAMELESS = "about:blank"
 
 async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
     """The canonical form of a URL, and the answer to one request for it. Raises UsageError: it is no URL."""
+    from gossamer.crawls.fetching import Fetching
+
     fetching = Fetching(text, options)
     async with fetching:
         return fetching.url, await fetching.fetch()
@@ -254,6 +263,8 @@ async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
 
 def read(name: str, content: bytes | None, content_type: str) -> tuple[str, Response]:
     """A file, or what came by standard input, as an answer. Raises UsageError: the file cannot be read."""
+    from gossamer.analysis.inspecting import answer_of
+
     if content_type and "/" not in content_type:
         raise UsageError(
             f"--content-type {content_type}: write it as text/html or application/pdf; charset=... may follow"

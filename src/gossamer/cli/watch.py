@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from gossamer.analysis.watching import combined, read_samples, speeds
 from gossamer.cli import showing
 from gossamer.cli.saying import leave_terminal, seen
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
@@ -204,4 +203,6 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
 
 def past_speeds(directory: Path) -> list[float]:
     """Pages a second over the last time, by the samples of the crawl."""
+    from gossamer.analysis.watching import combined, read_samples, speeds
+
     return speeds(combined(read_samples(directory, utc_text(time.time() - PAST))))

@@ -16,6 +16,7 @@ from gossamer.engine.sheet import show_count
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.outcome import TRAITS, Outcome
+from gossamer.values.url import site_of
 from gossamer.values.visit import CUTS_OF_PAGES
 
 #: Under this name the ledger keeps the summary of the run that ended last; empty while one is at work.
@@ -208,7 +209,8 @@ class RunEnding:
     def _waiting_line(self, summary: Summary) -> str:
         waiting = summary.waiting
         assert waiting is not None
-        reasons = ", ".join(f"{name} ({why})" for name, why in waiting.hosts.items())
+        errors = self._errors()
+        reasons = ", ".join(f"{name} ({why}{errors.get(name, '')})" for name, why in waiting.hosts.items())
         return (
             f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
             f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
@@ -250,6 +252,17 @@ class RunEnding:
         robots = {seed: row for seed in wanted if (row := rows["robots"].get(urljoin(seed, "/robots.txt")))}
         return {seed: row for seed in wanted if (row := rows["page"].get(seed))}, robots
 
+    def _errors(self) -> dict[str, str]:
+        """For each site whose last answer in the log is an error, the words of that, behind a semicolon."""
+        found: dict[str, str] = {}
+        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
+            for line in itertools.islice(log, LOOKED_AT * 10):
+                row = msgspec.json.decode(line)
+                if row["event"] in ("page", "robots"):
+                    is_one = row["outcome"] in _FAILED and row.get("error")
+                    found[site_of(row["url"])] = f"; {_printable(row['error'])}" if is_one else ""
+        return found
+
     def _failing(self) -> list[str]:
         """Some URLs whose last answer in the log is a failure that a later try may mend, or one after all tries."""
         last: dict[str, str] = {}
@@ -282,7 +295,11 @@ def _reason(row: Mapping[str, Any]) -> str:
     if outcome == Outcome.BLOCKED and error:
         return error
     text = str(status) if status and not error else f"{outcome}; {error}".rstrip("; ")
-    # Errors may quote what a server sent.
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
+    """Errors may quote what a server sent."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 

@@ -109,6 +109,10 @@ ENDINGS: dict[int, CodeMeaning] = {
 }
 
 
+#: Words of the TLS library for an answer that is none of TLS.
+_NO_TLS = ("wrong version number", "http request", "packet length too long", "record layer failure")
+
+
 def ending_of(code: int, os_error: int, message: str) -> CodeMeaning:
     """The ending of a transfer that libcurl gave up.
 
@@ -134,6 +138,8 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
     if not code:
         return Cut(of_status(status), "" if status else "the server closed the connection before the end of the head")
     message = message or f"libcurl's error {code}"
+    if any(word in message.lower() for word in _NO_TLS):
+        message += "; the server speaks no TLS at this port, perhaps plain http"
     meaning = ending_of(code, transfer.curl.getinfo(pycurl.OS_ERRNO), message)
     if not status:
         return Cut(meaning.early, message)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gossamer.analysis.inspecting import Inspecting
 from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.output import opened, raw_cells, to_file
@@ -21,11 +20,11 @@ from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import parse
 from gossamer.rdf.filtering import DROPPED
-from gossamer.rdf.page import StructuredData
 from gossamer.rdf.writing import FORMATS, serialized
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
+    from gossamer.rdf.page import StructuredData
     from gossamer.rdf.store.asking import QuestionLimits
 
 # `gossamer rdf`: the triples of one page. The command line's door to :mod:`gossamer.rdf`, beside `inspect`.
@@ -84,9 +83,11 @@ def rdf(
 
 async def _read(
     name: str, base: str, content_type: str, rules: Collection[str], expand: bool, options: CrawlOptions
-) -> tuple[str, StructuredData | None]:
+) -> "tuple[str, StructuredData | None]":
     """The URL of a page and what it says; nothing where a server gave no document, which is told.
     Raises UsageError: what is named is no page."""
+    from gossamer.analysis.inspecting import Inspecting
+
     async with Inspecting(token_of(user_agent(options))) as inspecting:
         if "://" in name:
             url, response = await fetched(name, options)
@@ -106,14 +107,14 @@ def _standard_input(name: str) -> bytes | None:
     return sys.stdin.buffer.read() if name == "-" else None
 
 
-def _write(data: StructuredData, form: str, url: str) -> None:
+def _write(data: "StructuredData", form: str, url: str) -> None:
     left_out: Counter[str] = Counter()
     written = serialized(data.triples, form, url, left_out)
     data.counts.update(left_out)
     say_bytes((written,))
 
 
-def _warn(data: StructuredData) -> None:
+def _warn(data: "StructuredData") -> None:
     for warned in data.warnings:
         tell(f"{warned.kind}: {warned.about}")
     named = Counter(warned.kind for warned in data.warnings)

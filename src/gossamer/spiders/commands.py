@@ -5,7 +5,7 @@ import code
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -21,11 +21,13 @@ from gossamer.cli.options import (
     read_sets,
 )
 from gossamer.cli.saying import Leaving, leave_terminal, shown, tell
-from gossamer.documents.document import Document
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Found, Item, Response, Visit
+
+if TYPE_CHECKING:
+    from gossamer.documents.document import Document
 
 # `gossamer run`: crawl with the spider of a file.
 
@@ -113,13 +115,15 @@ def shell(source: str, content_type: str, **given: Any) -> int:
     return 0
 
 
-def _document(url: str, response: Response) -> Document:
+def _document(url: str, response: Response) -> "Document":
+    from gossamer.documents.document import Document
+
     mime = sniff_media_type(response.content, response.content_type)
     return Document(Visit(task=Task(url, host_of(url)), response=response, mime=mime))
 
 
-def _names(document: Document) -> dict[str, Any]:
-    def run(processor: Callable[[Document], Iterable[Any] | None]) -> list[Any]:
+def _names(document: "Document") -> dict[str, Any]:
+    def run(processor: Callable[["Document"], Iterable[Any] | None]) -> list[Any]:
         return list(processor(document) or ())
 
     return {
