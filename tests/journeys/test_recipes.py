@@ -7,6 +7,7 @@ changed.
 """
 
 import csv
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journeys.test_mcp import Call, served
 
 from gossamer.cli.main import main
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
@@ -199,6 +201,21 @@ def chunked(shell: Shell, _: str) -> None:
     assert '"change":"new"' in before and changes == before
 
 
+def asked_by_a_model(_: Shell, told: str) -> None:
+    assert "/docs/one" in told
+    settings = json.loads(sections("recipes.md")["Ask a crawl from a chat program"][-1][1])["mcpServers"]["mycrawl"]
+
+    async def work(call: Call) -> None:
+        [hit] = (await call("search", crawl="mycrawl", words="people models"))["hits"]
+        assert "people and models read" in (await call("read", crawl="mycrawl", url=hit["url"]))["markdown"]
+        assert "reaches no host" in await call("fetch", url=hit["url"])
+
+    assert settings["command"] == "gossamer"
+    program, *arguments = [word.removeprefix("/home/me/") for word in settings["args"]]
+    assert program == "mcp"
+    served(work, *arguments)
+
+
 RECIPES: dict[str, Callable[[Shell, str], None]] = {
     "Mirror a site": mirrored,
     "Find broken links": broken,
@@ -215,6 +232,7 @@ RECIPES: dict[str, Callable[[Shell, str], None]] = {
     "Tell what changed": told_apart,
     "Take a site out as Markdown": as_markdown,
     "Keep a corpus for retrieval fresh": chunked,
+    "Ask a crawl from a chat program": asked_by_a_model,
     "Watch prices": compared,
 }
 

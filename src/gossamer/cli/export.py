@@ -172,7 +172,7 @@ def _markdown(place: Path, target: Path, images: bool) -> int:
     done = write_markdown(place, target, names, images=images)
     for remark in done.remarks:
         tell(remark)
-    tell_plain(f"wrote {done.pages:,} pages to {target}")
+    tell_plain(f"wrote {show_count(done.pages, 'page')} to {target}")
     return 0
 
 
@@ -183,7 +183,7 @@ def _chunks(place: Path, output: str | None, words: int, overlap: int, since: st
     done = write_chunks(place, Path(output) if output else None, words=words, overlap=overlap, since=begun)
     for remark in done.remarks:
         tell(remark)
-    tell(f"{done.rows:,} chunks of {done.pages:,} pages; next time: --since {done.mark}")
+    tell(f"{show_count(done.rows, 'chunk')} of {show_count(done.pages, 'page')}; next time: --since {done.mark}")
     return 0
 
 
