@@ -11,6 +11,7 @@ import click
 
 from gossamer.cli.output import instant, raw_cells, tell_damage
 from gossamer.cli.saying import tell, tell_plain
+from gossamer.engine.sheet import show_count
 from gossamer.query.contract import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS, WORDS_FORMS
 from gossamer.values.errors import UsageError
 
